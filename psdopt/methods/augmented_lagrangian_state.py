@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from psdopt.certificates.constrained.certificate import Multipliers
+from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints.limits import GAIN
 from psdopt.contracts.method import Outcome, State
 from psdopt.linalg.arrays import Array

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.certificates.constrained.certificate import Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
 from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from psdopt.certificates.constrained.certificate import SHRUNK, Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.certify import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import proven_infeasible

@@ -8,7 +8,8 @@ from functools import cache
 
 import numpy as np
 
-from psdopt.certificates.certificate import Certificate, certify
+from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.certify import certify
 from psdopt.certificates.scales import reference_value
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.method import Method, State

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.certificate import Certificate, certify
+from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.certify import certify
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.errors import InvalidInputError

@@ -149,7 +149,7 @@ def test_multipliers_are_the_x_of_the_other_problem(tmp_path) -> None:
         t, block, i, j = (int(word) for word in line.split()[:4])
         at = 2 * (block - 1) - 1
         F[t, i + at, j + at] = F[t, j + at, i + at] = float(line.split()[4])
-    c, x = np.array([1.0, 2.0]), result.certificate.multipliers
+    c, x = np.array([1.0, 2.0]), result.certificate.constraints.multipliers
     assert np.linalg.eigvalsh(np.tensordot(x, F[1:], axes=1) - F[0])[0] >= -1e-7
     assert c @ x == pytest.approx(-result.value, rel=1e-7)
     assert np.linalg.eigvalsh(np.tensordot(-x, F[1:], axes=1) - F[0])[0] < -1.0

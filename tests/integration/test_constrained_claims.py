@@ -33,7 +33,7 @@ def test_a_unit_that_looks_at_infeasible_points_is_seen(seed: int, monkeypatch: 
     """F is up to 1e8 times as large at 0 as on the feasible set: by its range on the ray worse points are `optimal`."""
     assert examine(seed, Counter(), steps=300) == []
     monkeypatch.setattr("psdopt.certificates.constrained.scales.gap_unit", range_on_ray)
-    monkeypatch.setattr("psdopt.certificates.constrained.certificate.gap_unit", range_on_ray)
+    monkeypatch.setattr("psdopt.certificates.constrained.certify.gap_unit", range_on_ray)
     assert examine(seed, Counter(), steps=300)
 
 

@@ -21,7 +21,7 @@ def test_the_point_of_a_solution_is_optimal_for_the_program(kind, seed) -> None:
     program = random_cone_program(seed)
     form = kind(program)
     result = solve(form.problem(), tol=1e-8)
-    point = form.point(result.matrix.factor, result.certificate.multipliers)
+    point = form.point(result.matrix.factor, result.certificate.constraints.multipliers)
     found = defects(program, point.x, point.y)
     scale = 1.0 + abs(program.value(point.x)) + np.abs(program.b).max()
     assert max(found.values()) <= 1e-4 * scale, found
@@ -33,7 +33,7 @@ def test_a_quadratic_objective_keeps_its_value_and_its_multipliers() -> None:
     program = random_cone_program(4, quadratic=True)
     form = PrimalForm(program)
     result = solve(form.problem(), tol=1e-8)
-    point = form.point(result.matrix.factor, result.certificate.multipliers)
+    point = form.point(result.matrix.factor, result.certificate.constraints.multipliers)
     assert result.value == pytest.approx(program.value(point.x), rel=1e-6)
     scale = 1.0 + abs(program.value(point.x)) + np.abs(program.b).max()
     assert max(defects(program, point.x, point.y).values()) <= 1e-3 * scale
@@ -86,7 +86,7 @@ def test_a_constant_objective_asks_for_the_least_trace_and_has_no_multipliers() 
     form = PrimalForm(program)
     assert form.feasibility
     result = solve(form.problem(), tol=1e-7)
-    point = form.point(result.matrix.factor, result.certificate.multipliers)
+    point = form.point(result.matrix.factor, result.certificate.constraints.multipliers)
     assert not np.any(point.y)
     found = defects(program, point.x, point.y)
     assert max(found[name] for name in ("equations", "inequalities", "slack")) <= 1e-4
@@ -102,5 +102,5 @@ def test_unknowns_that_nothing_defines_are_differences_of_two_diagonal_entries()
         if isinstance(form, DualForm) and not form.suits:
             continue
         result = solve(form.problem(), tol=1e-7)
-        x = form.point(result.matrix.factor, result.certificate.multipliers).x
+        x = form.point(result.matrix.factor, result.certificate.constraints.multipliers).x
         assert np.allclose(x, [1.0, -1.0], rtol=0, atol=1e-4)

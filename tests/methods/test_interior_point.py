@@ -91,13 +91,13 @@ def test_infeasible_and_unbounded_are_proven() -> None:
     )
     result = solve(empty, PSDCone(n), InteriorPoint())
     assert result.status is Status.INFEASIBLE
-    y = result.certificate.infeasibility_proof
+    y = result.certificate.constraints.infeasibility_proof
     assert empty.support(y) < 0.0
     assert np.linalg.eigvalsh(empty.forms.matrix(y).toarray())[0] >= 0.0
     free = Constrained(QuadraticSDP(C=np.diag([1.0, 1.0, 1.0, -1.0])), constraints.entries([0], [0], n, 1.0))
     result = solve(free, PSDCone(n), InteriorPoint())
     assert result.status is Status.UNBOUNDED
-    D = result.certificate.ray
+    D = result.certificate.constraints.ray
     assert np.sum((free.conic.C @ D) * D) < 0.0
 
 

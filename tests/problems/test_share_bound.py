@@ -101,7 +101,7 @@ def test_the_gradient_is_formed_once_for_a_certificate(monkeypatch):
         formed.append(evaluation)
         return dense_gradient(evaluation)
 
-    for module in ("psdopt.problems.share_bound", "psdopt.certificates.computation"):
+    for module in ("psdopt.problems.share_bound", "psdopt.certificates.certify"):
         monkeypatch.setattr(f"{module}.dense_gradient", counted)
     certificate = certify(problem, Y, tol=1e-2)
     assert certificate.dual_value is not None

@@ -28,7 +28,7 @@ from psdopt import (
     TrustRegions,
     solve,
 )
-from psdopt.certificates.certificate import certify
+from psdopt.certificates.certify import certify
 from psdopt.running.verdicts import settled, without_minimum
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 

@@ -8,13 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.constraints import Constrained, ConstrainedCertificate, entries, trace
-from psdopt.constraints.problem import ConstrainedDuality
+from psdopt.constraints import Constrained, entries, trace
 from psdopt.constraints.trace_bound import TraceBound
 from psdopt.contracts.geometry import Geometry
-from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.contracts.problem import Problem
 from psdopt.geometries import PSDCone
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array
 from psdopt.methods import InteriorPoint
 from psdopt.problems import QuadraticSDP
 from psdopt.testing.gallery import constrained_problems, with_spectrum
@@ -81,34 +80,22 @@ class RedundantIsContradictory(_Bounded):
 
 
 class NeverInfeasible(_Bounded):
-    """No proof of infeasibility is ever accepted."""
+    """σ(y) is never negative, so that no proof of infeasibility is ever accepted."""
 
     rejected_by = ("problem.contradictory_pair",)
 
-    @property
-    def duality(self) -> ConstrainedDuality:
-        return _Stubborn(self)
+    def support(self, y: Array) -> float:
+        return max(super().support(y), 0.0)
 
 
-class _Stubborn(ConstrainedDuality):
-    def own_certificate(self, evaluation: Evaluation, **options: Any) -> ConstrainedCertificate:
-        return dataclasses.replace(super().own_certificate(evaluation, **options), infeasibility_proof=None)
-
-
-class RawUnits(_Bounded):
-    """Violations of all constraints are added up in whatever units they come."""
+class SharedErrors(_Bounded):
+    """Each ⟨A_t, M⟩ is measured with an error of a tenth of the largest, whatever the scale of A_t."""
 
     rejected_by = ("problem.constraint_scaling",)
 
-    @property
-    def duality(self) -> ConstrainedDuality:
-        return _Unscaled(self)
-
-
-class _Unscaled(ConstrainedDuality):
-    def own_certificate(self, evaluation: Evaluation, **options: Any) -> ConstrainedCertificate:
-        off = norm(self.problem.violation(self.problem.measured(evaluation.factor)))
-        return dataclasses.replace(super().own_certificate(evaluation, **options), primal_infeasibility=off)
+    def measured(self, Y: Array) -> Array:
+        a = super().measured(Y)
+        return a + 0.1 * np.max(np.abs(a))
 
 
 @dataclass(frozen=True)
@@ -134,6 +121,6 @@ PROBLEMS: tuple[type[Any], ...] = (
     SmallTrace,
     RedundantIsContradictory,
     NeverInfeasible,
-    RawUnits,
+    SharedErrors,
 )
 METHODS: tuple[type[Any], ...] = (WrongSign,)

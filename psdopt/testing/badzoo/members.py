@@ -99,7 +99,12 @@ class NoConstrainedFit(_Declares):
 class LinearInWordsOnly(Constrained):
     """Declares a linear objective, which its own answer to constrained() does not have."""
 
-    rejected_by: ClassVar[tuple[str, ...]] = ("problem.abilities_kept",)
+    rejected_by: ClassVar[tuple[str, ...]] = (
+        "problem.abilities_kept",
+        "problem.contradictory_pair",  # certificates ask constrained() as well, which no longer follows the copy
+        "problem.constraint_scaling",
+        "problem.redundant_pair",
+    )
 
     def __init__(self) -> None:
         super().__init__(QuadraticSDP(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, 4), 2)), diagonal(4, 1.0))

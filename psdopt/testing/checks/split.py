@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.certificate import certify
+from psdopt.certificates.certify import certify
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm

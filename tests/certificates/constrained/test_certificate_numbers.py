@@ -46,7 +46,7 @@ def test_every_number_of_a_constrained_certificate(scale, rank):
     Y = scale * np.random.default_rng(rank).standard_normal((N, rank))
     M = Y @ Y.T
     found = certify(problem, Y)
-    y, a = found.multipliers, measured(M)
+    y, a = found.constraints.multipliers, measured(M)
     np.testing.assert_allclose([problem.lower, problem.upper], [LOWER, UPPER])
     S = C - adjoint(y)
     close = lambda x, z, size=1.0: np.testing.assert_allclose(x, z, rtol=1e-9, atol=1e-10 * size)  # noqa: E731
@@ -70,13 +70,13 @@ def test_every_number_of_a_constrained_certificate(scale, rank):
         close(found.gap, abs(found.value - found.dual_value), size * scale**2)
     v = np.maximum(LOWER - a, 0.0) + np.maximum(a - UPPER, 0.0)
     values = 1.0 + abs(found.value) + abs(found.dual_value)
-    close(found.dimacs["primal"], np.linalg.norm(v) / (1.0 + 2.0))
-    close(found.dimacs["dual"], max(0.0, -least) / (1.0 + np.abs(C).max()))
-    close(found.dimacs["gap"], abs(found.value - found.dual_value) / values)
-    close(found.dimacs["complementarity"], abs(np.sum(S * M)) / values)
+    close(found.constraints.dimacs["primal"], np.linalg.norm(v) / (1.0 + 2.0))
+    close(found.constraints.dimacs["dual"], max(0.0, -least) / (1.0 + np.abs(C).max()))
+    close(found.constraints.dimacs["gap"], abs(found.value - found.dual_value) / values)
+    close(found.constraints.dimacs["complementarity"], abs(np.sum(S * M)) / values)
     close(found.stationarity_relative, np.linalg.norm(S @ Y) * np.linalg.norm(Y) / found.unit)
     close(found.dual_infeasibility_relative, max(0.0, -least) * np.trace(M) / found.unit)
     close(found.complementarity_relative, abs(np.sum(S * M)) / found.unit)
-    assert found.trace_bound == pytest.approx(2.0)
+    assert found.constraints.trace_bound == pytest.approx(2.0)
     assert not found.infeasible
     assert not found.unbounded

@@ -35,7 +35,7 @@ def test_curved_objectives_are_proven_optimal_without_a_bound_on_the_trace(kind,
     result = solve(problem)
     assert result.status is Status.OPTIMAL
     assert result.certificate.gap_relative <= 1e-6
-    assert result.certificate.trace_bound is None
+    assert result.certificate.constraints.trace_bound is None
     bounded = solve(Constrained(problem.problem, problem.constraints, trace_bound=10.0 * result.matrix.trace()))
     assert bounded.value == pytest.approx(
         result.value, abs=2e-6 * max(abs(result.value), abs(result.value - problem.value_at_zero()))
@@ -48,7 +48,7 @@ def test_the_bound_is_below_feasible_values_whatever_the_multipliers(face) -> No
     best = solve(problem, tol=1e-8)
     found = 0
     for scale in (0.0, 1e-3, 1.0, 100.0):
-        y = best.certificate.multipliers + scale * rng.standard_normal(problem.m)
+        y = best.certificate.constraints.multipliers + scale * rng.standard_normal(problem.m)
         bound = cone_bound(problem, best.matrix.factor, y, 1e-3 * abs(best.value))
         found += bound is not None
         assert bound is None or bound <= best.value + 1e-8 * abs(best.value)

@@ -112,8 +112,8 @@ def test_curvature_bounds_where_the_trace_does_not() -> None:
     assert problem.trace_limit is None
     result = solve(problem, tol=1e-8)
     Y = result.matrix.factor
-    best = bound_of(problem, result.certificate.multipliers, Y)
-    off = bound_of(problem, result.certificate.multipliers + 0.05, Y)
+    best = bound_of(problem, result.certificate.constraints.multipliers, Y)
+    off = bound_of(problem, result.certificate.constraints.multipliers + 0.05, Y)
     assert best.bound == pytest.approx(result.value, rel=1e-5)
     assert off.bound is not None
     assert off.bound < best.bound

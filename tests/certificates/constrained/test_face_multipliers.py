@@ -14,7 +14,7 @@ def test_multipliers_are_handed_out_with_a_slack_that_is_semidefinite_to_toleran
     for problem in (hidden(E(0, 0, 100.0) + E(3, 3) + E(1, 2, 7.0)), centred(6, np.ones(6))):
         for method in (InteriorPoint(), LagrangeNewton()):
             certificate = solve(problem, method=method).certificate
-            y, C = certificate.multipliers, problem.conic.C.toarray()
+            y, C = certificate.constraints.multipliers, problem.conic.C.toarray()
             low = np.linalg.eigvalsh(problem.conic.slack(y).toarray())[0]
             assert low >= -1e-6 * (1.0 + np.abs(C).max())
             assert np.linalg.eigvalsh(problem.conic.slack(0.0 * y).toarray())[0] < -0.1

@@ -17,7 +17,7 @@ from psdopt import (
     constraints,
     solve,
 )
-from psdopt.certificates.constrained.certificate import Multipliers
+from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.recession import proven_ray, recession_bounds
 
 METHODS = [None, AugmentedLagrangian(), BoundaryPoint(), LagrangeNewton(), InteriorPoint()]
@@ -130,7 +130,7 @@ def test_bounded_programs_are_not_unbounded(method, C, prices) -> None:
     least = float(np.min(np.asarray(C) / prices))
     result = solve(linear(np.diag(C), constraints.sparse_forms([np.diag(prices)], [1.0])), method=method)
     assert result.status in (Status.OPTIMAL, Status.NO_PROGRESS)
-    assert result.certificate.ray is None
+    assert result.certificate.constraints.ray is None
     if result.status is Status.OPTIMAL:
         assert result.value == pytest.approx(least, rel=2e-6)
     assert result.certificate.dual_value <= least * (1.0 - 1e-12)
@@ -144,10 +144,10 @@ def test_a_proven_word_does_not_depend_on_tol(tol, method) -> None:
     problem = linear(np.diag([-1.0, 2.0, 0.5]), constraints.sparse_forms([A, np.diag([0.0, 1.0, 0.0])], [0.25, 1.0]))
     result = solve(problem, method=method, tol=tol)
     assert result.status is Status.UNBOUNDED
-    R, M = result.certificate.ray, result.matrix.to_dense()
+    R, M = result.certificate.constraints.ray, result.matrix.to_dense()
     for t in (1.0, 1e3):
         moved = certify(problem, np.hstack([result.matrix.factor, np.sqrt(t) * R]))
-        assert moved.primal_infeasibility <= 1e-6
+        assert moved.constraints.primal_infeasibility <= 1e-6
         assert moved.value < result.value - 0.1 * t
     assert M.shape == (3, 3)
 
@@ -162,4 +162,4 @@ def test_a_ray_is_handed_out_only_where_nothing_refutes_it() -> None:
     ray = Multipliers(np.zeros(1), direction=np.eye(2)[:, :1])
     assert certify(held, np.eye(2), dual=ray).unbounded
     assert not certify(held, 2.0 * np.eye(2), dual=ray).unbounded  # that matrix is not feasible
-    assert certify(linear(-C, constraints.entries([1], [1], 2, 1.0)), np.eye(2), dual=ray).ray is None
+    assert certify(linear(-C, constraints.entries([1], [1], 2, 1.0)), np.eye(2), dual=ray).constraints.ray is None

@@ -63,8 +63,11 @@ def test_equations_that_contradict_each_other_are_refuted_at_any_matrix() -> Non
             problem = Constrained(QuadraticSDP(A=np.eye(n)), [rows])
             for at in (M, LowRankPSD(rng.standard_normal((n, 3)))):
                 certificate = certify(problem, at)
-                proof = certificate.infeasibility_proof
-                assert (proof is not None) == (empty and certificate.primal_infeasibility > 1e-6), (scale, excess)
+                proof = certificate.constraints.infeasibility_proof
+                assert (proof is not None) == (empty and certificate.misses(1e-6)), (
+                    scale,
+                    excess,
+                )
                 assert proof is None or problem.support(proof) < 0.0
 
 
@@ -75,7 +78,7 @@ def test_redundant_equations_on_a_face_contradict_nothing(seed) -> None:
     assert problem.face is not None
     for _ in range(20):
         M = LowRankPSD(rng.standard_normal((problem.n, 3)))
-        assert certify(problem, M).infeasibility_proof is None
+        assert certify(problem, M).constraints.infeasibility_proof is None
 
 
 @pytest.mark.parametrize("method", [None, InteriorPoint(), BoundaryPoint()])
@@ -87,7 +90,7 @@ def test_multipliers_that_are_rounding_prove_nothing(method) -> None:
     for unit in (1.0, 1024.0):
         rows = constraints.sparse_forms([unit * A[0], A[1], A[2] / unit], [0.0, 1.0, 0.0])
         result = solve(Constrained(QuadraticSDP(C=C), rows), method=method, max_time=20.0)
-        assert result.certificate.infeasibility_proof is None
+        assert result.certificate.constraints.infeasibility_proof is None
         assert result.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
 
 

@@ -120,9 +120,9 @@ def test_partitions_are_solved_to_the_last_digits() -> None:
     for method in (InteriorPoint(), LagrangeNewton(steps=0)):
         result = solve(problem, method=method, tol=1e-7)
         assert result.status is Status.OPTIMAL
-        S = problem.conic.slack(result.certificate.multipliers).toarray()
+        S = problem.conic.slack(result.certificate.constraints.multipliers).toarray()
         assert np.linalg.eigvalsh(S)[0] >= -1e-7 * (1.0 + np.abs(problem.conic.C.data).max())
-        assert result.certificate.on_face == 1
+        assert result.certificate.constraints.on_face == 1
         assert np.linalg.norm(result.matrix.factor.sum(axis=0)) <= 1e-6 * np.linalg.norm(result.matrix.factor)
         values.append(result.value)
     assert values[0] == pytest.approx(values[1], rel=2e-7)

@@ -73,7 +73,7 @@ def test_what_is_nearly_a_face_is_none(seed, inside) -> None:
     """M₀ is `inside` of the cone: A*(w) is the same, and wᵀb = `inside` tr A*(w)."""
     program, _, _, _ = hidden(seed, inside=inside)
     assert program.face is None
-    assert solve(program).certificate.on_face == 0
+    assert solve(program).certificate.constraints.on_face == 0
 
 
 @pytest.mark.parametrize("seed", [13, 42])
@@ -82,7 +82,7 @@ def test_a_face_that_was_searched_for_proves_nothing_infeasible(seed) -> None:
     result = solve(program)
     assert not result.certificate.infeasible
     again = certify(program, result.matrix, dual=np.r_[1e6 * w, 0.0])
-    assert again.infeasibility_proof is None
+    assert again.constraints.infeasibility_proof is None
 
 
 def test_a_matrix_that_is_feasible_off_the_face_only_is_not_optimal() -> None:
@@ -104,11 +104,11 @@ def test_a_matrix_that_is_feasible_off_the_face_only_is_not_optimal() -> None:
 def test_a_run_that_went_on_within_a_hidden_face_resumes_with_the_same_steps(tmp_path) -> None:
     program, file = hidden(0)[0], tmp_path / "run"
     whole = solve(program)
-    assert whole.certificate.on_face > 0
+    assert whole.certificate.constraints.on_face > 0
     solve(program, max_iterations=whole.iterations - 2, checkpoint=file)
     resumed = solve(hidden(0)[0], resume=file)
     assert (resumed.iterations, resumed.value, resumed.status) == (whole.iterations, whole.value, whole.status)
-    assert np.array_equal(resumed.certificate.multipliers, whole.certificate.multipliers)
+    assert np.array_equal(resumed.certificate.constraints.multipliers, whole.certificate.constraints.multipliers)
 
 
 def form(i: int, j: int, n: int) -> np.ndarray:
@@ -146,7 +146,7 @@ def test_every_method_is_told_of_a_hidden_face(method, trace) -> None:
     rows = constraints.sparse_forms([*sums, form(0, 0, 4) + 2.0 * form(1, 2, 4)], [0.0, 1.0, 1.0])
     C = np.diag([50.0, 0.0, 0.0, 0.5])
     result = solve(Constrained(QuadraticSDP(C=C), [rows, constraints.trace(4, trace)]), method=method)
-    assert result.certificate.on_face == 3
+    assert result.certificate.constraints.on_face == 3
     assert result.status is not Status.OPTIMAL or result.value == pytest.approx(101.0, rel=1e-5)
     if not isinstance(method, BoundaryPoint):
         assert result.value == pytest.approx(101.0, rel=1e-4)

@@ -9,13 +9,13 @@ import pytest
 
 from psdopt import AutogradProblem, QuadraticSDP, certify, solve
 from psdopt.certificates.bounds import CHECKED_COLUMNS
-from psdopt.certificates.computation import Inspection
+from psdopt.certificates.certify import Computation
 from psdopt.linalg.extreme import DENSE_LIMIT
 from tests.instances import symmetric
 
 
 def begun(problem, Y, tol=1e-6, trace=None, full=True):
-    inspection = Inspection(problem, problem.at(Y), tol, trace, None, full)
+    inspection = Computation(problem, problem.at(Y), tol, trace, None, full)
     inspection.find_eigenpair(None, 0)
     inspection.measure_residuals()
     return inspection
@@ -71,7 +71,7 @@ def test_a_cheap_proof_is_none_on_the_whole_cone():
     found.collect_bounds(None)
     assert max(found.ratios.values()) <= found.tol
     assert not found.worth_a_proof
-    assert found.found()["provable"] is False
+    assert found.fields()["provable"] is False
 
 
 def test_a_stationary_point_that_is_no_optimum_is_refuted():

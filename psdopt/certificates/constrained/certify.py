@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.certificate import Certificate, ConstraintRecord
 from psdopt.certificates.constrained.cone_bound import cone_bound
 from psdopt.certificates.constrained.dual_bound import Bounded, dual_bound
 from psdopt.certificates.constrained.face_multipliers import handed_out
@@ -52,112 +51,6 @@ class Multipliers:
     direction: Array | None = None
 
 
-@dataclass(frozen=True)
-class ConstrainedCertificate(Certificate):
-    """What (M, y) prove of min F(M), M ⪰ 0, lower <= A(M) <= upper.
-
-    S = ∇F(M) + A*(y). For every y with finite σ(y) = Σ_t max(y_t lower_t, y_t upper_t), and τ >= tr N for feasible N,
-
-        min F >= F(M) − ⟨∇F(M), M⟩ − σ(y) + min(0, λ_min(S)) τ,
-
-    with λ_min(S) in the place of the minimum where the trace is fixed. Without τ a curved F may have a bound from a
-    matrix near M where ∇F + A*(y) ⪰ 0 (:mod:`psdopt.certificates.constrained.cone_bound`). M is `optimal` if two
-    numbers are at most tol: the primal infeasibility, and the gap F(M) − bound relative to `unit`. Infeasible points
-    cannot enlarge this unit (:func:`~psdopt.certificates.constrained.scales.gap_unit`).
-
-    The attributes of :class:`Certificate` come first.
-
-    Attributes
-    ----------
-    unit : the unit of the relative gap.
-    multipliers : y (m,) of the best bound.
-    primal_infeasibility : the largest |a_t − Π(a)_t| of a = A(M), each over its own scale max(|Π(a)_t|,
-        Σ_ij |A_t,ij| √(M_ii M_jj)), M_ii at least √eps tr M where Π(a)_t = 0
-        (:func:`~psdopt.constraints.violation.row_scales`). On a face, P M P is held to the rows as well, P the
-        projector onto the range of feasible matrices.
-    violations : (name, the same for its constraints) of each group.
-    dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + max |b_t|), "dual" max(0, −λ_min(S))/(1 + max |C_ij|), "gap"
-        |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise (e1, e4, e5 and e6; M ⪰ 0 makes e2 zero,
-        and S is no variable of its own, which makes e3 zero). max |C_ij| is over the entries of a linear F, else
-        |∇F(M)|. Without a trace bound the gap is that to the dual value at S ⪰ 0, an estimate.
-    trace_bound, trace_source : τ, and where it is from: "given" or "constraints"; None and "" without one.
-    on_face : how many constraints define a face of the cone: ⟨A_t, M⟩ = 0 with A_t semidefinite, that is A_t M = 0, or
-        equations of which a combination is such a constraint. Finite multipliers of them need not attain the bound,
-        and λ_min(S) is that of S compressed to the null spaces of these A_t. Where the gap is small, `multipliers`
-        has finite ones for which S itself is semidefinite to tolerance, if they are found.
-    infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, which proves that no M is feasible; else None. On a face A*(y)
-        is compressed to the null spaces as well.
-    ray : R (n, k) for which M + t R Rᵀ stays feasible and a linear F falls, ⟨C, R Rᵀ⟩ < 0, as t grows
-        (:func:`~psdopt.certificates.constrained.recession.proven_ray`). Where M is feasible as well, to 1e-6, F is
-        `unbounded`. None where F has a proven bound, and where M is feasible but for what may be feasible in the limit
-        only (:func:`~psdopt.certificates.constrained.recession.shown_feasible`).
-    """
-
-    primal_infeasibility: float = math.inf
-    violations: tuple[tuple[str, float], ...] = ()
-    dimacs: dict[str, float] = field(default_factory=dict)
-    multipliers: Array = field(default_factory=lambda: np.zeros(0))
-    trace_bound: float | None = None
-    trace_source: str = ""
-    on_face: int = 0
-    infeasibility_proof: Array | None = None
-    ray: Array | None = None
-
-    @property
-    def infeasible(self) -> bool:
-        return self.infeasibility_proof is not None
-
-    def misses(self, tol: float) -> bool:
-        return self.primal_infeasibility > tol
-
-    @property
-    def unbounded(self) -> bool:
-        return self.ray is not None and self.primal_infeasibility <= FEASIBLE
-
-    @property
-    def relative(self) -> float:
-        """The larger of relative gap and primal infeasibility; without a proven gap, the largest DIMACS error."""
-        if self.gap_relative is not None:
-            return max(self.gap_relative, self.primal_infeasibility)
-        return max(self.primal_infeasibility, *self.dimacs.values())
-
-    def proves(self, tol: float) -> bool:
-        """Whether M is feasible and optimal to relative `tol`: no residual stands in for a gap that is not proven."""
-        return self.convex and self.gap_relative is not None and self.relative <= tol
-
-    def reach(self, tol: float) -> float:
-        """inf where the gap is proven, else 0: residuals prove nothing here, not even for matrices of bounded trace."""
-        return math.inf if self.proves(tol) else 0.0
-
-    def holds_within(self, tol: float) -> bool:
-        """Never: under constraints a bound holds for all feasible matrices or is not stated."""
-        return False
-
-    def rows(self) -> list[tuple[str, float, float | None]]:
-        rows: list[tuple[str, float, float | None]] = [
-            ("primal infeasibility", self.dimacs.get("primal", math.nan), self.primal_infeasibility),
-            *((f"  largest in {name}", violation, violation) for name, violation in self._groups()),
-            ("dual infeasibility max(0, -lambda_min(S))", self.dual_infeasibility, self.dual_infeasibility_relative),
-            ("complementarity |<S, M>|", self.complementarity, self.complementarity_relative),
-        ]
-        if self.gap is not None:
-            rows.append(("duality gap", self.gap, self.gap_relative))
-        if self.on_face:
-            rows.append(("constraints that define a face, multipliers unbounded", float(self.on_face), None))
-        return rows + [(f"DIMACS {name}", error, error) for name, error in self.dimacs.items()]
-
-    def _groups(self) -> tuple[tuple[str, float], ...]:
-        """`violations` where there are two groups or more."""
-        return self.violations if len(self.violations) > 1 else ()
-
-    def as_dict(self) -> dict[str, Any]:
-        plain = super().as_dict()
-        for name in ("multipliers", "infeasibility_proof", "ray"):
-            array = plain.pop(name)
-            plain[name] = None if array is None else np.asarray(array).tolist()
-        return plain
-
-
 def certify_constrained(
     problem: ConstrainedModel,
     evaluation: Evaluation,
@@ -167,7 +60,7 @@ def certify_constrained(
     seed: int = 0,
     dual: Any = None,
     proof: str = "full",
-) -> ConstrainedCertificate:
+) -> Certificate:
     """Certificate of M and the multipliers `dual`, a :class:`Multipliers` or an array y (m,); None is y = 0.
 
     `proof` : with "cheap" no bound is sought from a matrix near M.
@@ -234,7 +127,7 @@ def certify_constrained(
         if problem.face is not None:  # S of these multipliers, and not only on the face
             whole = slack_eigenpair(slack_operator(problem, evaluation, y), SHARE * allowed)
             dimacs["dual"] = max(0.0, -whole.lower_bound) / entry
-    return ConstrainedCertificate(
+    return Certificate(
         value=value,
         value_at_zero=at_zero,
         trace=trace,
@@ -256,15 +149,17 @@ def certify_constrained(
         unit=decrease,
         dual_value=bound,
         rounding=lost,
-        primal_infeasibility=float(np.max(rows, initial=0.0)),
-        violations=_by_group(problem, rows),
-        dimacs=dimacs,
-        multipliers=y,
-        trace_bound=tau,
-        trace_source="" if limit is None else limit.source,
-        on_face=0 if problem.face is None else problem.face.count,
-        infeasibility_proof=proven_infeasible(problem, rays),
-        ray=ray,
+        constraints=ConstraintRecord(
+            primal_infeasibility=float(np.max(rows, initial=0.0)),
+            violations=_by_group(problem, rows),
+            dimacs=dimacs,
+            multipliers=y,
+            trace_bound=tau,
+            trace_source="" if limit is None else limit.source,
+            on_face=0 if problem.face is None else problem.face.count,
+            infeasibility_proof=proven_infeasible(problem, rays),
+            ray=ray,
+        ),
     )
 
 

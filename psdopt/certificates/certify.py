@@ -1,4 +1,4 @@
-"""The computations of a certificate for one M, step by step: eigenpair, residuals, bounds and proof."""
+"""Certificates of M from the problem and M alone, step by step: eigenpair, residuals, bounds and proof."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from psdopt.certificates.bounds import (
     improvement,
     pair_at_fixed_trace,
 )
+from psdopt.certificates.certificate import DIGITS, WORSE, Certificate
+from psdopt.certificates.constrained.certify import certify_constrained
 from psdopt.certificates.dense_proof import DenseProof, may_be_formed
 from psdopt.certificates.scales import (
     measured_rounding,
@@ -24,9 +26,12 @@ from psdopt.certificates.scales import (
     unit_on_the_cone,
     value_scale,
 )
+from psdopt.checks import instance, number, number_or_none, one_of
+from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.gradient import dense_gradient
+from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.contracts.signatures import accepts
@@ -35,22 +40,20 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
+#: How far a proof is sought.
+PROOFS = ("full", "cheap")
 #: Once the lower bound on λ_min(S) is within this share of what `tol` allows below zero, it is not sharpened further.
 ENOUGH = 0.95
 #: While max(0, −λ_min(S)) misses `tol` by at most this factor, the curvature of a quadratic F may make up for it.
 NEAR = 100.0
-#: At a fixed trace the gap must not exceed this share of |F(M)| either: the unit may be far larger than |F(M)|.
-DIGITS = 1e-2
 #: If tr M differs from the fixed trace by more than this share, M is not in the set, and F(M) − min F is not bounded.
 OFF_TRACE = EPS**0.75
-#: F(M) and F(0) tie if they differ by at most this many roundings.
-WORSE = 64.0
 #: The residuals that are measured; the curvature of F may make up for the last one.
 RESIDUALS = ("stationarity", "complementarity", "dual_infeasibility")
 
 
-class Inspection:
-    """What is known about M; :func:`psdopt.certify` calls the methods in the order in which they are defined.
+class Computation:
+    """What is known about M on the cone; :func:`certify` calls the methods in the order in which they are defined.
 
     `full` : whether a proof on the whole cone is sought where the residuals are small.
     """
@@ -231,7 +234,7 @@ class Inspection:
             self.bound = bound
             self.gaps.append(max(self.value - bound, 0.0))
 
-    def found(self) -> dict[str, Any]:
+    def fields(self) -> dict[str, Any]:
         """All that was found, by the names of the attributes of :class:`psdopt.Certificate`."""
         problem, pair, unit, gap = self.problem, self.pair, self.unit, min(self.gaps, default=None)
         exact = gap is not None and gap <= self.rounding
@@ -267,3 +270,57 @@ class Inspection:
 def _handed_over(problem: Problem, v: Array) -> Array:
     """v (n,) as an array of the library that the problem's data are of."""
     return v if problem.device is None else cast(Array, released(placed(v, problem.device)))
+
+
+def certify(
+    problem: Problem,
+    matrix: LowRankPSD | Evaluation | Array,
+    *,
+    tol: float = 1e-6,
+    trace: float | None = None,
+    start: Array | None = None,
+    seed: int = 0,
+    dual: Any = None,
+    geometry: Geometry | None = None,
+    tried: float = math.inf,
+    proof: str = "full",
+) -> Certificate:
+    """Certificate of M for `problem`, computed from scratch: images are recomputed, and no method is involved.
+
+    `tol` : the relative accuracy to which the gap must be bounded. `trace` : the fixed trace of the feasible set, if
+    there is one. `start` : a guess of the eigenvector. `seed` : the result is deterministic for a seed. `dual` : for
+    nonsmooth F, the weights from which :meth:`~psdopt.contracts.roles.Duality.subgradient` builds S; that method checks
+    the weights. `geometry` : if its linear oracle is its own, the oracle's lower bound on ⟨S, N⟩ over the set is used
+    as well. `tried` : a proof at a matrix near M is sought only if the `shortfall` is below this value, at which the
+    search failed earlier in the run (:class:`psdopt.certificates.dense_proof.DenseProof`).
+    `proof` : "full", or "cheap" for what the eigenpair, the multipliers and the problem's own bound prove: no matrix
+    near M is sought whose gradient is semidefinite.
+    Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see
+    :mod:`psdopt.certificates.bounds`.
+    """
+    problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
+    trace = number_or_none(trace, "trace", above=0.0)
+    if geometry is not None:
+        instance(geometry, "geometry", Geometry)
+    evaluation = _evaluation(problem, matrix)
+    one_of(proof, "proof", PROOFS)
+    if Ability.CONSTRAINTS in problem.abilities:
+        return certify_constrained(
+            constrained_of(problem), evaluation, tol=tol, start=start, seed=seed, dual=dual, proof=proof
+        )
+    found = Computation(problem, evaluation, tol, trace, dual, full=proof == "full")
+    found.find_eigenpair(start, seed)
+    found.measure_residuals()
+    found.collect_bounds(geometry)
+    found.resolve()
+    if found.worth_a_proof:
+        found.prove_or_refute(tried)
+    elif found.worth_a_bound:
+        found.prove_by_curvature()
+    return Certificate(**found.fields())
+
+
+def _evaluation(problem: Problem, matrix: LowRankPSD | Evaluation | Array) -> Evaluation:
+    if isinstance(matrix, Evaluation):
+        return matrix.refresh()
+    return problem.at(matrix.factor if isinstance(matrix, LowRankPSD) else matrix)
