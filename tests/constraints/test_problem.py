@@ -90,7 +90,8 @@ def test_methods_ask_for_constraints_by_their_member(curvature: float, method) -
     assert constrained_of(problem) is inner
     found, expected = solve(problem, method=method, rng=0), solve(inner, method=method, rng=0)
     assert found.status is Status.OPTIMAL
-    assert (found.value, found.method) == (expected.value, expected.method)
+    assert found.method == expected.method
+    assert found.value == pytest.approx(expected.value, rel=1e-9)  # where arrays lie in memory changes sums of BLAS
 
 
 def test_a_problem_without_the_member_is_refused_by_name() -> None:

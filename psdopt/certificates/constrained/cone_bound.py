@@ -9,12 +9,12 @@ import numpy as np
 
 from psdopt.certificates.constrained.slack import adjoint_operator
 from psdopt.certificates.dense_proof import DenseProof
-from psdopt.constraints.augmented.problem import Augmented
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
+from psdopt.problems.composite import Composite
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.quadratic import LinearTerm
 
@@ -47,4 +47,4 @@ def _plus_linear(F: Problem, A: Array) -> Problem:
     term = LinearTerm(A)
     if isinstance(F, TermSum) and type(F).at is TermSum.at:
         return TermSum([*F.terms, term], F.constant)
-    return Augmented(F, TermSum([term]))
+    return Composite([F, TermSum([term])])

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.explicit import explicit_forms
 from psdopt.constraints.measurements import SparseForms
-from psdopt.contracts.abilities import Ability
-from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.images import Images
-from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import rounding
+from psdopt.problems.composite import Composite
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
@@ -96,7 +93,7 @@ def carried_problem(problem: Problem, W: sp.csr_array) -> Problem:
         known = [term for term in terms if term is not None]
         if len(known) == len(terms):
             return TermSum(known, problem.constant)
-    return Carried(problem, W)
+    return Composite([problem], W)
 
 
 def _carried_term(term: Term, W: sp.csr_array) -> Term | None:
@@ -134,110 +131,3 @@ def _carried_measurement(measurement: Measurement, W: sp.csr_array) -> Measureme
         return QuadraticForms(measurement.X.data @ W)
     forms = explicit_forms(measurement)
     return None if forms is None else carried_forms(forms, W, np.zeros(0, dtype=np.intp))
-
-
-class Carried(Problem):
-    """N ↦ F(W N Wᵀ) for any F, from evaluations of F at W Z where N = Z Zᵀ."""
-
-    def __init__(self, problem: Problem, W: sp.csr_array) -> None:
-        self.problem, self.W, self.n, self.rows = problem, W, W.shape[1], problem.rows
-        kept = {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.CONVEX, Ability.HESSIAN}
-        self.abilities = frozenset(kept & problem.abilities)
-        self.lower_curvature = problem.lower_curvature  # |W N Wᵀ| = |N|
-
-    def at(self, Y: Array) -> CarriedEvaluation:
-        Y = self.check_factor(Y)
-        return CarriedEvaluation(self, Y, self.problem.at(self.W @ Y))
-
-    def counts(self) -> Mapping[str, int]:
-        return self.problem.counts()
-
-
-class CarriedEvaluation(Evaluation):
-    """F at W Z Zᵀ Wᵀ."""
-
-    problem: Carried
-
-    def __init__(self, problem: Carried, factor: Array, inner: Evaluation) -> None:
-        self.problem, self.factor, self.inner = problem, factor, inner
-
-    def _with(self, factor: Array, inner: Evaluation) -> CarriedEvaluation:
-        return CarriedEvaluation(self.problem, factor, inner)
-
-    @property
-    def value(self) -> float:
-        return self.inner.value
-
-    @property
-    def gradient(self) -> GradientOperator:
-        W, S = self.problem.W, self.inner.gradient
-        known = self.factor, self.inner.factor_gradient
-
-        def product(V: Array) -> Array | None:
-            return np.asarray(0.5 * (W.T @ known[1]())) if V is known[0] else None
-
-        return GradientOperator(self.problem.n, lambda V: np.asarray(W.T @ (S @ (W @ V))), product)
-
-    def factor_gradient(self) -> Array:
-        return np.asarray(self.problem.W.T @ self.inner.factor_gradient())
-
-    def hessian_vector(self, D: Array) -> Array:
-        return np.asarray(self.problem.W.T @ self.inner.hessian_vector(self.problem.W @ D))
-
-    def along(self, D: Array) -> CarriedLine:
-        return CarriedLine(self, D, self.inner.along(self.problem.W @ D))
-
-    def along_atom(self, v: Array) -> CarriedPlane:
-        v = v.reshape(-1)
-        return CarriedPlane(self, v, self.inner.along_atom(self.problem.W @ v))
-
-    def mix(self, T: Array) -> CarriedEvaluation:
-        return self._with(self.factor @ T, self.inner.mix(T))
-
-    def append(self, v: Array) -> CarriedEvaluation:
-        columns = v.reshape(self.problem.n, -1)
-        return self._with(np.hstack([self.factor, columns]), self.inner.append(self.problem.W @ columns))
-
-    def refresh(self) -> CarriedEvaluation:
-        return self.problem.at(self.factor)
-
-
-class CarriedLine(LineModel):
-    """F along W (Z + mu D)."""
-
-    def __init__(self, evaluation: CarriedEvaluation, D: Array, inner: LineModel) -> None:
-        self.evaluation, self.D, self.inner, self.coefficients = evaluation, D, inner, inner.coefficients
-
-    def value(self, mu: float) -> float:
-        return self.inner.value(mu)
-
-    def derivatives(self, mu: float) -> tuple[float, float]:
-        return self.inner.derivatives(mu)
-
-    def minimize(self, upper: float = np.inf) -> float:
-        return self.inner.minimize(upper)
-
-    def step(self, mu: float) -> CarriedEvaluation:
-        return self.evaluation._with(self.evaluation.factor + mu * self.D, self.inner.step(mu))
-
-
-class CarriedPlane(PlaneModel):
-    """F over alpha N + beta v vᵀ."""
-
-    def __init__(self, evaluation: CarriedEvaluation, v: Array, inner: PlaneModel) -> None:
-        self.evaluation, self.v, self.inner, self.quadratic = evaluation, v, inner, inner.quadratic
-
-    def value(self, alpha: float, beta: float) -> float:
-        return self.inner.value(alpha, beta)
-
-    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
-        return self.inner.derivatives(alpha, beta)
-
-    def minimize(
-        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
-    ) -> tuple[float, float]:
-        return self.inner.minimize(alpha, beta)
-
-    def step(self, alpha: float, beta: float) -> CarriedEvaluation:
-        columns = [np.sqrt(alpha) * self.evaluation.factor, np.sqrt(beta) * self.v[:, None]]
-        return self.evaluation._with(np.hstack(columns), self.inner.step(alpha, beta))

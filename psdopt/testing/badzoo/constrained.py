@@ -95,7 +95,7 @@ class SharedErrors(_Bounded):
 
     def measured(self, Y: Array) -> Array:
         a = super().measured(Y)
-        return a + 0.1 * np.max(np.abs(a))
+        return np.asarray(a + 0.1 * np.max(np.abs(a)))
 
 
 @dataclass(frozen=True)

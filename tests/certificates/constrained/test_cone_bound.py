@@ -7,7 +7,7 @@ import pytest
 
 from psdopt import AutogradProblem, Constrained, QuadraticSDP, Status, TermSum, certify, constraints, solve
 from psdopt.certificates.constrained.cone_bound import _plus_linear, cone_bound
-from psdopt.constraints.augmented.problem import Augmented
+from psdopt.problems.composite import Composite
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 
 N = 6
@@ -78,7 +78,7 @@ def test_a_linear_part_is_a_term_of_a_sum_and_an_own_problem_elsewhere() -> None
     terms = [MeasuredTerm(QuadraticForms(rng.standard_normal((5, 3))), LeastSquares(np.ones(5)))]
     for F, kind in (
         (TermSum(terms, 2.0), TermSum),
-        (Own(terms, 2.0), Augmented),
+        (Own(terms, 2.0), Composite),
         (QuadraticSDP(None, 1.0, np.eye(3)), None),
     ):
         L = _plus_linear(F, A)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, constraints
-from psdopt.constraints.augmented.problem import Augmented, augmented, squared_distance, weights
+from psdopt.constraints.augmented.problem import augmented, squared_distance, weights
 from psdopt.contracts.problem import Problem
+from psdopt.problems.composite import Composite
 
 N, R = 6, 3
 
@@ -32,7 +33,7 @@ def problem(kind: str, box: bool) -> tuple[Constrained, Problem]:
 
 def direct(constrained: Constrained, whole: Problem, Y: np.ndarray) -> float:
     """F(Y Yᵀ) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]), from M itself."""
-    terms = whole.second if isinstance(whole, Augmented) else whole
+    terms = whole.parts[1] if isinstance(whole, Composite) else whole
     assert isinstance(terms, TermSum)
     loss = terms.terms[-1].loss
     M = Y @ Y.T

@@ -7,8 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import AutogradProblem, QuadraticSDP, TermSum, constraints
-from psdopt.constraints.faces.congruence import Carried, CarriedForms, carried_forms, carried_problem
+from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.contracts.images import Images
+from psdopt.problems.composite import Composite
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, PairDistances, ProductTerm, QuadraticForms
 from psdopt.terms.base import combine
 from psdopt.terms.forms import GramForm, MatrixForm, SumForm
@@ -83,7 +84,7 @@ def test_problems_agree_with_direct_evaluation(kind, dense) -> None:
     else:
         F = AutogradProblem(lambda M: ((M - 1.0) ** 4).sum(), N, convex=True)
     problem = carried_problem(F, W)
-    assert isinstance(problem, TermSum if kind == "terms" else Carried)
+    assert isinstance(problem, TermSum if kind == "terms" else Composite)
     Z, D, v, T = (rng.standard_normal(shape) for shape in ((Q, R), (Q, R), Q, (R, 2)))
     here, there = problem.at(Z), F.at(W @ Z)
     assert here.value == pytest.approx(there.value, rel=1e-12)
@@ -116,13 +117,13 @@ def test_derived_classes_are_not_taken_for_their_bases() -> None:
         def value(self, features: float) -> float:
             return 2.0 * super().value(features)
 
-    assert isinstance(carried_problem(TermSum([Doubled(np.eye(N))]), basis(False)), Carried)
+    assert isinstance(carried_problem(TermSum([Doubled(np.eye(N))]), basis(False)), Composite)
 
 
 def test_moves_in_coordinates_are_moves_of_the_matrix() -> None:
     """Atoms of one and of several columns, and the plane's step [√alpha Z, √beta v] with its default box."""
     W, rng = basis(True), np.random.default_rng(9)
-    problem = Carried(curved(), W)
+    problem = Composite([curved()], W)
     Z, v = rng.standard_normal((Q, R)), rng.standard_normal(Q)
     here = problem.at(Z)
     for columns in (v, v[:, None], rng.standard_normal((Q, 2))):
