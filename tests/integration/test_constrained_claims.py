@@ -42,7 +42,8 @@ def test_words_that_are_not_true_are_seen() -> None:
     dense = DenseConstraints(instance.problem)
     known, result = reference(instance, dense), solve(instance.problem)
     assert false_claims(instance, result, known, dense) == []
-    nothing = replace(result.certificate, infeasibility_proof=np.zeros(len(dense.A)))
+    empty = replace(result.certificate.constraints, infeasibility_proof=np.zeros(len(dense.A)))
+    nothing = replace(result.certificate, constraints=empty)
     lies = [
         replace(result, status=Status.INFEASIBLE, certificate=nothing),
         replace(result, status=Status.UNBOUNDED),
