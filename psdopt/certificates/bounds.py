@@ -17,9 +17,9 @@ from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
 #: Steps along an eigenvector, in units of tr M, that are tried where the plane has no exact minimiser.
-STEPS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0)
+TRIED_STEPS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0)
 #: Multiples of |Y| / |D| at which F is evaluated along a ray; its last decrease must be this share of the first one.
-FAR_OUT, SHARE = (1e2, 1e5, 1e8), 0.99
+FAR_OUT, STILL_FALLING = (1e2, 1e5, 1e8), 0.99
 #: Per unit of tr M a convex F decreases no faster far out than near, up to this factor: the path is not quite straight.
 STEEPER = 2.0
 #: Columns of S that are computed to check an eigenpair supplied by the problem.
@@ -83,7 +83,7 @@ def plane_minimum(evaluation: Evaluation, v: Array) -> Evaluation | None:
             return None
         return plane.step(alpha, beta)
     scale = evaluation.size**2 or 1.0
-    tried = [evaluation.append(v * math.sqrt(scale * step)) for step in STEPS]
+    tried = [evaluation.append(v * math.sqrt(scale * step)) for step in TRIED_STEPS]
     return min((evaluation, *tried), key=lambda e: e.value if math.isfinite(e.value) else math.inf)
 
 
@@ -115,7 +115,7 @@ def falls_without_end(problem: Problem, Y: Array, ray: Array) -> bool:
     steady = Ability.CONVEX not in problem.abilities or (
         falls[1] * (traces[1] - traces[0]) <= STEEPER * falls[0] * (traces[2] - traces[1])
     )
-    return clear and steady and falls[1] >= SHARE * falls[0]
+    return clear and steady and falls[1] >= STILL_FALLING * falls[0]
 
 
 def pair_at_fixed_trace(

@@ -13,7 +13,7 @@ from psdopt.constraints.limits import FEASIBLE
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
-#: At a fixed trace the gap must not exceed this share of |F(M)| either: the unit may be far larger than |F(M)|.
+#: At a fixed trace the gap must also be at most this share of |F(M)|, because the unit may exceed |F(M)|.
 DIGITS = 1e-2
 #: F(M) and F(0) tie if they differ by at most this many roundings.
 WORSE = 64.0

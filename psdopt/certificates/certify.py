@@ -42,10 +42,10 @@ from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
 #: How far a proof is sought.
 PROOFS = ("full", "cheap")
-#: Once the lower bound on λ_min(S) is within this share of what `tol` allows below zero, it is not sharpened further.
+#: The bound on λ_min(S) is no longer refined once it is within this share of the dual infeasibility that `tol` allows.
 ENOUGH = 0.95
 #: While max(0, −λ_min(S)) misses `tol` by at most this factor, the curvature of a quadratic F may make up for it.
-NEAR = 100.0
+CURABLE = 100.0
 #: If tr M differs from the fixed trace by more than this share, M is not in the set, and F(M) − min F is not bounded.
 OFF_TRACE = EPS**0.75
 #: The residuals that are measured; the curvature of F may make up for the last one.
@@ -194,13 +194,13 @@ class Computation:
 
     @property
     def worth_a_bound(self) -> bool:
-        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`, by a factor of at most NEAR."""
+        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`, by a factor of at most CURABLE."""
         quadratic = Ability.QUADRATIC in self.problem.abilities
         if self.trace is not None or self.proven or self.dense is None or not quadratic:
             return False
         *others, dual = (self.ratios[f"{name}_relative"] for name in RESIDUALS)
         ready = self.convex and self.full and self.tr > 0.0
-        return ready and max(others) <= self.tol < dual <= NEAR * self.tol
+        return ready and max(others) <= self.tol < dual <= CURABLE * self.tol
 
     def prove_by_curvature(self) -> None:
         """A bound from the curvature of a quadratic F, for an S whose λ_min alone does not give one."""

@@ -1,4 +1,4 @@
-"""Proofs on the whole cone for orders at which S is formed: a matrix near M where the gradient is semidefinite."""
+"""Bounds on the gap for moderate n: M is perturbed until its gradient is positive semidefinite."""
 
 from __future__ import annotations
 

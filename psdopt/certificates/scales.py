@@ -16,7 +16,7 @@ from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
 #: Beyond this order a random factor of this many columns, scaled to trace t, replaces the centre (t / n) I.
 CENTRE_COLUMNS = 64
-#: A reference matrix closer to M than this share of |M| gives no unit.
+#: References closer to M than this share of |M| are ignored when the scale of F is chosen.
 FAR = 0.5
 #: Factors of M at which F is recomputed to measure its rounding.
 ROTATIONS = 3

@@ -17,7 +17,7 @@ from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
 
 #: M counts as feasible here at this violation of each constraint, relative to its own scale; limit of steps.
-REACHED, STEPS = 1e-10, 60
+REACHED, MOST_STEPS = 1e-10, 60
 #: Limits of LSQR's iterations in a step, and of halvings of a step that does not reduce the violation.
 INNER, HALVINGS = 200, 6
 #: The factor has at least this many columns.
@@ -52,7 +52,7 @@ def feasible_factor(
     if start is None:
         reached, aimed = norm(measured(Y) / norms), norm(np.clip(0.0, lower, upper) / norms)
         Y = Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
-    for _ in range(STEPS):
+    for _ in range(MOST_STEPS):
         a = measured(Y)
         nearest = np.clip(a, lower, upper)
         v, scales = a - nearest, row_scales(forms, norms, nearest, Y)

@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
 #: Steps of LSQR for a system of order one; more in proportion to the root of the order.
-STEPS = 200
+ITERATIONS = 200
 
 
 def least_squares(A: Any, b: Array) -> Array:
@@ -21,5 +21,5 @@ def least_squares(A: Any, b: Array) -> Array:
     LSQR may end short of rounding, after 200 + 20 √k steps, k the smaller of q and p. Cost of a step: a product
     with A and one with Aᵀ.
     """
-    most = STEPS + STEPS // 10 * math.isqrt(min(A.shape))
+    most = ITERATIONS + ITERATIONS // 10 * math.isqrt(min(A.shape))
     return np.asarray(lsqr(A, b, atol=EPS, btol=EPS, iter_lim=most)[0])

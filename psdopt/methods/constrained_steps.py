@@ -31,7 +31,7 @@ HALVINGS = 10
 #: The penalty of the merit function falls by this factor per step, as far as its first value, where the slope allows.
 RELAXED = 10.0
 #: Below the first residual, a negative eigenvalue of S beyond the second times the residual shows a saddle.
-NEAR, SADDLE = 1e-3, 100.0
+NEAR_SADDLE, SADDLE = 1e-3, 100.0
 #: How often the penalty of the merit function is raised in one step.
 RAISES = 3
 #: If the penalty exceeds the first one by this factor, the linearised constraints do not lead to a solution.
@@ -126,7 +126,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         if after is None:
             return stalled
         # S is that before the step, and so is the residual that may explain a negative eigenvalue
-        saddle = after.residual <= NEAR and after.indefinite > SADDLE * state.residual
+        saddle = after.residual <= NEAR_SADDLE and after.indefinite > SADDLE * state.residual
         mark = min(state.mark, state.residual)
         fast = after.residual <= SLOW * mark
         return replace(after, saddle=saddle, slow=0 if fast else state.slow + 1, mark=after.residual if fast else mark)

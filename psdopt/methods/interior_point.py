@@ -29,7 +29,7 @@ from psdopt.methods.primal_dual import PrimalDualState, begun, constrained, move
 SHARE = 0.9
 #: The run stalls after this many steps in which the largest relative residual did not fall by a tenth.
 CALM = 12
-#: After this many such steps a factorisation of the root of the system may cost more than before.
+#: After this many stalled steps the costlier factorisation of the root of the system is allowed.
 DOUBTFUL = 2
 #: Below this relative gap X is moved onto the constraints, if their violation changes the gap.
 CLOSE = 1e-3

@@ -29,7 +29,7 @@ from psdopt.linalg.tolerances import EPS, rounding
 from psdopt.methods.phase_one import phase_one
 
 #: |C − A*(v) − Z| below this share of |C| is rounding.
-SETTLED = 1e-10
+DUAL_ROUNDING = 1e-10
 
 
 @dataclass(kw_only=True)
@@ -176,7 +176,7 @@ def moved(
     if splits:
         bound -= form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
     best, provable = old.dual.best, old.bound
-    if bound > provable and (splits or slack <= SETTLED) and (limit is not None or _definite(form, v)):
+    if bound > provable and (splits or slack <= DUAL_ROUNDING) and (limit is not None or _definite(form, v)):
         best, provable = y, bound
     bound = max(bound, provable)
     gap = relative_gap(problem, evaluation, bound)

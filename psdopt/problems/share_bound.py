@@ -1,4 +1,4 @@
-"""A lower bound on F that is linear plus a share of a tangent, for F = linear + convex nonnegative."""
+"""Lower bound of F(M) = ⟨C, M⟩ + g(M), g >= 0 convex: the tangent of g times the largest θ <= 1 with C + θ G ⪰ 0."""
 
 from __future__ import annotations
 

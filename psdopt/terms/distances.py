@@ -17,7 +17,7 @@ from psdopt.terms.indexed import (
     both_at,
     checked_indices,
     codes_of,
-    place,
+    device_of_measurements,
     require_distinct,
     rows_of,
 )
@@ -40,7 +40,7 @@ class PairDistances(RankOne):
     def __init__(self, i: Any, j: Any, X: Any = None, n: int | None = None) -> None:
         self.X, rows, self.n = rows_of(X, n)
         self.maps = () if self.X is None else (self.X,)
-        self.device = place(self.X, i=i, j=j)
+        self.device = device_of_measurements(self.X, i=i, j=j)
         self.i, self.j = checked_indices({"i": i, "j": j}, rows)
         self._there: dict[Device, tuple[Any, Any]] = {}
         require_distinct(self.i, self.j, "i", "j")
@@ -97,7 +97,7 @@ class TripletDifferences(Measurement):
 
     def __init__(self, i: Any, j: Any, k: Any, X: Any = None, n: int | None = None) -> None:
         shared, rows, self.n = rows_of(X, n)
-        self.device = place(shared, i=i, j=j, k=k)
+        self.device = device_of_measurements(shared, i=i, j=j, k=k)
         i, j, k = checked_indices({"i": i, "j": j, "k": k}, rows)
         for left, right, names in ((i, j, ("i", "j")), (i, k, ("i", "k")), (j, k, ("j", "k"))):
             require_distinct(left, right, *names)

@@ -190,7 +190,7 @@ def test_a_run_begins_with_the_columns_of_the_start_and_uniform_weights():
 def priced(state, method, **changed):
     state = replace(state, **changed)
     T = state.weights
-    answer = column_generation.Answer(T, state.answer_dual, 5)
+    answer = column_generation.MasterSolution(T, state.answer_dual, 5)
     return method._priced(state, T, answer, state.evaluation, 1.0)
 
 

@@ -31,7 +31,7 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import rounding
 
 #: A lower bound on λ_min(S) is sharp enough once it costs the dual bound less than this share of the tolerance.
-SHARE = 0.25
+SHARP = 0.25
 #: Where rounding of S spoils the bound, multipliers of homogeneous equations are also tried at these shares.
 SHRUNK = (0.1, 0.01)
 
@@ -75,7 +75,7 @@ def certify_constrained(
     unit = min(problem.duality.value_unit(value, trace) or 0.0, gap_unit(problem, evaluation, value))
     reach = max(trace if tau is None else tau, LEAST)
     # without a bound on the trace a negative bound on λ_min(S) proves nothing, however small it is
-    accuracy = SHARE * tol * unit / reach if tau is not None else 0.0
+    accuracy = SHARP * tol * unit / reach if tau is not None else 0.0
     GY = evaluation.gradient @ Y
     product = inner(GY, Y)
     offset = value - product if problem.conic is None else problem.conic.constant
@@ -88,7 +88,7 @@ def certify_constrained(
     nothing = np.zeros(problem.m) if norm_C == 0.0 else None
     exact = _plain(problem, given.y) if trace == 0.0 else []
     best = max((bounded(y) for y in distinct([given.best, given.y, nothing, *exact])), key=Bounded.rank)
-    if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SHARE * tol * unit:
+    if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SHARP * tol * unit:
         # S of large multipliers has large rounding; those of ⟨A_t, M⟩ = 0 do not enter σ(y), so smaller ones may do
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
         best = max([best, *shrunk], key=Bounded.rank)
@@ -125,7 +125,7 @@ def certify_constrained(
         allowed = 0.5 * tol * entry
         y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, allowed)
         if problem.face is not None:  # S of these multipliers, and not only on the face
-            whole = slack_eigenpair(slack_operator(problem, evaluation, y), SHARE * allowed)
+            whole = slack_eigenpair(slack_operator(problem, evaluation, y), SHARP * allowed)
             dimacs["dual"] = max(0.0, -whole.lower_bound) / entry
     return Certificate(
         value=value,

@@ -20,9 +20,9 @@ ABOVE_ROUNDING = 8.0
 #: What rounding of constraints lets an entry of M be, as a share of what the constraints demand, where M is feasible.
 DEMANDED = 1e-3
 #: Rows and columns of a candidate below this share of the largest are also left out.
-SMALL = 1e-4
+MINOR = 1e-4
 #: Limit of Newton's steps onto the linear conditions; they converge quadratically.
-STEPS = 20
+NEWTON_STEPS = 20
 
 
 def proven_ray(problem: ConstrainedModel, candidate: Array | None) -> Array | None:
@@ -74,11 +74,11 @@ def recession_bounds(lower: Array, upper: Array) -> tuple[Array, Array]:
 def _candidates(Y: Array) -> list[Array]:
     """Y, Y without its small rows, and both without their small columns in an orthogonal basis."""
     sizes = np.sqrt(row_dots(Y, Y))
-    kept = np.where((sizes >= SMALL * sizes.max())[:, None], Y, 0.0)
+    kept = np.where((sizes >= MINOR * sizes.max())[:, None], Y, 0.0)
     found = [kept, Y]
     for each in (kept, Y):
         U, s, _ = np.linalg.svd(each, full_matrices=False)
-        few = int(np.count_nonzero(s >= SMALL * s[0]))
+        few = int(np.count_nonzero(s >= MINOR * s[0]))
         if few < len(s):
             found.insert(0, U[:, :few] * s[:few])
     return found
@@ -92,7 +92,7 @@ def _onto_cone(problem: ConstrainedModel, face: Face | None, Y: Array) -> Array 
     forms = conic.forms
     allowed = _lost(problem)
     before = math.inf
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         Y = Y if face is None else face.onto(Y)
         sizes = forms.sizes(np.sqrt(row_dots(Y, Y)))
         a = problem.measured(Y)

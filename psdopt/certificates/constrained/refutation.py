@@ -24,7 +24,7 @@ SMALL = 1e-5
 #: Divisor in place of tr M where constraints force tr M = 0: no quotient by it overflows.
 LEAST = math.sqrt(np.finfo(float).tiny)
 #: With every |A_t| = 1: if |A*(y)| is at most this share of |y|, a y' near y with A*(y') = 0 is tried.
-NEAR = 1e-3
+NEARLY_CANCELLED = 1e-3
 #: Shares of its size by which a candidate is moved into the cone.
 INWARD = (1e-9, 1e-6, 1e-3)
 
@@ -137,7 +137,7 @@ def _forms(problem: ConstrainedModel) -> SparseForms | None:
 
 
 def _vanishing(
-    problem: ConstrainedModel, y: Array, used: NDArray[np.intp] | None = None, near: float = NEAR
+    problem: ConstrainedModel, y: Array, used: NDArray[np.intp] | None = None, near: float = NEARLY_CANCELLED
 ) -> Array | None:
     """The y' nearest to y, of the constraints `used`, for which A*(y') = 0, as of equations that contradict each other.
 

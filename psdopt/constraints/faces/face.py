@@ -46,7 +46,7 @@ class Piece:
             return np.zeros((s, 0))
         rest = np.asarray(qr(self.across, mode="full")[0][:, k:])
         largest = rest[np.argmax(np.abs(rest), axis=0), np.arange(s - k)]
-        return np.asarray(rest * np.sign(largest))  # a cluster of linked samples has the mean of them, not its negative
+        return np.asarray(rest * np.sign(largest))  # sign convention: the largest entry is positive
 
 
 @dataclass(frozen=True)

@@ -27,9 +27,9 @@ from psdopt.linalg.tolerances import EPS
 #: The matrices nearest to these multiples of I, times the size of the least matrix with A(M) = b, are tried first.
 MULTIPLES = (0.0, *4.0 ** np.arange(-2, 5))
 #: Limits of the steps of the search and of Newton's steps; ranks tried, those before the largest gaps of the spectrum.
-SEARCH, STEPS, RANKS = 60, 12, 3
+SEARCH, NEWTON_STEPS, RANKS = 60, 12, 3
 #: Rounds of equilibration.
-ROUNDS = 5
+EQUILIBRATIONS = 5
 #: The share of the way to the boundary that a step of the search goes at least.
 SHARE = 0.9
 #: Upper bound on tr X in the search, where every |A_t| = |b| = 1.
@@ -52,7 +52,7 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     """
     equations = np.flatnonzero((lower == upper) & (forms.norms > 0.0))
     n, m = forms.n, len(equations)
-    if m < 2 or RANKS * STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
+    if m < 2 or RANKS * NEWTON_STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
         return None
     d = _units(forms, equations)
     B = sp.csr_array(forms.B[equations] @ sp.diags_array(d[forms.i] * d[forms.j]))  # D A_t D: the same w
@@ -81,7 +81,7 @@ def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
     """
     B, halves = abs(forms.B[equations]), np.where(forms.i == forms.j, 1.0, 0.5)
     d = np.ones(forms.n)
-    for _ in range(ROUNDS):
+    for _ in range(EQUILIBRATIONS):
         scaled = sp.csr_array(B @ sp.diags_array(halves * d[forms.i] * d[forms.j]))
         sizes = np.sqrt(scaled.multiply(scaled) @ np.where(forms.i == forms.j, 1.0, 2.0))
         largest = (sp.diags_array(1.0 / sizes) @ scaled).max(axis=0).toarray().ravel()
@@ -207,7 +207,7 @@ def _singular(A: Array, b: Array, w: Array, q: int) -> Array | None:
     i, j = np.triu_indices(q)
     allowed = CANCELLED * n * EPS  # of Vᵀ A*(w) V and wᵀb, with every |A_t| = |b| = |w| = 1
     best, nearest, clear = np.inf, w, False
-    for _ in range(STEPS):
+    for _ in range(NEWTON_STEPS):
         values, Q = np.linalg.eigh(np.tensordot(w, A, 1))
         off = max(float(np.abs(values[:q]).max()), abs(float(b @ w)))
         if best <= allowed and off >= best:
