@@ -20,7 +20,7 @@ class ConformanceChecks(SphinxDirective):
         kinds: dict[str, list[Any]] = {}
         for check in importlib.import_module("psdopt.testing").CHECKS.values():
             kinds.setdefault(check.kind, []).append(check)
-        rejected = faults(importlib.import_module("psdopt.testing.badzoo").ZOO)
+        rejected = faults(importlib.import_module("tests.testing.zoo").ZOO)
         lines: list[str] = []
         for kind, checks in kinds.items():
             lines += ["", f".. rubric:: {kind}", ""]

@@ -5,9 +5,9 @@ import pytest
 from psdopt import FlatQuotient
 from psdopt.errors import InvalidInputError, UnknownNameError
 from psdopt.testing import CheckStatus, run_checks
-from psdopt.testing.badzoo.geometries import GradientHalf
-from psdopt.testing.badzoo.problems import Healthy
 from psdopt.testing.cli import run_check
+from tests.testing.zoo.geometries import GradientHalf
+from tests.testing.zoo.problems import Healthy
 
 REASON = "left as it is, to see what a waiver does"
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from psdopt.testing.badzoo import (
+from tests.testing.zoo import (
     abilities,
     applications,
     builders,

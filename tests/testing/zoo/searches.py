@@ -18,7 +18,7 @@ from psdopt.terms.base import Term
 from psdopt.terms.forms import MatrixForm
 from psdopt.terms.models import Curve, QuadraticSurface
 from psdopt.terms.quadratic import ProductTerm
-from psdopt.testing.badzoo.problems import A, B, C, Healthy
+from tests.testing.zoo.problems import A, B, C, Healthy
 
 
 class WrongQuartic(Healthy):

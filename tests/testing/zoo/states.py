@@ -11,7 +11,7 @@ from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
 from psdopt.methods import ConjugateGradient
-from psdopt.testing.badzoo.methods import Watched
+from tests.testing.zoo.methods import Watched
 
 
 @dataclass(frozen=True)
