@@ -25,7 +25,8 @@ class ConformanceChecks(SphinxDirective):
         for kind, checks in kinds.items():
             lines += ["", f".. rubric:: {kind}", ""]
             for check in checks:
-                lines += [f"``{check.name}``", f"    {escaped(' '.join(check.statement.split()))}", ""]
+                claim = escaped(" ".join(check.statement.split()))
+                lines += [f"``{check.name}`` (since {check.since})", f"    {claim}", ""]
                 lines += [f"    *Fails on:* {escaped(rejected[check.name])}", ""]
         return parsed(self, lines)
 

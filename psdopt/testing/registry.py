@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.running.compatibility import missing_members
 from psdopt.testing.record import Deviation
 from psdopt.testing.regimes import REGIMES, Case
@@ -21,6 +23,7 @@ def _always(obj: Any) -> bool:
 class Check:
     """A theorem about objects of one `kind`, tried on samples from `regimes`.
 
+    since : the version of psdopt that added it; empty for a check of another package, which every `up_to` lets run.
     needs : abilities the object must declare. when : further condition on the object, `reason` in words.
     repeats : whether more seeds are of use.
     """
@@ -29,11 +32,16 @@ class Check:
     kind: str
     function: CheckFunction
     statement: str
+    since: str
     needs: frozenset[str] = frozenset()
     regimes: tuple[str, ...] = tuple(REGIMES)
     when: Callable[[Any], bool] = _always
     reason: str = ""
     repeats: bool = True
+
+    def newer_than(self, up_to: str | None) -> bool:
+        """Whether a version later than `up_to` added the check; False for None."""
+        return bool(self.since) and up_to is not None and _numbers(self.since) > _numbers(up_to)
 
     def applies(self, obj: Any) -> str:
         """Empty if the check applies to `obj`, else why not."""
@@ -71,8 +79,27 @@ def checks_of(kind: str) -> list[Check]:
     return sorted(chosen, key=lambda one: FIRST.index(one.name) if one.name in FIRST else len(FIRST))
 
 
+def pinned(up_to: Any, name: str = "up_to") -> str:
+    """A version such as "0.3", up to which checks are to run.
+
+    Raises InvalidTypeError for what is no text, InvalidInputError for what is no version, or older than every check.
+    """
+    oldest = min((one.since for one in CHECKS.values() if one.since), key=_numbers)
+    allowed = f"{name} must be a version such as '0.3', from {oldest!r} on, which has the first checks"
+    if not isinstance(up_to, str):
+        raise InvalidTypeError(f"{allowed}; found {up_to!r}")
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+){1,2}", up_to) or _numbers(up_to) < _numbers(oldest):
+        raise InvalidInputError(f"{allowed}; found {up_to!r}")
+    return up_to
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
 def check(
     kind: str,
+    since: str = "",
     *,
     needs: Iterable[str] = (),
     regimes: Iterable[str] = tuple(REGIMES),
@@ -82,6 +109,7 @@ def check(
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function (object, case) -> Deviation as the check ``kind.function_name``.
 
+    since : the version of psdopt that adds it; other packages leave it out. The rest as for :class:`Check`.
     The first line of its docstring is the statement. Raise :class:`Trivial` where the claim is empty.
     """
 
@@ -93,7 +121,7 @@ def check(
         if name in CHECKS:
             raise ValueError(f"there is a check {name} already")
         CHECKS[name] = Check(
-            name, kind, function, statement, frozenset(map(str, needs)), tuple(regimes), when, reason, repeats
+            name, kind, function, statement, since, frozenset(map(str, needs)), tuple(regimes), when, reason, repeats
         )
         return function
 

@@ -56,6 +56,7 @@ def test_a_waiver_that_is_not_needed_fails():
     ("waivers", "error", "words"),
     [
         ({"geometry.metrik": REASON}, UnknownNameError, "geometry.metric"),
+        ({"geometry.metrik*": REASON}, UnknownNameError, "geometry.metric"),
         ({"geometry.metric": {"scale-upp": REASON}}, UnknownNameError, "scale-up"),
         ({"geometry.metric": {"scale-up": " "}}, InvalidInputError, "needs a reason"),
     ],
@@ -63,6 +64,25 @@ def test_a_waiver_that_is_not_needed_fails():
 def test_wrong_waivers_are_refused(waivers, error, words):
     with pytest.raises(error, match=words):
         run_checks(FlatQuotient(4, 2), waivers=waivers)
+
+
+SEVERAL = {"geometry.retraction_[bf]*": REASON}
+
+
+def test_a_waiver_of_more_than_one_check_warns_and_names_them():
+    names = "geometry.retraction_first_order, geometry.retraction_both_sides"
+    with pytest.warns(UserWarning, match=rf"matches 2 checks: {names}; write one waiver for each"):
+        (record,) = run_checks(FlatQuotient(4, 2), only=["geometry.retraction_first_order"], waivers=SEVERAL)
+    assert "remove the waiver" in record.diagnosis  # and each of them must be needed
+
+
+def test_a_pattern_of_one_check_does_not_warn():
+    """Checks that are newer than the version that is pinned do not count."""
+    waivers = {"geometry.gradient_slop?": REASON}
+    (record,) = run_checks(GradientHalf(), only=["geometry.gradient_slope"], waivers=waivers)
+    assert record.verdict is CheckStatus.WAIVED
+    (record,) = run_checks(FlatQuotient(4, 2), only=["geometry.retraction_both_sides"], waivers=SEVERAL, up_to="0.1")
+    assert record.verdict is CheckStatus.SKIPPED
 
 
 class Waiving(Healthy):

@@ -99,7 +99,7 @@ def agreement(words: str, left: dict[str, Array], right: dict[str, Array], allow
     return worst(results)
 
 
-@check("application", regimes=PLAIN, repeats=False)
+@check("application", "0.1", regimes=PLAIN, repeats=False)
 def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Deviation:
     """scikit-learn's check_estimator passes, except for what the estimator declares as expected failures."""
     from sklearn.base import clone
@@ -120,6 +120,7 @@ def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Deviation:
 
 @check(
     "application",
+    "0.1",
     regimes=PLAIN,
     when=lambda s: hasattr(s.estimator, "get_mahalanobis_matrix"),
     reason="learns no metric",
@@ -146,7 +147,7 @@ def pseudo_metric(subject: ApplicationSubject, case: Case) -> Deviation:
     )
 
 
-@check("application", regimes=PLAIN)
+@check("application", "0.1", regimes=PLAIN)
 def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Deviation:
     """Fitted twice on the same data with the same seed, the model is bit for bit the same."""
     return agreement("fitted twice", model_of(_fitted(subject), subject.X), model_of(_fitted(subject), subject.X), 0.0)
@@ -154,6 +155,7 @@ def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Deviation:
 
 @check(
     "application",
+    "0.1",
     regimes=PLAIN,
     when=lambda s: bool(getattr(s.estimator, "permutation_invariant", True)),
     reason="claims to depend on the order of the samples",
@@ -175,7 +177,7 @@ def permuted_samples(subject: ApplicationSubject, case: Case) -> Deviation:
     return agreement("fitted on permuted samples", left, right, AGREEMENT * np.sqrt(solver_tol(subject)))
 
 
-@check("application", regimes=PLAIN)
+@check("application", "0.1", regimes=PLAIN)
 def save_and_load(subject: ApplicationSubject, case: Case) -> Deviation:
     """A fitted estimator survives pickling: the same parameters, the same model."""
     fitted = _fitted(subject)

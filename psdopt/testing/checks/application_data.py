@@ -38,7 +38,7 @@ def _alike(left: dict[str, Array], right: dict[str, Array]) -> bool:
     return bool(left) and all(np.array_equal(value, right[name]) for name, value in left.items())
 
 
-@check("application", regimes=PLAIN)
+@check("application", "0.2", regimes=PLAIN)
 def data_untouched(subject: ApplicationSubject, case: Case) -> Deviation:
     """fit changes neither X nor y nor an array among the parameters, and takes arrays that are read-only."""
     X, y = copy.deepcopy(subject.X), copy.deepcopy(subject.y)
@@ -61,7 +61,7 @@ def _takes_sparse(subject: ApplicationSubject) -> bool:
     return tags is not None and bool(tags().input_tags.sparse) and not is_pairwise(subject.estimator)
 
 
-@check("application", regimes=PLAIN)
+@check("application", "0.2", regimes=PLAIN)
 def storage_independence(subject: ApplicationSubject, case: Case) -> Deviation:
     """The model is the same, to the solver's accuracy, for X dense, by columns, and sparse where that is accepted."""
     X = _array(subject)
@@ -76,7 +76,7 @@ def storage_independence(subject: ApplicationSubject, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("application", regimes=PLAIN)
+@check("application", "0.2", regimes=PLAIN)
 def not_rounded(subject: ApplicationSubject, case: Case) -> Deviation:
     """X counts in double precision, sparse too where that is accepted: rounded to single it gives another model."""
     X = _array(subject)
@@ -93,7 +93,7 @@ def not_rounded(subject: ApplicationSubject, case: Case) -> Deviation:
     return PASSED
 
 
-@check("application", regimes=PLAIN)
+@check("application", "0.2", regimes=PLAIN)
 def fits_apart(subject: ApplicationSubject, case: Case) -> Deviation:
     """A fit of another estimator of the class to other data leaves the model of the first as it was."""
     X = _array(subject)
@@ -107,6 +107,7 @@ def fits_apart(subject: ApplicationSubject, case: Case) -> Deviation:
 
 @check(
     "application",
+    "0.2",
     regimes=PLAIN,
     when=lambda s: not is_pairwise(s.estimator),
     reason="X holds relations, not samples",
@@ -127,6 +128,7 @@ def samples_count(subject: ApplicationSubject, case: Case) -> Deviation:
 
 @check(
     "application",
+    "0.2",
     regimes=PLAIN,
     when=lambda s: "random_state" in s.estimator.get_params(),
     reason="takes no random_state",
@@ -154,7 +156,7 @@ def _course(fitted: Any) -> tuple[float, ...]:
     return () if result is None else tuple(map(float, result.history["value"]))
 
 
-@check("application", regimes=PLAIN)
+@check("application", "0.2", regimes=PLAIN)
 def unconverged_warns(subject: ApplicationSubject, case: Case) -> Deviation:
     """A fit that one iteration cannot finish warns with scikit-learn's ConvergenceWarning."""
     estimator = copy.deepcopy(subject.estimator)
@@ -188,6 +190,7 @@ def _learned(fitted: Any) -> Array | None:
 
 @check(
     "application",
+    "0.2",
     regimes=PLAIN,
     when=lambda s: getattr(s.estimator, "components_of_result", True),
     reason="says that components_ are in other coordinates than result_ (components_of_result)",
@@ -208,6 +211,7 @@ def components_of_result(subject: ApplicationSubject, case: Case) -> Deviation:
 
 @check(
     "application",
+    "0.2",
     regimes=PLAIN,
     when=lambda s: hasattr(s.estimator, "reference"),
     reason="has no formula to compare with (reference)",

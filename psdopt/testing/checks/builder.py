@@ -63,7 +63,7 @@ def _same(words: str, found: Problem, expected: Problem, case: Case, loose: floa
     )
 
 
-@check("builder", regimes=PLAIN)
+@check("builder", "0.2", regimes=PLAIN)
 def storage_independence(builder: Builder, case: Case) -> Deviation:
     """The problem is the same for arrays stored by rows, by columns, as lists, read-only, sparse where accepted."""
     problem, results = builder.build(), []
@@ -89,7 +89,7 @@ def storage_independence(builder: Builder, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("builder", regimes=PLAIN)
+@check("builder", "0.2", regimes=PLAIN)
 def arguments_untouched(builder: Builder, case: Case) -> Deviation:
     """Neither building nor evaluating changes an argument in place, and read-only arrays are accepted."""
     given = copy.deepcopy((builder.arguments, dict(builder.keywords)))
@@ -106,7 +106,7 @@ def arguments_untouched(builder: Builder, case: Case) -> Deviation:
     return PASSED
 
 
-@check("builder", when=_has_samples, reason=NO_SAMPLES, regimes=PLAIN)
+@check("builder", "0.2", when=_has_samples, reason=NO_SAMPLES, regimes=PLAIN)
 def samples_count(builder: Builder, case: Case) -> Deviation:
     """F changes when a sample is moved, each of four: none has been left out or overwritten."""
     X, problem = _samples(builder), builder.build()
@@ -120,14 +120,16 @@ def samples_count(builder: Builder, case: Case) -> Deviation:
     return PASSED
 
 
-@check("builder", when=lambda b: not b.order_matters, reason="may depend on the order of the samples", regimes=PLAIN)
+@check(
+    "builder", "0.2", when=lambda b: not b.order_matters, reason="may depend on the order of the samples", regimes=PLAIN
+)
 def samples_in_any_order(builder: Builder, case: Case) -> Deviation:
     """Samples in another order, with all that belongs to them, make the same problem: each keeps its own label."""
     X = _samples(builder)
     return _same("of reordered samples", builder.reordered(case.rng.permutation(len(X))), builder.build(), case)
 
 
-@check("builder", when=_has_samples, reason=NO_SAMPLES, regimes=PLAIN)
+@check("builder", "0.2", when=_has_samples, reason=NO_SAMPLES, regimes=PLAIN)
 def not_rounded(builder: Builder, case: Case) -> Deviation:
     """F follows a change of the samples in their tenth digit: data are not rounded on the way in, sparse ones too."""
     X = _samples(builder)
@@ -157,7 +159,7 @@ def _followed(builder: Builder, evaluation: Any, X: Array, E: Array, way: Callab
     return Deviation(error, 0.25 * abs(float(slope)) + rounding, words)
 
 
-@check("builder", regimes=PLAIN)
+@check("builder", "0.2", regimes=PLAIN)
 def formula(builder: Builder, case: Case) -> Deviation:
     """F is what the problem's reference() says, built from the same data."""
     problem = builder.build()

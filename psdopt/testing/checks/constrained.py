@@ -41,7 +41,7 @@ def _multipliers(problem: Constrained, case: Case, size: float) -> Array:
     return np.asarray(y / np.where(problem.norms > 0.0, problem.norms, 1.0))
 
 
-@check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, when=_has_cvxpy, reason="cvxpy is not installed")
+@check("problem", "0.2", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, when=_has_cvxpy, reason="cvxpy is not installed")
 def multiplier_bound(problem: Constrained, case: Case) -> Deviation:
     """For any M and any y, certificate.dual_value is at most the optimum that a conic solver finds."""
     optimum = DenseConstraints(problem).optimum
@@ -65,6 +65,7 @@ def multiplier_bound(problem: Constrained, case: Case) -> Deviation:
 
 @check(
     "problem",
+    "0.2",
     needs=(Ability.CONSTRAINTS,),
     regimes=PLAIN,
     repeats=False,
@@ -87,7 +88,7 @@ def trace_bound(problem: Constrained, case: Case) -> Deviation:
     return Deviation((true - limit.value) / max(abs(true), abs(limit.value)), SOLVER, words)
 
 
-@check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False)
+@check("problem", "0.2", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False)
 def contradictory_pair(problem: Constrained, case: Case) -> Deviation:
     """A constraint that contradicts another is proven to: y = e_s − e_t becomes an infeasibility_proof that holds."""
     t, bound = _bounded(problem)
@@ -107,7 +108,7 @@ def contradictory_pair(problem: Constrained, case: Case) -> Deviation:
     return _holds(DenseConstraints(other), proof)
 
 
-@check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False)
+@check("problem", "0.2", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False)
 def redundant_pair(problem: Constrained, case: Case) -> Deviation:
     """A constraint given twice makes nothing infeasible, and a y split between both has the same bound."""
     t, _ = _bounded(problem)
@@ -123,7 +124,7 @@ def redundant_pair(problem: Constrained, case: Case) -> Deviation:
     return _same_bound(once, twice, "constraint given twice")
 
 
-@check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN)
+@check("problem", "0.2", needs=(Ability.CONSTRAINTS,), regimes=PLAIN)
 def constraint_scaling(problem: Constrained, case: Case) -> Deviation:
     """A constraint times 1000 changes neither primal_infeasibility nor the bound, of a y over 1000."""
     if problem.forms is None:
@@ -142,6 +143,7 @@ def constraint_scaling(problem: Constrained, case: Case) -> Deviation:
 
 @check(
     "method",
+    "0.2",
     regimes=PLAIN,
     when=lambda s: any(_constrained(i.problem) for i in s.instances),
     reason="no instance has constraints",

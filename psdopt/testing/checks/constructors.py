@@ -66,4 +66,4 @@ def constructor_untouched(obj: Any, case: Case) -> Deviation:
 
 
 for _kind in KINDS:
-    check(_kind, regimes=("full-rank",), repeats=False)(constructor_untouched)
+    check(_kind, "0.2", regimes=("full-rank",), repeats=False)(constructor_untouched)

@@ -24,7 +24,7 @@ PLAIN = ("full-rank",)
 STEPS = 2
 
 
-@check("geometry", regimes=PLAIN, repeats=False)
+@check("geometry", "0.2", regimes=PLAIN, repeats=False)
 def abilities_kept(geometry: Geometry, case: Case) -> Deviation:
     """Every declared ability has the members that it stands for."""
     missing = missing_members(geometry, geometry.abilities)
@@ -44,7 +44,7 @@ def _runs(problem: Problem, geometry: Geometry, method: Any) -> str:
     return ""
 
 
-@check("problem", regimes=PLAIN, repeats=False)
+@check("problem", "0.2", regimes=PLAIN, repeats=False)
 def methods_run(problem: Problem, case: Case) -> Deviation:
     """Every shipped method that compatible() accepts makes its first steps, each over one geometry."""
     tried = 0
@@ -60,7 +60,7 @@ def methods_run(problem: Problem, case: Case) -> Deviation:
     return PASSED
 
 
-@check("geometry", regimes=PLAIN, repeats=False)
+@check("geometry", "0.2", regimes=PLAIN, repeats=False)
 def methods_run_here(geometry: Geometry, case: Case) -> Deviation:
     """Over this geometry solve() finds a method by itself, and every shipped one that compatible() accepts runs."""
     from psdopt.problems import QuadraticSDP
@@ -76,7 +76,7 @@ def methods_run_here(geometry: Geometry, case: Case) -> Deviation:
     return PASSED
 
 
-@check("geometry", needs={Ability.FULL_CONE}, regimes=PLAIN)
+@check("geometry", "0.2", needs={Ability.FULL_CONE}, regimes=PLAIN)
 def full_cone(geometry: Geometry, case: Case) -> Deviation:
     """A matrix of full rank, scaled to the fixed trace if there is one, is a member, and is kept as it is."""
     Y = case.factor(geometry.n, geometry.n)

@@ -12,7 +12,7 @@ from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 
 
-@check("geometry", when=lambda g: g.can_grow, reason="has one rank only (with_rank)", regimes=("full-rank",))
+@check("geometry", "0.2", when=lambda g: g.can_grow, reason="has one rank only (with_rank)", regimes=("full-rank",))
 def with_rank(geometry: Geometry, case: Case) -> Deviation:
     """with_rank(r) is the set of the same order and trace whose factors have r columns, and holds Y Yᵀ for such Y."""
     results = [PASSED]

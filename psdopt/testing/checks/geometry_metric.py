@@ -28,7 +28,7 @@ def _difference(geometry: Geometry, point: Any, left: Any, right: Any) -> Any:
     return vectors.combine(geometry, point, 1.0, left, -1.0, right)
 
 
-@check("geometry", needs=RIEMANNIAN)
+@check("geometry", "0.1", needs=RIEMANNIAN)
 def horizontal_idempotent(geometry: Geometry, case: Case) -> Deviation:
     """horizontal(horizontal(z)) = horizontal(z) for ambient z, and the result passes check_vector."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -44,7 +44,7 @@ def horizontal_idempotent(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(error, allowed * vectors.size(z))
 
 
-@check("geometry", needs=RIEMANNIAN)
+@check("geometry", "0.1", needs=RIEMANNIAN)
 def horizontal_linear(geometry: Geometry, case: Case) -> Deviation:
     """horizontal(2y − 3z) = 2 horizontal(y) − 3 horizontal(z) for ambient y, z."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -58,6 +58,7 @@ def horizontal_linear(geometry: Geometry, case: Case) -> Deviation:
 
 @check(
     "geometry",
+    "0.1",
     needs=RIEMANNIAN,
     when=lambda g: g.rank != 1 and quotient.has_fibre_action(g),
     reason="has no fibre action to look at (move_along_fibre), or one column, along whose fibre no direction leads",
@@ -89,7 +90,7 @@ def _orthogonal(geometry: Geometry) -> bool:
     return bool(getattr(geometry, "horizontal_is_orthogonal", True))
 
 
-@check("geometry", needs=RIEMANNIAN, when=_orthogonal, reason="claims a complement only, not an orthogonal one")
+@check("geometry", "0.1", needs=RIEMANNIAN, when=_orthogonal, reason="claims a complement only, not an orthogonal one")
 def horizontal_orthogonal(geometry: Geometry, case: Case) -> Deviation:
     """⟨z − Hz, Hz⟩ = 0 and |Hz| ≤ |z| for ambient z, in the metric."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -105,7 +106,7 @@ def horizontal_orthogonal(geometry: Geometry, case: Case) -> Deviation:
     )
 
 
-@check("geometry", needs=RIEMANNIAN)
+@check("geometry", "0.1", needs=RIEMANNIAN)
 def gradient_slope(geometry: Geometry, case: Case) -> Deviation:
     """⟨gradient(x, ∇F), v⟩ in the metric equals d/dt F(M(R(t v))) for every tangent v, and gradient is tangent."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -148,7 +149,7 @@ def _reach(geometry: Geometry, point: Any, case: Case) -> float:
     return size / speed if speed > 0.0 else 1.0
 
 
-@check("geometry", needs=RIEMANNIAN, regimes=("full-rank", "full-width", "rank-deficient"))
+@check("geometry", "0.1", needs=RIEMANNIAN, regimes=("full-rank", "full-width", "rank-deficient"))
 def gradient_takes_operators(geometry: Geometry, case: Case) -> Deviation:
     """gradient(x, S) is the same for S as an array and as an object that only offers S @ block."""
     point = quotient.point_in(geometry, case)

@@ -38,7 +38,7 @@ def _along(geometry: Geometry, point: Any, vector: Any, t: float) -> Any:
     return geometry.retract(point, vectors.scaled(geometry, point, t, vector))
 
 
-@check("geometry", needs=RIEMANNIAN)
+@check("geometry", "0.1", needs=RIEMANNIAN)
 def retraction_first_order(geometry: Geometry, case: Case) -> Deviation:
     """R(0) = x, and d/dt M(R(t v)) at 0 is the velocity of v."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -57,7 +57,7 @@ def retraction_first_order(geometry: Geometry, case: Case) -> Deviation:
     )
 
 
-@check("geometry", needs=RIEMANNIAN)
+@check("geometry", "0.2", needs=RIEMANNIAN)
 def retraction_both_sides(geometry: Geometry, case: Case) -> Deviation:
     """R(tv) + R(−tv) − 2x holds no multiple of |t|: the velocities of R along v and along −v are opposite.
 
@@ -83,6 +83,7 @@ def retraction_both_sides(geometry: Geometry, case: Case) -> Deviation:
 
 @check(
     "geometry",
+    "0.1",
     needs=RIEMANNIAN,
     when=lambda g: getattr(g, "retraction_order", 1) >= 2,
     reason="claims a first-order retraction only",
@@ -103,7 +104,7 @@ def retraction_second_order(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(3.0 - order, 0.5, f"tangent part of the acceleration falls like t^{order:.2g}, expected t^4")
 
 
-@check("geometry", needs=RIEMANNIAN)
+@check("geometry", "0.1", needs=RIEMANNIAN)
 def retraction_keeps_set(geometry: Geometry, case: Case) -> Deviation:
     """R(v) is a valid point, of the same rank and trace, also for steps as long as the point itself."""
     point, _ = quotient.regular_point(geometry, case)
@@ -124,6 +125,7 @@ def retraction_keeps_set(geometry: Geometry, case: Case) -> Deviation:
 
 @check(
     "geometry",
+    "0.1",
     needs=RIEMANNIAN,
     when=quotient.has_fibre_action,
     reason="has no fibre action to look at (move_along_fibre)",
@@ -145,7 +147,7 @@ def retraction_equivariant(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(error_of(1.0), 8.0 * allowed * size, "R(v) depends on the representative of the point")
 
 
-@check("geometry", needs=RIEMANNIAN)
+@check("geometry", "0.1", needs=RIEMANNIAN)
 def transport(geometry: Geometry, case: Case) -> Deviation:
     """transport lands in the tangent space of the target, is linear, and is the identity when nothing moves."""
     point, allowed = quotient.regular_point(geometry, case)

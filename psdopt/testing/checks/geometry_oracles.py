@@ -46,7 +46,7 @@ class _CountedMatrix:
         return self.S @ V
 
 
-@check("geometry", needs={Ability.LINEAR_ORACLE}, regimes=REGULAR)
+@check("geometry", "0.1", needs={Ability.LINEAR_ORACLE}, regimes=REGULAR)
 def linear_oracle(geometry: Geometry, case: Case) -> Deviation:
     """minimize_linear returns a member vvᵀ, its true value vᵀSv, and value − gap_bound bounds all members' values."""
     S = _symmetric(geometry, case)
@@ -86,7 +86,7 @@ def _least(geometry: Geometry, S: Array) -> list[float]:
     return [geometry.trace * float(np.linalg.eigvalsh(S)[0])]
 
 
-@check("geometry", needs={CONIC_ORACLE}, regimes=REGULAR)
+@check("geometry", "0.1", needs={CONIC_ORACLE}, regimes=REGULAR)
 def conic_oracle(geometry: Geometry, case: Case) -> Deviation:
     """minimize_linear on a cone returns a unit v with vᵀSv = value within tol of λ_min(S), and bounds λ_min(S)."""
     S = _symmetric(geometry, case)
@@ -113,6 +113,7 @@ def conic_oracle(geometry: Geometry, case: Case) -> Deviation:
 
 @check(
     "geometry",
+    "0.1",
     when=lambda g: not {Ability.LINEAR_ORACLE, CONIC_ORACLE}.isdisjoint(g.abilities),
     reason="has no linear or conic oracle",
     regimes=FEW,
@@ -125,7 +126,7 @@ def linear_oracle_counts(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(abs(atom.products - S.columns), 0.0, words)
 
 
-@check("geometry", needs={Ability.PROJECTION}, regimes=REGULAR)
+@check("geometry", "0.1", needs={Ability.PROJECTION}, regimes=REGULAR)
 def projection(geometry: Geometry, case: Case) -> Deviation:
     """⟨A − P, N − P⟩ ≤ 0 for P = project(A) and every member N, and P is a member."""
     A = _symmetric(geometry, case)

@@ -18,7 +18,7 @@ from psdopt.testing.registry import check
 RIEMANNIAN = {Ability.RIEMANNIAN}
 
 
-@check("geometry", regimes=("full-rank",))
+@check("geometry", "0.1", regimes=("full-rank",))
 def points_valid(geometry: Geometry, case: Case) -> Deviation:
     """random_point is valid, depends on the generator only, and NaN, missing rows or a wrong trace are refused."""
     point = geometry.random_point(np.random.default_rng(case.seed))
@@ -44,7 +44,7 @@ def points_valid(geometry: Geometry, case: Case) -> Deviation:
     return PASSED
 
 
-@check("geometry")
+@check("geometry", "0.1")
 def matrix_of_point(geometry: Geometry, case: Case) -> Deviation:
     """M = factor·factorᵀ, from_matrix(to_matrix(x)) has the same matrix, of order n, and of the fixed trace."""
     point = quotient.point_in(geometry, case)
@@ -63,7 +63,7 @@ def matrix_of_point(geometry: Geometry, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("geometry", needs=RIEMANNIAN)
+@check("geometry", "0.1", needs=RIEMANNIAN)
 def vectors_valid(geometry: Geometry, case: Case) -> Deviation:
     """random_vector is valid and of length one; check_vector refuses NaN and vectors with a part along the fibre."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -83,7 +83,7 @@ def vectors_valid(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(abs(length - 1.0), allowed, f"random_vector has length {length:.6g}")
 
 
-@check("geometry", needs=RIEMANNIAN)
+@check("geometry", "0.1", needs=RIEMANNIAN)
 def metric(geometry: Geometry, case: Case) -> Deviation:
     """inner is symmetric, bilinear and positive, and norm is the root of inner(v, v)."""
     point, _ = quotient.regular_point(geometry, case)
@@ -108,7 +108,7 @@ def _fibre(geometry: Geometry) -> bool:
     return quotient.has_fibre_action(geometry)
 
 
-@check("geometry", needs=RIEMANNIAN, when=_fibre, reason="has no fibre action to look at (move_along_fibre)")
+@check("geometry", "0.1", needs=RIEMANNIAN, when=_fibre, reason="has no fibre action to look at (move_along_fibre)")
 def metric_invariant(geometry: Geometry, case: Case) -> Deviation:
     """The metric, M and the gradient's length are the same at every representative YQ of a point."""
     point, allowed = quotient.regular_point(geometry, case)

@@ -106,7 +106,7 @@ def _slope(slopes: list[float], wanted: float, noun: str) -> Deviation:
     return Deviation(max(wanted - slopes[0], 0.0), SLOPE_SLACK, words)
 
 
-@check("geometry", needs=RIEMANNIAN, regimes=PLAIN)
+@check("geometry", "0.1", needs=RIEMANNIAN, regimes=PLAIN)
 def pymanopt_gradient(geometry: Geometry, case: Case) -> Deviation:
     """pymanopt's check_gradient: the linear model of F errs like t², and the gradient is a tangent vector."""
     problem, point, vector = _subject(geometry, case)
@@ -129,6 +129,7 @@ def _second_order(geometry: Geometry) -> bool:
 
 @check(
     "geometry",
+    "0.1",
     needs=RIEMANNIAN,
     regimes=PLAIN,
     when=_second_order,
@@ -162,6 +163,7 @@ def pymanopt_hessian(geometry: Geometry, case: Case) -> Deviation:
 
 @check(
     "geometry",
+    "0.1",
     needs=RIEMANNIAN,
     regimes=PLAIN,
     when=lambda g: hasattr(g, "exp") and hasattr(g, "log"),

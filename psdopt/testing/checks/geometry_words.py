@@ -56,7 +56,7 @@ def _outside(space: Array, row: Array) -> float:
     return norm(row - (row @ space.T) @ space) / size if size > 0.0 else 0.0
 
 
-@check("geometry", regimes=PLAIN)
+@check("geometry", "0.2", regimes=PLAIN)
 def seeded(geometry: Geometry, case: Case) -> Deviation:
     """random_point and random_vector draw from the generator that they are given: another one, another answer."""
     points = [geometry.random_point(np.random.default_rng([case.seed, k])) for k in range(3)]
@@ -81,7 +81,7 @@ def seeded(geometry: Geometry, case: Case) -> Deviation:
     return PASSED
 
 
-@check("geometry")
+@check("geometry", "0.2")
 def factors_of_any_width(geometry: Geometry, case: Case) -> Deviation:
     """from_factor(Y Q) with Q (r, r + 2), Q Qᵀ = I, is the point of Y: no column of a wide factor is dropped."""
     point = quotient.point_in(geometry, case)
@@ -106,6 +106,7 @@ class _Counted:
 
 @check(
     "geometry",
+    "0.2",
     needs=RIEMANNIAN,
     when=lambda g: g.rank is None or g.rank < g.n,
     reason="factors have as many columns as S",
@@ -122,7 +123,7 @@ def gradient_is_lean(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(S.columns, float(r), f"S is applied to {S.columns} columns, where the factor has {r}")
 
 
-@check("geometry", needs=RIEMANNIAN, regimes=PLAIN)
+@check("geometry", "0.2", needs=RIEMANNIAN, regimes=PLAIN)
 def tangent_part(geometry: Geometry, case: Case) -> Deviation:
     """tangent_part(x, S) is a direction in which points move, and is small only where no move changes F much."""
     point, _ = quotient.regular_point(geometry, case)
@@ -148,6 +149,7 @@ def tangent_part(geometry: Geometry, case: Case) -> Deviation:
 
 @check(
     "geometry",
+    "0.2",
     needs=RIEMANNIAN,
     when=lambda g: not g.restricted,
     reason="says that moves do not reach everything",
@@ -166,7 +168,14 @@ def restriction_is_said(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(away, OUTSIDE, words)
 
 
-@check("geometry", needs=RIEMANNIAN, when=lambda g: g.dimension is not None, reason="says no dimension", regimes=PLAIN)
+@check(
+    "geometry",
+    "0.2",
+    needs=RIEMANNIAN,
+    when=lambda g: g.dimension is not None,
+    reason="says no dimension",
+    regimes=PLAIN,
+)
 def dimension(geometry: Geometry, case: Case) -> Deviation:
     """The velocities of tangent vectors span a space of the declared dimension."""
     if geometry.dimension == 0:
@@ -179,7 +188,7 @@ def dimension(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(abs(found - int(geometry.dimension or 0)), 0.0, words)
 
 
-@check("geometry", when=lambda g: g.rank is not None, reason="says no rank", regimes=PLAIN)
+@check("geometry", "0.2", when=lambda g: g.rank is not None, reason="says no rank", regimes=PLAIN)
 def rank(geometry: Geometry, case: Case) -> Deviation:
     """Factors have `rank` columns, and the matrices of random points have that rank."""
     point = geometry.random_point(case.rng)
@@ -192,6 +201,7 @@ def rank(geometry: Geometry, case: Case) -> Deviation:
 
 @check(
     "geometry",
+    "0.2",
     when=lambda g: g.rank != 1,
     reason="with one column no singular value can be lost",
     regimes=("full-rank", "full-width"),
@@ -233,7 +243,7 @@ def closed(geometry: Geometry, case: Case) -> Deviation:
     return PASSED
 
 
-@check("geometry", needs={Ability.RIEMANNIAN, Ability.STRAIGHT}, regimes=PLAIN)
+@check("geometry", "0.2", needs={Ability.RIEMANNIAN, Ability.STRAIGHT}, regimes=PLAIN)
 def straight_lines(geometry: Geometry, case: Case) -> Deviation:
     """The retraction adds: the factor of R(v) is Y + v, also for long v."""
     point, _ = quotient.regular_point(geometry, case)

@@ -49,7 +49,7 @@ def unit_of(loss: Any, a: Array) -> float:
     return abs(float(loss.value(a))) + abs(float(loss.value(np.zeros_like(a)))) + norm(g) * norm(a)
 
 
-@check("loss", regimes=SCALES)
+@check("loss", "0.2", regimes=SCALES)
 def slope(loss: Any, case: Case) -> Deviation:
     """derivative(a) has shape (m,), and ⟨derivative(a), d⟩ is the slope of value along d."""
     a = values_of(loss, case)
@@ -64,7 +64,7 @@ def slope(loss: Any, case: Case) -> Deviation:
     return compare_slope("derivative", [float(g @ d) for d in along], values, unit_of(loss, a), len(a), width=0.05)
 
 
-@check("loss", regimes=SCALES)
+@check("loss", "0.2", regimes=SCALES)
 def bend(loss: Any, case: Case) -> Deviation:
     """curvature(a, d) is the derivative of derivative along d, and derivatives and expansion say the same."""
     a, d = values_of(loss, case), _direction(loss, case)
@@ -87,7 +87,11 @@ def bend(loss: Any, case: Case) -> Deviation:
 
 
 @check(
-    "loss", when=lambda loss: loss.degree is not None, reason="says that it is no polynomial (degree)", regimes=SCALES
+    "loss",
+    "0.2",
+    when=lambda loss: loss.degree is not None,
+    reason="says that it is no polynomial (degree)",
+    regimes=SCALES,
 )
 def degree(loss: Any, case: Case) -> Deviation:
     """The difference of order degree + 1 of phi along a line vanishes."""
@@ -101,7 +105,7 @@ def degree(loss: Any, case: Case) -> Deviation:
     )
 
 
-@check("loss", when=lambda loss: loss.separable, reason="says that it is not separable", regimes=("full-rank",))
+@check("loss", "0.2", when=lambda loss: loss.separable, reason="says that it is not separable", regimes=("full-rank",))
 def separable(loss: Any, case: Case) -> Deviation:
     """phi_t does not see the values of other measurements: derivative is the same, entry by entry, when they change."""
     a, b = values_of(loss, case), values_of(loss, case)
@@ -118,6 +122,7 @@ def separable(loss: Any, case: Case) -> Deviation:
 
 @check(
     "loss",
+    "0.2",
     when=lambda loss: loss.size is None,
     reason="is made for a number of measurements",
     regimes=("full-rank",),
@@ -133,6 +138,7 @@ def any_number(loss: Any, case: Case) -> Deviation:
 
 @check(
     "loss",
+    "0.2",
     when=lambda loss: loss.size is None or loss.size >= MANY_VALUES,
     reason="is made for few measurements",
     regimes=("full-rank",),
@@ -158,7 +164,7 @@ def many_measurements(loss: Any, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("loss", regimes=("full-rank",))
+@check("loss", "0.2", regimes=("full-rank",))
 def values_untouched(loss: Any, case: Case) -> Deviation:
     """No call changes the measured values that it is given, or the data of the loss."""
     a, d = values_of(loss, case), values_of(loss, case)

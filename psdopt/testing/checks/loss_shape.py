@@ -26,7 +26,7 @@ def _convex(loss: Any) -> bool:
     return bool(loss.convex)
 
 
-@check("loss", when=_convex, reason="says that it is not convex", regimes=SCALES)
+@check("loss", "0.2", when=_convex, reason="says that it is not convex", regimes=SCALES)
 def convexity(loss: Any, case: Case) -> Deviation:
     """phi(t a + (1−t) b) ≤ t phi(a) + (1−t) phi(b)."""
     a, b = values_of(loss, case), values_of(loss, case)
@@ -45,7 +45,7 @@ def _numbers(loss: Any) -> list[Array]:
     return [np.zeros(m), *(np.broadcast_to(x, (m,)) for x in held if x.shape in ((), (1,), (m,)))]
 
 
-@check("loss", when=_convex, reason="says that it is not convex", regimes=PLAIN)
+@check("loss", "0.2", when=_convex, reason="says that it is not convex", regimes=PLAIN)
 def convex_far(loss: Any, case: Case) -> Deviation:
     """No slope of a convex phi falls on the way to the right, from far left of its own numbers to far beyond."""
     results = []
@@ -85,7 +85,7 @@ def _lowest(loss: Any, case: Case) -> list[Array]:
     return [low, high]
 
 
-@check("loss", when=lambda loss: loss.nonnegative, reason="does not say that it is nonnegative", regimes=PLAIN)
+@check("loss", "0.2", when=lambda loss: loss.nonnegative, reason="does not say that it is nonnegative", regimes=PLAIN)
 def nonnegative(loss: Any, case: Case) -> Deviation:
     """phi >= 0 where it is least, which zeros of its derivative tell: lower bounds rest on it."""
     unit = unit_of(loss, values_of(loss, case))
@@ -99,7 +99,7 @@ def _declares(loss: Any) -> bool:
     return vars(type(loss)).get("per_measurement") is not None
 
 
-@check("loss", when=_declares, reason="stays on the host (per_measurement)", regimes=PLAIN)
+@check("loss", "0.2", when=_declares, reason="stays on the host (per_measurement)", regimes=PLAIN)
 def per_measurement(loss: Any, case: Case) -> Deviation:
     """per_measurement names all arrays that the loss holds: in another order they are the loss of reordered values."""
     m, named = size_of(loss), tuple(type(loss).per_measurement)

@@ -33,7 +33,7 @@ def _matrices(measurement: Any, case: Case) -> tuple[Array, Array]:
     return chosen, np.array(found)
 
 
-@check("measurement", regimes=FEW)
+@check("measurement", "0.2", regimes=FEW)
 def shapes(measurement: Any, case: Case) -> Deviation:
     """pair and along give `size` numbers, which are finite; adjoint gives a block as high as n."""
     Y, m = case.factor(measurement.n), measurement.size
@@ -47,7 +47,7 @@ def shapes(measurement: Any, case: Case) -> Deviation:
     return PASSED if block.shape == Y.shape else failed(f"adjoint gives shape {block.shape}, expected {Y.shape}")
 
 
-@check("measurement")
+@check("measurement", "0.2")
 def adjoint(measurement: Any, case: Case) -> Deviation:
     """⟨w, pair(V, V)⟩ = ⟨Σ_t w_t A_t V, V⟩ for every w and V, and Σ_t w_t A_t is symmetric."""
     Y, n = case.factor(measurement.n), measurement.n
@@ -65,7 +65,7 @@ def adjoint(measurement: Any, case: Case) -> Deviation:
     )
 
 
-@check("measurement")
+@check("measurement", "0.2")
 def pair(measurement: Any, case: Case) -> Deviation:
     """pair(U, V)_t = ⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ for the matrices A_t that adjoint of a unit weight gives."""
     Y = case.factor(measurement.n)
@@ -79,7 +79,7 @@ def pair(measurement: Any, case: Case) -> Deviation:
     return compare("pair", found, expected, unit, measurement.n)
 
 
-@check("measurement")
+@check("measurement", "0.2")
 def along(measurement: Any, case: Case) -> Deviation:
     """along(U, D) = (2 pair(U, D), pair(D, D))."""
     Y = case.factor(measurement.n)
@@ -96,7 +96,7 @@ def along(measurement: Any, case: Case) -> Deviation:
     )
 
 
-@check("measurement", regimes=("full-rank",))
+@check("measurement", "0.2", regimes=("full-rank",))
 def dense_sum(measurement: Any, case: Case) -> Deviation:
     """add_to adds Σ_t w_t A_t to what the array holds already."""
     n = measurement.n
@@ -108,7 +108,7 @@ def dense_sum(measurement: Any, case: Case) -> Deviation:
     return compare("S after add_to", found, expected, norm(expected) + norm(S), n)
 
 
-@check("measurement", when=lambda m: m.couples, reason="offers no coupling (couples)", regimes=("full-rank",))
+@check("measurement", "0.2", when=lambda m: m.couples, reason="offers no coupling (couples)", regimes=("full-rank",))
 def coupling(measurement: Any, case: Case) -> Deviation:
     """The upper triangle of coupling(P, Q) is tr(A_s P A_t Q) for symmetric P and Q."""
     n = measurement.n
@@ -121,7 +121,7 @@ def coupling(measurement: Any, case: Case) -> Deviation:
     return compare("coupling", found[upper], expected[upper], unit, n)
 
 
-@check("measurement", when=lambda m: m.signs is not None, reason="knows no signed squares (signs)", regimes=FEW)
+@check("measurement", "0.2", when=lambda m: m.signs is not None, reason="knows no signed squares (signs)", regimes=FEW)
 def signed_squares(measurement: Any, case: Case) -> Deviation:
     """pair(U, V) = B ((d_pᵀU)·(d_pᵀV))_p for the signs B and the directions d_p: they are of the same A_t."""
     Y = case.factor(measurement.n)
@@ -133,7 +133,7 @@ def signed_squares(measurement: Any, case: Case) -> Deviation:
     return compare("signs times squares of directions", found, measurement.pair(U, images), unit, measurement.n)
 
 
-@check("measurement", regimes=("full-rank",))
+@check("measurement", "0.2", regimes=("full-rank",))
 def inputs_untouched(measurement: Any, case: Case) -> Deviation:
     """No call changes the weights or factors that it is given, or the data of the maps."""
     Y = case.factor(measurement.n)

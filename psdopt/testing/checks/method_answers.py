@@ -61,7 +61,7 @@ def plain_run(subject: MethodSubject, instance: Instance, case: Case) -> Result:
     return subject.runs[key]  # type: ignore[no-any-return]
 
 
-@check("method", regimes=PLAIN, when=lambda s: s.method.descends, reason="claims no descent")
+@check("method", "0.1", regimes=PLAIN, when=lambda s: s.method.descends, reason="claims no descent")
 def descent(subject: MethodSubject, case: Case) -> Deviation:
     """The value never increases from step to step, beyond its own rounding."""
     results = []
@@ -117,13 +117,13 @@ def _least(instance: Instance) -> float:
     return min(run.value for run in runs)
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.1", regimes=PLAIN)
 def optimal_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """When the status is optimal, the optimality conditions hold at Result.matrix, recomputed with dense arrays."""
     return _honest(subject, case, _each(subject))
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.1", regimes=PLAIN)
 def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Deviation:
     """The same on traps: loose eigenvalues, clustered spectra, scales 1e±8, starts at stationary points."""
     if not subject.hostile:
@@ -131,7 +131,7 @@ def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Deviation:
     return _honest(subject, case, subject.hostile)
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.2", regimes=PLAIN)
 def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """Where a state says that F is unbounded, F evaluated far out falls along its ray, along M or along an eigenvector.
 
@@ -158,7 +158,7 @@ def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.1", regimes=PLAIN)
 def solves_instances(subject: MethodSubject, case: Case) -> Deviation:
     """Small instances are solved: optimal, stationary where rank is a limit, or with a certificate of the tolerance.
 
@@ -176,7 +176,7 @@ def solves_instances(subject: MethodSubject, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.1", regimes=PLAIN)
 def nan_is_non_finite(subject: MethodSubject, case: Case) -> Deviation:
     """A problem that turns NaN, in value or in gradient, on the way or at the start, ends in the status non-finite."""
     tried = 0
@@ -204,7 +204,7 @@ def nan_is_non_finite(subject: MethodSubject, case: Case) -> Deviation:
     return Deviation(0.0, 0.0)
 
 
-@check("method", regimes=PLAIN, when=lambda s: find_spec("cvxpy") is not None, reason="cvxpy is not installed")
+@check("method", "0.1", regimes=PLAIN, when=lambda s: find_spec("cvxpy") is not None, reason="cvxpy is not installed")
 def conic_agreement(subject: MethodSubject, case: Case) -> Deviation:
     """The value at an optimal answer is that of a conic interior point solver (Clarabel)."""
     results = []

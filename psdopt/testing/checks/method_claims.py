@@ -39,7 +39,7 @@ LEAST_ORDER = 0.25
 ORDER_SLACK = 2.0
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.1", regimes=PLAIN)
 def residual_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """In every state gradient_norm, if known, is what `residual` says: |2SY|, no less than it, or a proven gap.
 
@@ -82,6 +82,7 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Deviation:
 
 @check(
     "method",
+    "0.1",
     regimes=PLAIN,
     when=lambda s: s.method.sublinear_order is not None,
     reason="claims linear convergence or better (sublinear_order)",
@@ -115,6 +116,7 @@ def sublinear_order(subject: MethodSubject, case: Case) -> Deviation:
 
 @check(
     "method",
+    "0.1",
     regimes=PLAIN,
     when=lambda s: s.method.scale_invariant,
     reason="claims no independence of scaling (scale_invariant)",
@@ -126,6 +128,7 @@ def scaling_independent(subject: MethodSubject, case: Case) -> Deviation:
 
 @check(
     "method",
+    "0.2",
     regimes=PLAIN,
     when=lambda s: s.method.unit_invariant,
     reason="claims no independence of units (unit_invariant)",
@@ -154,6 +157,7 @@ def _counted_on(method: Method) -> tuple[Problem, Geometry] | None:
 
 @check(
     "method",
+    "0.2",
     regimes=PLAIN,
     repeats=False,
     when=lambda s: s.method.sublinear_order is None and _counted_on(s.method) is not None,

@@ -89,7 +89,7 @@ def _each(subject: MethodSubject) -> tuple[Instance, ...]:
     return subject.instances
 
 
-@check("method", regimes=PLAIN, repeats=False)
+@check("method", "0.1", regimes=PLAIN, repeats=False)
 def hyperparameters_frozen(subject: MethodSubject, case: Case) -> Deviation:
     """A method is a frozen dataclass, so that one object serves any number of runs, and `requires` is a mapping."""
     method = subject.method
@@ -99,7 +99,7 @@ def hyperparameters_frozen(subject: MethodSubject, case: Case) -> Deviation:
     return failed(f"requires has unknown roles {sorted(unknown)}") if unknown else PASSED
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.1", regimes=PLAIN)
 def state_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """In every state, evaluation is F at the state's point: the same matrix, and a value that is not stale."""
     results = []
@@ -118,7 +118,7 @@ def state_is_true(subject: MethodSubject, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.1", regimes=PLAIN)
 def step_is_pure(subject: MethodSubject, case: Case) -> Deviation:
     """step(state) leaves all of `state` as it was, lists and arrays within it too, and gives the same answer twice."""
     results = []
@@ -141,7 +141,7 @@ def step_is_pure(subject: MethodSubject, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.1", regimes=PLAIN)
 def resume_repeats(subject: MethodSubject, case: Case) -> Deviation:
     """A run cut by a checkpoint and resumed gives the values of the uninterrupted run, to their last bits.
 
@@ -173,7 +173,7 @@ def resume_repeats(subject: MethodSubject, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.1", regimes=PLAIN)
 def budgets(subject: MethodSubject, case: Case) -> Deviation:
     """max_iterations and max_time are respected, and one step costs a bounded number of evaluations."""
     method = subject.method
@@ -203,7 +203,7 @@ def _evaluations_in_one_step(subject: MethodSubject, instance: Instance, start: 
     return int(watched.poison.made - before)
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.1", regimes=PLAIN)
 def representative_independent(subject: MethodSubject, case: Case) -> Deviation:
     """Started at YQ instead of Y (Q orthogonal), the values are the same."""
     results = []

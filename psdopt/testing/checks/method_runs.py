@@ -22,7 +22,7 @@ from psdopt.testing.subjects import MethodSubject
 FEW_PAIRS, ENDLESS = 2, 1000
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.2", regimes=PLAIN)
 def given_evaluation(subject: MethodSubject, case: Case) -> Deviation:
     """init with F at the start already known gives the same state, and does not ask the problem for F there again."""
     results = []
@@ -61,7 +61,7 @@ def _has_memory(subject: MethodSubject) -> bool:
     return "memory" in names and type(method.memory) is int
 
 
-@check("method", regimes=PLAIN, when=_has_memory, reason="has no parameter memory, a number of pairs")
+@check("method", "0.2", regimes=PLAIN, when=_has_memory, reason="has no parameter memory, a number of pairs")
 def memory_kept(subject: MethodSubject, case: Case) -> Deviation:
     """With memory k a run is the run of endless memory as long as k pairs are all there are, and no longer."""
     few: Any = dataclasses.replace(subject.method, memory=FEW_PAIRS)  # type: ignore[type-var]
@@ -94,7 +94,7 @@ def _fresh(instance: Instance) -> Instance | None:
     return dataclasses.replace(instance, problem=problem)
 
 
-@check("method", regimes=PLAIN)
+@check("method", "0.2", regimes=PLAIN)
 def leaves_nothing_behind(subject: MethodSubject, case: Case) -> Deviation:
     """A run on a problem that another run has used is the run on a fresh copy of that problem."""
     results = []

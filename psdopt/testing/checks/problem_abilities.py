@@ -22,7 +22,7 @@ STREAM = "stream"
 LOOSE = 1e-6
 
 
-@check("problem", needs={Ability.SPLIT})
+@check("problem", "0.1", needs={Ability.SPLIT})
 def split_function(problem: Problem, case: Case) -> Deviation:
     """F(V, U) is F(M) at V = U, symmetric, a convex quadratic in V; image is linear, coupling_bound above it."""
     split: Any = problem.split()  # type: ignore[attr-defined]
@@ -57,7 +57,7 @@ def split_function(problem: Problem, case: Case) -> Deviation:
     )
 
 
-@check("problem", needs={Ability.SPLIT})
+@check("problem", "0.1", needs={Ability.SPLIT})
 def split_update(problem: Problem, case: Case) -> Deviation:
     """update(U, LU, anchor, rho) minimises F(V, U) + rho/2 |V − anchor|² over V: it is stationary there."""
     split: Any = problem.split()  # type: ignore[attr-defined]
@@ -94,7 +94,7 @@ def _weights(problem: Any, case: Case) -> list[Any]:
     return [np.full(m, 1.0 / m), few]
 
 
-@check("problem", needs={Ability.MARGINS})
+@check("problem", "0.1", needs={Ability.MARGINS})
 def margins_dual(problem: Any, case: Case) -> Deviation:
     """F(M) = −⟨w, a⟩ at the weights w that attain it, >= −⟨w, a⟩ at all others; combination(w) is −Σ w_r A_r."""
     evaluation: Any = point_of(problem, case)
@@ -118,7 +118,7 @@ def margins_dual(problem: Any, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("problem", needs={Ability.CONVEX})
+@check("problem", "0.1", needs={Ability.CONVEX})
 def subgradient_bound(problem: Problem, case: Case) -> Deviation:
     """(S, epsilon) = subgradient(M, dual): F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for every N, whatever the dual."""
     here, there = point_of(problem, case), point_of(problem, case)
@@ -143,7 +143,7 @@ def subgradient_bound(problem: Problem, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("problem", needs={STREAM})
+@check("problem", "0.1", needs={STREAM})
 def batch_gradient(problem: Any, case: Case) -> Deviation:
     """batch_gradient gives (S_b Y, F_b): 2 ⟨S_b Y, D⟩ is the slope of F_b along D, and F_b does not see YQ from Y."""
     Y = case.factor(problem.n)
@@ -170,7 +170,7 @@ def batch_gradient(problem: Any, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("problem", needs={STREAM}, regimes=FEW)
+@check("problem", "0.1", needs={STREAM}, regimes=FEW)
 def stream_repeats(problem: Any, case: Case) -> Deviation:
     """Reading on at any position gives the batches that reading through gives; looking ahead uses none up."""
     stream, size = problem.stream, 8

@@ -36,7 +36,7 @@ IMPLICATIONS: dict[str, tuple[str, ...]] = {
 }
 
 
-@check("problem", regimes=("full-rank",), repeats=False)
+@check("problem", "0.1", regimes=("full-rank",), repeats=False)
 def abilities_kept(problem: Problem, case: Case) -> Deviation:
     """Every declared ability has its members, is there when called, and comes with everything that it implies."""
     absent = missing_members(problem, problem.abilities)
@@ -75,7 +75,7 @@ def _two_points(problem: Problem, case: Case) -> tuple[Evaluation, Evaluation]:
     return point_of(problem, case), point_of(problem, case)
 
 
-@check("problem", needs={Ability.CONVEX})
+@check("problem", "0.1", needs={Ability.CONVEX})
 def convexity(problem: Problem, case: Case) -> Deviation:
     """F(t M₁ + (1−t) M₀) ≤ t F(M₁) + (1−t) F(M₀), and F(M₁) ≥ F(M₀) + ⟨S₀, M₁ − M₀⟩."""
     first, second = _two_points(problem, case)
@@ -95,7 +95,7 @@ def convexity(problem: Problem, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("problem", when=lambda problem: problem.lower_curvature > 0.0, reason="claims no strong convexity")
+@check("problem", "0.1", when=lambda problem: problem.lower_curvature > 0.0, reason="claims no strong convexity")
 def strong_convexity(problem: Problem, case: Case) -> Deviation:
     """F(M₁) ≥ F(M₀) + ⟨S₀, M₁ − M₀⟩ + sigma/2 |M₁ − M₀|² for the declared lower_curvature sigma."""
     far, near = _two_points(problem, case)
@@ -117,7 +117,7 @@ def strong_convexity(problem: Problem, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("problem", needs={Ability.CLOSED_FORM}, regimes=("full-rank",), repeats=False)
+@check("problem", "0.1", needs={Ability.CLOSED_FORM}, regimes=("full-rank",), repeats=False)
 def closed_form(problem: Problem, case: Case) -> Deviation:
     """The closed form satisfies the optimality conditions S ⪰ 0, S M = 0, computed densely."""
     M = problem.solve_in_closed_form()
@@ -132,7 +132,7 @@ def _bounds(problem: Problem) -> bool:
     return type(problem.duality).dual_bound is not Duality.dual_bound
 
 
-@check("problem", regimes=FEW, when=_bounds, reason="knows of no dual bound (dual_bound)")
+@check("problem", "0.1", regimes=FEW, when=_bounds, reason="knows of no dual bound (dual_bound)")
 def dual_bound(problem: Problem, case: Case) -> Deviation:
     """dual_bound at any M, with any dual handed in, is at most F(N) at every N ⪰ 0, random ones and the best known.
 

@@ -30,7 +30,7 @@ from psdopt.testing.units import Unit
 DIRECTIONS = 4
 
 
-@check("problem", regimes=("full-rank",), repeats=False)
+@check("problem", "0.1", regimes=("full-rank",), repeats=False)
 def refuses_bad_factors(problem: Problem, case: Case) -> Deviation:
     """problem.at raises a ValueError for a factor of the wrong height, with a NaN, or that is no matrix."""
     good = case.factor(problem.n)
@@ -46,7 +46,7 @@ def refuses_bad_factors(problem: Problem, case: Case) -> Deviation:
     return PASSED
 
 
-@check("problem", needs={Ability.GRADIENT})
+@check("problem", "0.1", needs={Ability.GRADIENT})
 def gradient_slope(problem: Problem, case: Case) -> Deviation:
     """d/dh F((Y + hD)(Y + hD)ᵀ) at h = 0 equals ⟨factor_gradient, D⟩ for every D."""
     evaluation = point_of(problem, case)
@@ -59,7 +59,7 @@ def gradient_slope(problem: Problem, case: Case) -> Deviation:
     return compare_slope("gradient", [inner(G, D) for D in along], values, unit, problem.n, unit)
 
 
-@check("problem")
+@check("problem", "0.1")
 def gradient_operator(problem: Problem, case: Case) -> Deviation:
     """S = ∇F(M) is symmetric and linear, the same on blocks, on columns and as an array; factor_gradient is 2 S Y."""
     evaluation = point_of(problem, case)
@@ -85,7 +85,7 @@ def gradient_operator(problem: Problem, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("problem", needs={Ability.HESSIAN})
+@check("problem", "0.1", needs={Ability.HESSIAN})
 def hessian_slope(problem: Problem, case: Case) -> Deviation:
     """d/dh factor_gradient(Y + hD) at h = 0 equals hessian_vector(D)."""
     evaluation = point_of(problem, case)
@@ -101,7 +101,7 @@ def hessian_slope(problem: Problem, case: Case) -> Deviation:
     return compare_slope("Hessian-vector product", found, gradient, unit, problem.n, slope)
 
 
-@check("problem", needs={Ability.HESSIAN})
+@check("problem", "0.1", needs={Ability.HESSIAN})
 def hessian_symmetric(problem: Problem, case: Case) -> Deviation:
     """⟨E, Hess D⟩ = ⟨Hess E, D⟩, and the Hessian is linear."""
     evaluation = point_of(problem, case)
@@ -117,7 +117,7 @@ def hessian_symmetric(problem: Problem, case: Case) -> Deviation:
     )
 
 
-@check("problem", when=lambda problem: twin_of(problem) is not None, reason="has no reference twin")
+@check("problem", "0.1", when=lambda problem: twin_of(problem) is not None, reason="has no reference twin")
 def autograd_twin(problem: Problem, case: Case) -> Deviation:
     """Value, S and Hessian-vector product equal those of the reference twin, which knows only F(M) as a formula."""
     twin = twin_of(problem)
@@ -142,7 +142,7 @@ def autograd_twin(problem: Problem, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("problem", needs={Ability.PRECONDITIONER})
+@check("problem", "0.1", needs={Ability.PRECONDITIONER})
 def preconditioner_definite(problem: Problem, case: Case) -> Deviation:
     """P⁻¹ is symmetric positive definite and linear."""
     evaluation = point_of(problem, case)
@@ -159,6 +159,7 @@ def preconditioner_definite(problem: Problem, case: Case) -> Deviation:
 
 @check(
     "problem",
+    "0.1",
     when=lambda problem: bool(getattr(problem, "maps", ())),
     reason="has no linear maps to look at",
     regimes=FEW,

@@ -26,7 +26,7 @@ def _overrides(role: Any, base: type, name: str) -> bool:
     return getattr(type(role), name) is not getattr(base, name)
 
 
-@check("problem", regimes=("full-rank",), repeats=False)
+@check("problem", "0.2", regimes=("full-rank",), repeats=False)
 def value_at_zero(problem: Problem, case: Case) -> Deviation:
     """value_at_zero() is F at M = 0, whether it is asked for first or last."""
     direct = float(problem.at(np.zeros((problem.n, 1))).value)
@@ -38,6 +38,7 @@ def value_at_zero(problem: Problem, case: Case) -> Deviation:
 
 @check(
     "problem",
+    "0.2",
     when=lambda problem: _overrides(problem.duality, Duality, "value_unit"),
     reason="has no unit of values of its own (value_unit)",
 )
@@ -53,7 +54,7 @@ def own_unit(problem: Problem, case: Case) -> Deviation:
     return Deviation(own, allowed, f"the unit of values is {own:.3g}, where F, F(0) and <S, M> allow {allowed:.3g}")
 
 
-@check("problem", regimes=FEW)
+@check("problem", "0.2", regimes=FEW)
 def smallest_eigenpair(problem: Problem, case: Case) -> Deviation:
     """duality.smallest_eigenpair: a unit Ritz pair of S with its residual, and a lower_bound <= λ_min(S)."""
     evaluation = point_of(problem, case)
@@ -91,6 +92,7 @@ def smallest_eigenpair(problem: Problem, case: Case) -> Deviation:
 
 @check(
     "problem",
+    "0.2",
     when=lambda problem: _overrides(problem.starts, Starts, "first_atoms"),
     reason="proposes no atoms (first_atoms)",
     regimes=("full-rank",),
@@ -111,7 +113,7 @@ def first_atoms(problem: Problem, case: Case) -> Deviation:
     return Deviation(slope, 0.0, f"F rises along W Wᵀ from M = 0: <S, W Wᵀ> = {slope:.3g}")
 
 
-@check("problem", regimes=("full-rank",))
+@check("problem", "0.2", regimes=("full-rank",))
 def data_untouched(problem: Problem, case: Case) -> Deviation:
     """No evaluation changes the factor, the direction or the arrays of the problem's data in place."""
     Y = case.factor(problem.n)

@@ -45,7 +45,7 @@ def _grown(evaluation: Evaluation, alpha: float, v: np.ndarray, beta: float) -> 
     return append_columns(math.sqrt(alpha) * evaluation.factor, math.sqrt(beta) * v[:, None])
 
 
-@check("problem", needs={Ability.EXACT_LINE})
+@check("problem", "0.1", needs={Ability.EXACT_LINE})
 def line_model(problem: Problem, case: Case) -> Deviation:
     """along(D).value(mu) is F((Y + mu D)(Y + mu D)ᵀ), and its two derivatives are those of that function."""
     evaluation = point_of(problem, case)
@@ -76,7 +76,7 @@ def _bend(evaluation: Evaluation, D: np.ndarray) -> float:
     return float(evaluation.along(D).derivatives(0.0)[1])
 
 
-@check("problem", needs={Ability.QUADRATIC, Ability.EXACT_LINE, Ability.EXACT_PLANE})
+@check("problem", "0.1", needs={Ability.QUADRATIC, Ability.EXACT_LINE, Ability.EXACT_PLANE})
 def polynomial_degree(problem: Problem, case: Case) -> Deviation:
     """For quadratic F the line model is the quartic it declares, and the plane model the quadratic it declares."""
     evaluation = point_of(problem, case)
@@ -107,7 +107,7 @@ def _fitted(problem: Problem, Y: np.ndarray, D: np.ndarray) -> np.ndarray:
     return np.linalg.solve(np.vander(nodes, 5, increasing=True), values)
 
 
-@check("problem", needs={Ability.EXACT_LINE})
+@check("problem", "0.1", needs={Ability.EXACT_LINE})
 def line_minimum(problem: Problem, case: Case) -> Deviation:
     """along(D).minimize() is a local minimum below F(0), the least of a grid where F is quadratic; `upper` is kept."""
     evaluation = point_of(problem, case)
@@ -147,7 +147,7 @@ def line_minimum(problem: Problem, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("problem", needs={Ability.EXACT_PLANE})
+@check("problem", "0.1", needs={Ability.EXACT_PLANE})
 def plane_model(problem: Problem, case: Case) -> Deviation:
     """along_atom(v).value(alpha, beta) is F(alpha M + beta v vᵀ), with its gradient and Hessian."""
     evaluation = point_of(problem, case)
@@ -183,7 +183,7 @@ def _plane_derivative(v: np.ndarray, at: np.ndarray, k: int, evaluation: Evaluat
     return evaluation.along_atom(v).derivatives(*at)[k]
 
 
-@check("problem", needs={Ability.EXACT_PLANE, Ability.CONVEX})
+@check("problem", "0.1", needs={Ability.EXACT_PLANE, Ability.CONVEX})
 def plane_minimum(problem: Problem, case: Case) -> Deviation:
     """along_atom(v).minimize() lies in the box and is better than every point of a grid over the box."""
     evaluation = point_of(problem, case)

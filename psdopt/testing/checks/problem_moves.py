@@ -48,7 +48,7 @@ def _same(words: str, moved: Evaluation, Y: np.ndarray, unit: Unit) -> Deviation
     )
 
 
-@check("problem")
+@check("problem", "0.1")
 def step_by_images(problem: Problem, case: Case) -> Deviation:
     """step, plane step, mix, append and refresh give the evaluation that problem.at gives at the same factor."""
     evaluation = point_of(problem, case)
@@ -70,7 +70,7 @@ def step_by_images(problem: Problem, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("problem")
+@check("problem", "0.1")
 def proposed_start(problem: Problem, case: Case) -> Deviation:
     """proposed_start(Y) is a finite factor that turns with Y, and leaves Y as it was."""
     Y = case.factor(problem.n)
@@ -86,7 +86,7 @@ def proposed_start(problem: Problem, case: Case) -> Deviation:
     return Deviation(norm(turned - Z @ Q), math.sqrt(EPS) * norm(Z), "proposed_start(YQ) is not proposed_start(Y) Q")
 
 
-@check("problem")
+@check("problem", "0.1")
 def representative_invariance(problem: Problem, case: Case) -> Deviation:
     """F, S and the factor gradient see M only: at YQ (Q orthogonal) and at [Y, 0] they are the same, up to Q."""
     evaluation = point_of(problem, case)
@@ -114,7 +114,7 @@ def _has_maps(problem: Any) -> bool:
     return bool(getattr(problem, "maps", ())) and all(hasattr(m, "data") for m in problem.maps)
 
 
-@check("problem", when=_has_maps, reason="has no linear maps to look at", regimes=FEW)
+@check("problem", "0.1", when=_has_maps, reason="has no linear maps to look at", regimes=FEW)
 def storage_independence(problem: Problem, case: Case) -> Deviation:
     """Dense, sparse and LinearOperator storage of the same data give the same values and gradients."""
     maps = problem.maps  # type: ignore[attr-defined]
@@ -143,7 +143,7 @@ def storage_independence(problem: Problem, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("problem", when=_has_maps, reason="has no linear maps to look at", regimes=FEW)
+@check("problem", "0.1", when=_has_maps, reason="has no linear maps to look at", regimes=FEW)
 def application_counts(problem: Problem, case: Case) -> Deviation:
     """counts() agrees with an independent count; a line costs one application per map, moves by images none."""
     if "operator_applications" not in problem.counts():

@@ -13,7 +13,7 @@ from psdopt.testing.regimes import Case
 from psdopt.testing.registry import check
 
 
-@check("problem", needs={Ability.RESTRICTION})
+@check("problem", "0.1", needs={Ability.RESTRICTION})
 def restriction(problem: Problem, case: Case) -> Deviation:
     """restricted(T) is N ↦ F(W N Wᵀ), W = Y T orthonormal: value, and gradient WᵀSW, at a generic N."""
     size = norm(point_of(problem, case).factor)

@@ -59,7 +59,7 @@ def _slope_unit(unit: Unit, evaluation: Evaluation) -> Unit:
     return unit / norm(evaluation.factor)
 
 
-@check("split", regimes=FEW)
+@check("split", "0.2", regimes=FEW)
 def value(split: Split, case: Case) -> Deviation:
     """Σ_k F_k(M) + local is F(M), at M and at 0."""
 
@@ -70,7 +70,7 @@ def value(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", regimes=FEW)
+@check("split", "0.2", regimes=FEW)
 def gradient(split: Split, case: Case) -> Deviation:
     """Σ_k S_k is S, on the factor and on other columns."""
     V = case.rng.standard_normal((split.whole.n, 2))
@@ -86,7 +86,7 @@ def gradient(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", regimes=FEW, when=_has(Ability.EXACT_LINE), reason="the unsplit problem has no lines")
+@check("split", "0.2", regimes=FEW, when=_has(Ability.EXACT_LINE), reason="the unsplit problem has no lines")
 def line(split: Split, case: Case) -> Deviation:
     """The line of the sum has the values, the two derivatives and the new points of the unsplit line."""
     D = case.direction(case.factor(split.whole.n))
@@ -113,7 +113,7 @@ def line(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", regimes=FEW, when=_has(Ability.EXACT_PLANE), reason="the unsplit problem has no planes")
+@check("split", "0.2", regimes=FEW, when=_has(Ability.EXACT_PLANE), reason="the unsplit problem has no planes")
 def plane(split: Split, case: Case) -> Deviation:
     """The plane of the sum has the values, gradients, Hessians and new points of the unsplit plane."""
     v = case.rng.standard_normal(split.whole.n)
@@ -142,7 +142,7 @@ def plane(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", regimes=FEW)
+@check("split", "0.2", regimes=FEW)
 def moves(split: Split, case: Case) -> Deviation:
     """Y T and [Y, V] of the sum are those of the unsplit problem, and refresh() changes nothing."""
     r = case.width(split.whole.n)
@@ -167,7 +167,7 @@ def moves(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", regimes=FEW, when=_has(Ability.HESSIAN), reason="the unsplit problem has no Hessian")
+@check("split", "0.2", regimes=FEW, when=_has(Ability.HESSIAN), reason="the unsplit problem has no Hessian")
 def hessian(split: Split, case: Case) -> Deviation:
     """Σ_k of the parts' Hessian products is the Hessian product of F(Y Yᵀ)."""
     D = case.direction(case.factor(split.whole.n))
@@ -180,7 +180,7 @@ def hessian(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", regimes=FEW)
+@check("split", "0.2", regimes=FEW)
 def certificate(split: Split, case: Case) -> Deviation:
     """The sum is certified as F is (λ_min(S), |S Y|, ⟨S, M⟩), and F has the strong convexity that the sum claims."""
     other = split.whole.at(case.factor(split.whole.n))
@@ -202,7 +202,7 @@ def certificate(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", regimes=("full-rank",))
+@check("split", "0.2", regimes=("full-rank",))
 def parts_apart(split: Split, case: Case) -> Deviation:
     """What one part is asked changes no other part, no earlier evaluation, and no array that the parts are made of."""
     before = snapshot(split.part, skip=(Problem,))

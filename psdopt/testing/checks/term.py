@@ -62,7 +62,7 @@ def _value(term: Term, Y: Array) -> float:
     return float(term.value(term.features(Images(term.maps, Y))))
 
 
-@check("term")
+@check("term", "0.2")
 def gradient_slope(term: Term, case: Case) -> Deviation:
     """d/dh f((Y + hD)(Y + hD)ᵀ) at h = 0 equals 2 ⟨∇f(M) Y, D⟩ for every D."""
     at = look(term, case)
@@ -75,7 +75,7 @@ def gradient_slope(term: Term, case: Case) -> Deviation:
     return compare_slope("gradient", [inner(G, D) for D in along], values, at.unit(), term.n)
 
 
-@check("term")
+@check("term", "0.2")
 def gradient_operator(term: Term, case: Case) -> Deviation:
     """∇f(M) is symmetric and linear, and the same on a block as on its columns."""
     at, n = look(term, case), term.n
@@ -94,7 +94,7 @@ def gradient_operator(term: Term, case: Case) -> Deviation:
     )
 
 
-@check("term")
+@check("term", "0.2")
 def representative_invariance(term: Term, case: Case) -> Deviation:
     """f and ∇f see M only: they are the same at YQ, Q orthogonal, and at [Y, 0]."""
     at, n = look(term, case), term.n
@@ -112,7 +112,7 @@ def representative_invariance(term: Term, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("term")
+@check("term", "0.2")
 def line_model(term: Term, case: Case) -> Deviation:
     """along(D) is mu ↦ f at Y + mu D: constant, slope, value, both derivatives, and features where they are offered."""
     at, n = look(term, case), term.n
@@ -153,7 +153,7 @@ def _features(term: Term, found: Any, Y: Array, words: str) -> list[Deviation]:
     return [compare(f"features {words}", found, expected, 4.0 * unit, term.n)]
 
 
-@check("term")
+@check("term", "0.2")
 def plane_model(term: Term, case: Case) -> Deviation:
     """along_atom(v) is (alpha, beta) ↦ f(alpha M + beta v vᵀ): value, gradient, Hessian, features where offered."""
     at, n = look(term, case), term.n
@@ -182,7 +182,7 @@ def plane_model(term: Term, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("term", when=lambda term: term.has_hessian, reason="says that it has no Hessian")
+@check("term", "0.2", when=lambda term: term.has_hessian, reason="says that it has no Hessian")
 def hessian_slope(term: Term, case: Case) -> Deviation:
     """hessian(D, V) = d/dh ∇f((Y + hD)(Y + hD)ᵀ) V at h = 0, for blocks V other than Y."""
     at = look(term, case)
@@ -192,7 +192,7 @@ def hessian_slope(term: Term, case: Case) -> Deviation:
     return compare_slope("Hessian", found, lambda h: Look(term, at.Y + h * D).gradient(V), unit, term.n)
 
 
-@check("term", when=lambda term: term.convex, reason="says that it is not convex")
+@check("term", "0.2", when=lambda term: term.convex, reason="says that it is not convex")
 def convexity(term: Term, case: Case) -> Deviation:
     """f(t M₁ + (1−t) M₀) ≤ t f(M₁) + (1−t) f(M₀)."""
     first, second = look(term, case), look(term, case)
@@ -205,7 +205,7 @@ def convexity(term: Term, case: Case) -> Deviation:
     return worst(results)
 
 
-@check("term", when=lambda term: term.degree is not None, reason="says that it is no polynomial in M (degree)")
+@check("term", "0.2", when=lambda term: term.degree is not None, reason="says that it is no polynomial in M (degree)")
 def degree(term: Term, case: Case) -> Deviation:
     """The difference of order degree + 1 of f along a segment of matrices vanishes."""
     first, second = look(term, case), look(term, case)
@@ -216,7 +216,7 @@ def degree(term: Term, case: Case) -> Deviation:
     return Deviation(left, rounding_of(first.unit() + second.unit(), term.n, 8.0), words)
 
 
-@check("term", regimes=("full-rank",))
+@check("term", "0.2", regimes=("full-rank",))
 def data_untouched(term: Term, case: Case) -> Deviation:
     """No call changes the term's own arrays, the factor, or the features that it is given."""
     at = look(term, case)
@@ -238,7 +238,7 @@ def _formula(term: Any) -> Any:
     return getattr(term, "reference", None)
 
 
-@check("term", when=lambda term: callable(_formula(term)), reason="has no formula to compare with (reference)")
+@check("term", "0.2", when=lambda term: callable(_formula(term)), reason="has no formula to compare with (reference)")
 def formula(term: Any, case: Case) -> Deviation:
     """f(M) is what the formula reference()(M) says, M dense."""
     at = look(term, case)
@@ -250,7 +250,7 @@ def _measured(term: Any) -> bool:
     return isinstance(getattr(term, "loss", None), Loss) and isinstance(getattr(term, "measurement", None), Linear)
 
 
-@check("term", when=_measured, reason="is no loss of a measurement", regimes=("full-rank", "scale-up"))
+@check("term", "0.2", when=_measured, reason="is no loss of a measurement", regimes=("full-rank", "scale-up"))
 def parts(term: Any, case: Case) -> Deviation:
     """The measurement and the loss of a measured term pass the checks of their own."""
     return _all_pass([("measurement", "its measurement", term.measurement), ("loss", "its loss", term.loss)], case)
@@ -261,10 +261,10 @@ def _all_pass(pieces: list[tuple[str, str, Any]], case: Case) -> Deviation:
     results = []
     for kind, words, piece in pieces:
         for one in checks_of(kind):
-            if one.applies(piece) or case.regime not in one.regimes:
+            if one.newer_than(case.up_to) or one.applies(piece) or case.regime not in one.regimes:
                 continue
             try:
-                answer = one.function(piece, Case(case.regime, case.seed))
+                answer = one.function(piece, Case(case.regime, case.seed, case.up_to))
             except Trivial:
                 continue
             except Exception as error:
@@ -283,6 +283,7 @@ def _terms(problem: Any) -> tuple[Term, ...]:
 
 @check(
     "problem",
+    "0.2",
     when=lambda problem: bool(_terms(problem)),
     reason="is no sum of terms",
     regimes=("full-rank", "rank-one", "scale-up"),
