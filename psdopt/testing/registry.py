@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Generator, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.running.compatibility import missing_members
-from psdopt.testing.record import Deviation
-from psdopt.testing.regimes import REGIMES, Case
+from psdopt.testing.record import Deviation as Deviation
+from psdopt.testing.record import Trivial as Trivial
+from psdopt.testing.record import worst as worst
+from psdopt.testing.regimes import FEW as FEW
+from psdopt.testing.regimes import REGIMES as REGIMES
+from psdopt.testing.regimes import Case as Case
 
-CheckFunction = Callable[[Any, Case], Deviation]
+#: What a check yields that measures several things: the worst of them counts, or what it returns.
+Deviations = Generator[Deviation, None, Any]
+CheckFunction = Callable[[Any, Case], Deviation | Deviations]
 
 
 def _always(obj: Any) -> bool:
@@ -30,7 +37,7 @@ class Check:
 
     name: str
     kind: str
-    function: CheckFunction
+    function: Callable[[Any, Case], Deviation]
     statement: str
     since: str
     needs: frozenset[str] = frozenset()
@@ -97,6 +104,17 @@ def _numbers(version: str) -> tuple[int, ...]:
     return tuple(map(int, version.split(".")))
 
 
+def _measured(function: CheckFunction, obj: Any, case: Case) -> Deviation:
+    answer = function(obj, case)
+    found: list[Deviation] = []
+    while not isinstance(answer, Deviation):
+        try:
+            found.append(next(answer))
+        except StopIteration as end:
+            answer = worst(found) if end.value is None else end.value
+    return answer
+
+
 def check(
     kind: str,
     since: str = "",
@@ -109,6 +127,8 @@ def check(
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function (object, case) -> Deviation as the check ``kind.function_name``.
 
+    The function may yield deviations instead, of which the worst counts; one that it returns ends the sample.
+
     since : the version of psdopt that adds it; other packages leave it out. The rest as for :class:`Check`.
     The first line of its docstring is the statement. Raise :class:`Trivial` where the claim is empty.
     """
@@ -120,9 +140,8 @@ def check(
         name = f"{kind}.{function.__name__}"
         if name in CHECKS:
             raise ValueError(f"there is a check {name} already")
-        CHECKS[name] = Check(
-            name, kind, function, statement, since, frozenset(map(str, needs)), tuple(regimes), when, reason, repeats
-        )
+        measured, abilities = partial(_measured, function), frozenset(map(str, needs))
+        CHECKS[name] = Check(name, kind, measured, statement, since, abilities, tuple(regimes), when, reason, repeats)
         return function
 
     return register

@@ -5,16 +5,15 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
-from psdopt.testing.checks.common import PASSED, failed, worst
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.checks.common import PASSED, failed
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check, worst
 from psdopt.testing.subjects import ApplicationSubject, is_pairwise
 
 PLAIN = ("full-rank",)
@@ -26,6 +25,7 @@ FINE_TOL = 1e-9
 DIRECT_TOL = 1e-12
 #: Models of one data set may differ by this many roots of the accuracy: values to tol fix M to its root only.
 AGREEMENT = 300.0
+claim = partial(check, "application", regimes=PLAIN)
 
 
 def solver_tol(subject: ApplicationSubject) -> float:
@@ -99,7 +99,7 @@ def agreement(words: str, left: dict[str, Array], right: dict[str, Array], allow
     return worst(results)
 
 
-@check("application", "0.1", regimes=PLAIN, repeats=False)
+@claim("0.1", repeats=False)
 def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Deviation:
     """scikit-learn's check_estimator passes, except for what the estimator declares as expected failures."""
     from sklearn.base import clone
@@ -118,14 +118,8 @@ def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Deviation:
     return Deviation(len(broken), 0.0, words[:400])
 
 
-@check(
-    "application",
-    "0.1",
-    regimes=PLAIN,
-    when=lambda s: hasattr(s.estimator, "get_mahalanobis_matrix"),
-    reason="learns no metric",
-)
-def pseudo_metric(subject: ApplicationSubject, case: Case) -> Deviation:
+@claim("0.1", when=lambda s: hasattr(s.estimator, "get_mahalanobis_matrix"), reason="learns no metric")
+def pseudo_metric(subject: ApplicationSubject, case: Case) -> Deviations:
     """The learned matrix is LᵀL ⪰ 0 with L = components_, and its distance is symmetric, zero at zero, triangular."""
     fitted = _fitted(subject)
     M, L = np.asarray(fitted.get_mahalanobis_matrix()), np.asarray(fitted.components_)
@@ -136,27 +130,21 @@ def pseudo_metric(subject: ApplicationSubject, case: Case) -> Deviation:
     spread = max(float(np.max(np.abs(d2))), 1e-300)
     triangle = float(np.max(D[:, None, :] - D[:, :, None] - D[None, :, :].transpose(1, 0, 2).swapaxes(0, 1)))
     allowed = 1e4 * EPS * max(M.shape[0], 8)
-    return worst(
-        [
-            Deviation(float(np.linalg.norm(M - M.T)) / size, allowed, "the matrix is not symmetric"),
-            Deviation(-float(np.linalg.eigvalsh(0.5 * (M + M.T))[0]) / size, allowed, "the matrix is not PSD"),
-            Deviation(float(np.linalg.norm(L.T @ L - M)) / size, allowed, "components_ᵀ components_ is not the matrix"),
-            Deviation(float(np.max(np.abs(D**2 - d2))) / spread, 1e2 * allowed, "transform gives other distances"),
-            Deviation(triangle / np.sqrt(spread), 1e2 * allowed, "the triangle inequality fails"),
-        ]
-    )
+    yield Deviation(float(np.linalg.norm(M - M.T)) / size, allowed, "the matrix is not symmetric")
+    yield Deviation(-float(np.linalg.eigvalsh(0.5 * (M + M.T))[0]) / size, allowed, "the matrix is not PSD")
+    yield Deviation(float(np.linalg.norm(L.T @ L - M)) / size, allowed, "components_ᵀ components_ is not the matrix")
+    yield Deviation(float(np.max(np.abs(D**2 - d2))) / spread, 1e2 * allowed, "transform gives other distances")
+    yield Deviation(triangle / np.sqrt(spread), 1e2 * allowed, "the triangle inequality fails")
 
 
-@check("application", "0.1", regimes=PLAIN)
+@claim("0.1")
 def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Deviation:
     """Fitted twice on the same data with the same seed, the model is bit for bit the same."""
     return agreement("fitted twice", model_of(_fitted(subject), subject.X), model_of(_fitted(subject), subject.X), 0.0)
 
 
-@check(
-    "application",
+@claim(
     "0.1",
-    regimes=PLAIN,
     when=lambda s: bool(getattr(s.estimator, "permutation_invariant", True)),
     reason="claims to depend on the order of the samples",
 )
@@ -177,7 +165,7 @@ def permuted_samples(subject: ApplicationSubject, case: Case) -> Deviation:
     return agreement("fitted on permuted samples", left, right, AGREEMENT * np.sqrt(solver_tol(subject)))
 
 
-@check("application", "0.1", regimes=PLAIN)
+@claim("0.1")
 def save_and_load(subject: ApplicationSubject, case: Case) -> Deviation:
     """A fitted estimator survives pickling: the same parameters, the same model."""
     fitted = _fitted(subject)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,11 +14,9 @@ from psdopt.contracts.problem import Problem
 from psdopt.errors import PsdoptError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.testing.builders import Builder
-from psdopt.testing.checks.common import PASSED, compare, failed, point_of, value_unit, worst
-from psdopt.testing.record import Deviation, Trivial
+from psdopt.testing.checks.common import PASSED, compare, failed, point_of, value_unit
 from psdopt.testing.reference import twin_of
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check, worst
 from psdopt.testing.slopes import derivative
 from psdopt.testing.untouched import changes, snapshot
 
@@ -25,6 +24,7 @@ PLAIN = ("full-rank",)
 #: Samples that are moved one at a time, and how far, relative to their size.
 MOVED, FAR = 4, 0.5
 NO_SAMPLES = "has no argument with one sample per row"
+claim = partial(check, "builder", regimes=PLAIN)
 
 
 def _has_samples(builder: Builder) -> bool:
@@ -63,7 +63,7 @@ def _same(words: str, found: Problem, expected: Problem, case: Case, loose: floa
     )
 
 
-@check("builder", "0.2", regimes=PLAIN)
+@claim("0.2")
 def storage_independence(builder: Builder, case: Case) -> Deviation:
     """The problem is the same for arrays stored by rows, by columns, as lists, read-only, sparse where accepted."""
     problem, results = builder.build(), []
@@ -84,12 +84,10 @@ def storage_independence(builder: Builder, case: Case) -> Deviation:
                     continue  # sparse data may be refused
                 raise
             results.append(_same(f"with argument {k} stored {words}", other, problem, case))
-    if not results:
-        raise Trivial("no argument is a dense matrix of floats")
-    return worst(results)
+    return worst(results, "no argument is a dense matrix of floats")
 
 
-@check("builder", "0.2", regimes=PLAIN)
+@claim("0.2")
 def arguments_untouched(builder: Builder, case: Case) -> Deviation:
     """Neither building nor evaluating changes an argument in place, and read-only arrays are accepted."""
     given = copy.deepcopy((builder.arguments, dict(builder.keywords)))
@@ -106,7 +104,7 @@ def arguments_untouched(builder: Builder, case: Case) -> Deviation:
     return PASSED
 
 
-@check("builder", "0.2", when=_has_samples, reason=NO_SAMPLES, regimes=PLAIN)
+@claim("0.2", when=_has_samples, reason=NO_SAMPLES)
 def samples_count(builder: Builder, case: Case) -> Deviation:
     """F changes when a sample is moved, each of four: none has been left out or overwritten."""
     X, problem = _samples(builder), builder.build()
@@ -120,17 +118,15 @@ def samples_count(builder: Builder, case: Case) -> Deviation:
     return PASSED
 
 
-@check(
-    "builder", "0.2", when=lambda b: not b.order_matters, reason="may depend on the order of the samples", regimes=PLAIN
-)
+@claim("0.2", when=lambda b: not b.order_matters, reason="may depend on the order of the samples")
 def samples_in_any_order(builder: Builder, case: Case) -> Deviation:
     """Samples in another order, with all that belongs to them, make the same problem: each keeps its own label."""
     X = _samples(builder)
     return _same("of reordered samples", builder.reordered(case.rng.permutation(len(X))), builder.build(), case)
 
 
-@check("builder", "0.2", when=_has_samples, reason=NO_SAMPLES, regimes=PLAIN)
-def not_rounded(builder: Builder, case: Case) -> Deviation:
+@claim("0.2", when=_has_samples, reason=NO_SAMPLES)
+def not_rounded(builder: Builder, case: Case) -> Deviations:
     """F follows a change of the samples in their tenth digit: data are not rounded on the way in, sparse ones too."""
     X = _samples(builder)
     evaluation = point_of(builder.build(), case)
@@ -140,7 +136,8 @@ def not_rounded(builder: Builder, case: Case) -> Deviation:
         builder.build(**{f"a{builder.samples}": sp.csr_array(X)})
     except (PsdoptError, TypeError, ValueError):
         return dense  # sparse data may be refused
-    return worst([dense, _followed(builder, evaluation, X, E, sp.csr_array)])
+    yield dense
+    yield _followed(builder, evaluation, X, E, sp.csr_array)
 
 
 def _followed(builder: Builder, evaluation: Any, X: Array, E: Array, way: Callable[[Array], Any]) -> Deviation:
@@ -159,7 +156,7 @@ def _followed(builder: Builder, evaluation: Any, X: Array, E: Array, way: Callab
     return Deviation(error, 0.25 * abs(float(slope)) + rounding, words)
 
 
-@check("builder", "0.2", regimes=PLAIN)
+@claim("0.2")
 def formula(builder: Builder, case: Case) -> Deviation:
     """F is what the problem's reference() says, built from the same data."""
     problem = builder.build()

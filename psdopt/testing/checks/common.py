@@ -14,8 +14,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
+from psdopt.testing.registry import Case, Deviation, Trivial, worst
 from psdopt.testing.slopes import derivative
 from psdopt.testing.units import Unit
 
@@ -197,11 +196,6 @@ def compare(noun: str, found: object, expected: object, unit: Unit | float, n: i
         return Deviation(math.inf, 0.0, describe(noun, x, y))
     answer = Deviation(float(np.linalg.norm(x - y)), rounding_of(unit, n))
     return answer if answer.ok else replace(answer, allowed=answer.tolerance, diagnosis=describe(noun, x, y))
-
-
-def worst(measurements: list[Deviation]) -> Deviation:
-    """The one that comes closest to failing, or fails most."""
-    return max(measurements, key=lambda m: m.ratio)
 
 
 def simplest(measurements: list[Deviation]) -> Deviation:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
@@ -13,13 +14,11 @@ from psdopt.certificates.certify import certify
 from psdopt.constraints import Constrained, Constraint, SparseForms
 from psdopt.contracts.abilities import Ability
 from psdopt.linalg.arrays import Array, norm
-from psdopt.testing.checks.common import PASSED, failed, worst
+from psdopt.testing.checks.common import PASSED, failed
 from psdopt.testing.checks.method_answers import plain_run, tol_of
 from psdopt.testing.checks.method_protocol import PLAIN, _each
 from psdopt.testing.constrained import DenseConstraints, multipliers_of, with_groups
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check, worst
 from psdopt.testing.subjects import MethodSubject
 
 #: Accuracy of what a conic solver says, relative to its size.
@@ -28,6 +27,7 @@ SOLVER = 1e-6
 SIZES = (0.0, 0.1, 1.0, 10.0)
 #: A violation of this many times |A_t| is one that a proof must find.
 APART = 0.5
+claim = partial(check, "problem", needs={Ability.CONSTRAINTS}, regimes=PLAIN)
 
 
 def _has_cvxpy(obj: Any) -> bool:
@@ -41,7 +41,7 @@ def _multipliers(problem: Constrained, case: Case, size: float) -> Array:
     return np.asarray(y / np.where(problem.norms > 0.0, problem.norms, 1.0))
 
 
-@check("problem", "0.2", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, when=_has_cvxpy, reason="cvxpy is not installed")
+@claim("0.2", when=_has_cvxpy, reason="cvxpy is not installed")
 def multiplier_bound(problem: Constrained, case: Case) -> Deviation:
     """For any M and any y, certificate.dual_value is at most the optimum that a conic solver finds."""
     optimum = DenseConstraints(problem).optimum
@@ -58,20 +58,10 @@ def multiplier_bound(problem: Constrained, case: Case) -> Deviation:
             f"with multipliers of size {size:g} the bound is {certificate.dual_value:.9g}, above {optimum.value:.9g}"
         )
         results.append(Deviation((certificate.dual_value - optimum.value) / unit, SOLVER, words))
-    if not results:
-        raise Trivial("no bound without S ⪰ 0: nothing bounds the trace")
-    return worst(results)
+    return worst(results, "no bound without S ⪰ 0: nothing bounds the trace")
 
 
-@check(
-    "problem",
-    "0.2",
-    needs=(Ability.CONSTRAINTS,),
-    regimes=PLAIN,
-    repeats=False,
-    when=_has_cvxpy,
-    reason="cvxpy is not installed",
-)
+@claim("0.2", repeats=False, when=_has_cvxpy, reason="cvxpy is not installed")
 def trace_bound(problem: Constrained, case: Case) -> Deviation:
     """trace_limit.value is at least tr M for all feasible M; one that is given, for a solution."""
     limit, dense = problem.trace_limit, DenseConstraints(problem)
@@ -88,7 +78,7 @@ def trace_bound(problem: Constrained, case: Case) -> Deviation:
     return Deviation((true - limit.value) / max(abs(true), abs(limit.value)), SOLVER, words)
 
 
-@check("problem", "0.2", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False)
+@claim("0.2", repeats=False)
 def contradictory_pair(problem: Constrained, case: Case) -> Deviation:
     """A constraint that contradicts another is proven to: y = e_s − e_t becomes an infeasibility_proof that holds."""
     t, bound = _bounded(problem)
@@ -108,7 +98,7 @@ def contradictory_pair(problem: Constrained, case: Case) -> Deviation:
     return _holds(DenseConstraints(other), proof)
 
 
-@check("problem", "0.2", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False)
+@claim("0.2", repeats=False)
 def redundant_pair(problem: Constrained, case: Case) -> Deviation:
     """A constraint given twice makes nothing infeasible, and a y split between both has the same bound."""
     t, _ = _bounded(problem)
@@ -124,8 +114,8 @@ def redundant_pair(problem: Constrained, case: Case) -> Deviation:
     return _same_bound(once, twice, "constraint given twice")
 
 
-@check("problem", "0.2", needs=(Ability.CONSTRAINTS,), regimes=PLAIN)
-def constraint_scaling(problem: Constrained, case: Case) -> Deviation:
+@claim("0.2")
+def constraint_scaling(problem: Constrained, case: Case) -> Deviations:
     """A constraint times 1000 changes neither primal_infeasibility nor the bound, of a y over 1000."""
     if problem.forms is None:
         raise Trivial("the constraints are not known by their entries")
@@ -138,7 +128,8 @@ def constraint_scaling(problem: Constrained, case: Case) -> Deviation:
     again: Any = certify(other, Y, dual=y / factor)
     a, b = (_known(each).primal_infeasibility for each in (plain, again))
     words = f"primal_infeasibility is {b:.6g} for a constraint times 1000, {a:.6g} without"
-    return worst([Deviation(abs(a - b) / max(a, b, 1e-300), SOLVER, words), _same_bound(plain, again, "scaling")])
+    yield Deviation(abs(a - b) / max(a, b, 1e-300), SOLVER, words)
+    yield _same_bound(plain, again, "scaling")
 
 
 @check(
@@ -175,9 +166,7 @@ def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviation:
         ):
             ratio = amount / unit
             results.append(Deviation(ratio, allowed, f"on {instance.name} {ratio:.3g} {words}"))
-    if not results:
-        raise Trivial("no instance under constraints is solved to optimality")
-    return worst(results)
+    return worst(results, "no instance under constraints is solved to optimality")
 
 
 def _constrained(problem: Any) -> bool:

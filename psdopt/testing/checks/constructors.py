@@ -11,9 +11,7 @@ import numpy as np
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.forms import Form
 from psdopt.testing.checks.common import PASSED, failed
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Trivial, check
 from psdopt.testing.untouched import changes, snapshot
 
 #: Kinds whose objects hold the caller's arrays. A builder is asked by `builder.arguments_untouched`.

@@ -15,9 +15,7 @@ from psdopt.running.compatibility import fits, missing_members
 from psdopt.running.solve import solve
 from psdopt.testing.checks.common import PASSED, failed
 from psdopt.testing.gallery import geometries, with_spectrum
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Trivial, check
 
 PLAIN = ("full-rank",)
 #: Steps that each method makes.

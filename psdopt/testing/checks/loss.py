@@ -7,10 +7,8 @@ from typing import Any
 import numpy as np
 
 from psdopt.linalg.arrays import Array, norm
-from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, rounding_of, worst
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import REGIMES, Case
-from psdopt.testing.registry import check
+from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, rounding_of
+from psdopt.testing.registry import REGIMES, Case, Deviation, Deviations, Trivial, check
 from psdopt.testing.untouched import changes, snapshot
 
 #: Regimes of measured values: of order one, large and small.
@@ -65,33 +63,28 @@ def slope(loss: Any, case: Case) -> Deviation:
 
 
 @check("loss", "0.2", regimes=SCALES)
-def bend(loss: Any, case: Case) -> Deviation:
+def bend(loss: Any, case: Case) -> Deviations:
     """curvature(a, d) is the derivative of derivative along d, and derivatives and expansion say the same."""
     a, d = values_of(loss, case), _direction(loss, case)
     found = np.asarray(loss.curvature(a, d))
     g = loss.derivative(a)
     unit = norm(g) + norm(found)
     first, (bent,) = loss.expansion(a, d)
-    results = [
-        compare_slope("curvature", found, lambda h: loss.derivative(a + h * d), unit, len(a), width=0.05),
-        compare("the gradient of expansion", first, g, unit, len(a)),
-        compare("the curvature of expansion", bent, found, unit, len(a)),
-    ]
+    yield compare_slope("curvature", found, lambda h: loss.derivative(a + h * d), unit, len(a), width=0.05)
+    yield compare("the gradient of expansion", first, g, unit, len(a))
+    yield compare("the curvature of expansion", bent, found, unit, len(a))
     if loss.separable:
         together = loss.derivatives(a)
-        results += [
-            compare("the first of derivatives", together[0], g, unit, len(a)),
-            compare("the second of derivatives, times d", together[1] * d, found, unit, len(a)),
-        ]
-    return worst(results)
+        yield compare("the first of derivatives", together[0], g, unit, len(a))
+        yield compare("the second of derivatives, times d", together[1] * d, found, unit, len(a))
 
 
 @check(
     "loss",
     "0.2",
+    regimes=SCALES,
     when=lambda loss: loss.degree is not None,
     reason="says that it is no polynomial (degree)",
-    regimes=SCALES,
 )
 def degree(loss: Any, case: Case) -> Deviation:
     """The difference of order degree + 1 of phi along a line vanishes."""
@@ -105,8 +98,8 @@ def degree(loss: Any, case: Case) -> Deviation:
     )
 
 
-@check("loss", "0.2", when=lambda loss: loss.separable, reason="says that it is not separable", regimes=("full-rank",))
-def separable(loss: Any, case: Case) -> Deviation:
+@check("loss", "0.2", regimes=("full-rank",), when=lambda loss: loss.separable, reason="says that it is not separable")
+def separable(loss: Any, case: Case) -> Deviations:
     """phi_t does not see the values of other measurements: derivative is the same, entry by entry, when they change."""
     a, b = values_of(loss, case), values_of(loss, case)
     if len(a) < 2:
@@ -114,18 +107,17 @@ def separable(loss: Any, case: Case) -> Deviation:
     even = np.arange(len(a)) % 2 == 0
     mixed = np.where(even, a, b)
     g, other = loss.derivative(a), loss.derivative(mixed)
-    results = [compare("derivative of unchanged values", other[even], g[even], norm(g) + norm(other), len(a))]
+    yield compare("derivative of unchanged values", other[even], g[even], norm(g) + norm(other), len(a))
     second, changed = loss.second(a), loss.second(mixed)
-    results.append(compare("second of unchanged values", changed[even], second[even], norm(second), len(a)))
-    return worst(results)
+    yield compare("second of unchanged values", changed[even], second[even], norm(second), len(a))
 
 
 @check(
     "loss",
     "0.2",
+    regimes=("full-rank",),
     when=lambda loss: loss.size is None,
     reason="is made for a number of measurements",
-    regimes=("full-rank",),
 )
 def any_number(loss: Any, case: Case) -> Deviation:
     """A loss with size None takes 1, 9 and MANY_VALUES values."""
@@ -139,29 +131,25 @@ def any_number(loss: Any, case: Case) -> Deviation:
 @check(
     "loss",
     "0.2",
+    regimes=("full-rank",),
     when=lambda loss: loss.size is None or loss.size >= MANY_VALUES,
     reason="is made for few measurements",
-    regimes=("full-rank",),
 )
-def many_measurements(loss: Any, case: Case) -> Deviation:
+def many_measurements(loss: Any, case: Case) -> Deviations:
     """The line through many values is the line: value and derivatives are those of the loss."""
     from psdopt.terms.measured import MeasuredCurve
 
     m = MANY_VALUES if loss.size is None else int(loss.size)
     a0, a1, a2 = (values_of(loss, case, m) for _ in range(3))
     curve = MeasuredCurve(loss, 0.7, a0, a1, a2)
-    results = []
     for mu in STEPS:
         a = a0 + mu * (a1 + mu * a2)
         velocity = a1 + 2.0 * mu * a2
         g, h = loss.derivative(a), loss.curvature(a, velocity)
         unit = abs(float(loss.value(a))) + norm(g) * (norm(velocity) + norm(a2)) + norm(h) * norm(velocity)
         first, second = 0.7 * float(g @ velocity), 0.7 * float(h @ velocity + 2.0 * g @ a2)
-        results += [
-            compare(f"value at mu = {mu}", curve.value(mu), 0.7 * float(loss.value(a)), unit, m),
-            compare(f"derivatives at mu = {mu}", curve.derivatives(mu), [first, second], unit, m),
-        ]
-    return worst(results)
+        yield compare(f"value at mu = {mu}", curve.value(mu), 0.7 * float(loss.value(a)), unit, m)
+        yield compare(f"derivatives at mu = {mu}", curve.derivatives(mu), [first, second], unit, m)
 
 
 @check("loss", "0.2", regimes=("full-rank",))

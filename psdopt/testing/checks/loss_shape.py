@@ -9,11 +9,9 @@ import numpy as np
 from scipy.optimize import minimize
 
 from psdopt.linalg.arrays import Array, norm
-from psdopt.testing.checks.common import compare, failed, rounding_of, worst
+from psdopt.testing.checks.common import compare, failed, rounding_of
 from psdopt.testing.checks.loss import SCALES, size_of, unit_of, values_of
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 
 #: Distances from 0 and from the loss's own numbers at which slopes are compared.
 LADDER = np.concatenate([-(2.0 ** np.arange(26.0, -27.0, -1.0)), [0.0], 2.0 ** np.arange(-26.0, 27.0)])
@@ -26,16 +24,14 @@ def _convex(loss: Any) -> bool:
     return bool(loss.convex)
 
 
-@check("loss", "0.2", when=_convex, reason="says that it is not convex", regimes=SCALES)
-def convexity(loss: Any, case: Case) -> Deviation:
+@check("loss", "0.2", regimes=SCALES, when=_convex, reason="says that it is not convex")
+def convexity(loss: Any, case: Case) -> Deviations:
     """phi(t a + (1−t) b) ≤ t phi(a) + (1−t) phi(b)."""
     a, b = values_of(loss, case), values_of(loss, case)
     unit = unit_of(loss, a) + unit_of(loss, b)
-    results = []
     for t in (0.2, 0.5, 0.9):
         excess = float(loss.value(t * a + (1.0 - t) * b)) - t * loss.value(a) - (1.0 - t) * loss.value(b)
-        results.append(Deviation(excess, rounding_of(unit, len(a)), f"phi lies above its chord by {excess:.3g}"))
-    return worst(results)
+        yield Deviation(excess, rounding_of(unit, len(a)), f"phi lies above its chord by {excess:.3g}")
 
 
 def _numbers(loss: Any) -> list[Array]:
@@ -45,10 +41,9 @@ def _numbers(loss: Any) -> list[Array]:
     return [np.zeros(m), *(np.broadcast_to(x, (m,)) for x in held if x.shape in ((), (1,), (m,)))]
 
 
-@check("loss", "0.2", when=_convex, reason="says that it is not convex", regimes=PLAIN)
-def convex_far(loss: Any, case: Case) -> Deviation:
+@check("loss", "0.2", regimes=PLAIN, when=_convex, reason="says that it is not convex")
+def convex_far(loss: Any, case: Case) -> Deviations:
     """No slope of a convex phi falls on the way to the right, from far left of its own numbers to far beyond."""
-    results = []
     for centre in _numbers(loss):
         d = np.ones(size_of(loss)) if loss.separable else np.abs(values_of(loss, case))
         before: Any = None
@@ -63,9 +58,8 @@ def convex_far(loss: Any, case: Case) -> Deviation:
                 allowed = rounding_of(1.0, len(a)) * np.where(both, before[1] + now[1], 1.0)
                 k = int(np.argmax(fall - allowed))
                 words = f"the slope falls by {fall[k]:.3g} up to {t:.3g} beside {centre[min(k, len(a) - 1)]:.3g}"
-                results.append(Deviation(float(fall[k]), float(allowed[k]), words))
+                yield Deviation(float(fall[k]), float(allowed[k]), words)
             before = now
-    return worst(results)
 
 
 def _lowest(loss: Any, case: Case) -> list[Array]:
@@ -85,7 +79,7 @@ def _lowest(loss: Any, case: Case) -> list[Array]:
     return [low, high]
 
 
-@check("loss", "0.2", when=lambda loss: loss.nonnegative, reason="does not say that it is nonnegative", regimes=PLAIN)
+@check("loss", "0.2", regimes=PLAIN, when=lambda loss: loss.nonnegative, reason="does not say that it is nonnegative")
 def nonnegative(loss: Any, case: Case) -> Deviation:
     """phi >= 0 where it is least, which zeros of its derivative tell: lower bounds rest on it."""
     unit = unit_of(loss, values_of(loss, case))
@@ -99,8 +93,8 @@ def _declares(loss: Any) -> bool:
     return vars(type(loss)).get("per_measurement") is not None
 
 
-@check("loss", "0.2", when=_declares, reason="stays on the host (per_measurement)", regimes=PLAIN)
-def per_measurement(loss: Any, case: Case) -> Deviation:
+@check("loss", "0.2", regimes=PLAIN, when=_declares, reason="stays on the host (per_measurement)")
+def per_measurement(loss: Any, case: Case) -> Deviations:
     """per_measurement names all arrays that the loss holds: in another order they are the loss of reordered values."""
     m, named = size_of(loss), tuple(type(loss).per_measurement)
     for name in named:
@@ -118,9 +112,5 @@ def per_measurement(loss: Any, case: Case) -> Deviation:
         if np.ndim(getattr(loss, name)):
             setattr(there, name, getattr(loss, name)[order])
     g = loss.derivative(a)
-    return worst(
-        [
-            compare("phi of reordered values", there.value(a[order]), loss.value(a), unit_of(loss, a), m),
-            compare("the derivative at reordered values", there.derivative(a[order]), g[order], norm(g), m),
-        ]
-    )
+    yield compare("phi of reordered values", there.value(a[order]), loss.value(a), unit_of(loss, a), m)
+    yield compare("the derivative at reordered values", there.derivative(a[order]), g[order], norm(g), m)

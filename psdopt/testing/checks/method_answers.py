@@ -19,14 +19,12 @@ from psdopt.problems import QuadraticSDP
 from psdopt.running.compatibility import fits
 from psdopt.running.result import Result, Status
 from psdopt.running.solve import solve
-from psdopt.testing.checks.common import failed, rounding_of, value_unit, worst
-from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of
+from psdopt.testing.checks.common import failed, rounding_of, value_unit
+from psdopt.testing.checks.method_protocol import NEVER, _each, claim, first_states, named, start_of
 from psdopt.testing.gallery import Instance, with_spectrum
 from psdopt.testing.poisoned import poisoned
-from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.reference import dense_certificate, has_conic_form, solve_conic
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, worst
 from psdopt.testing.subjects import MethodSubject
 
 #: Certificate asked for, and iterations allowed.
@@ -61,7 +59,7 @@ def plain_run(subject: MethodSubject, instance: Instance, case: Case) -> Result:
     return subject.runs[key]  # type: ignore[no-any-return]
 
 
-@check("method", "0.1", regimes=PLAIN, when=lambda s: s.method.descends, reason="claims no descent")
+@claim("0.1", when=lambda s: s.method.descends, reason="claims no descent")
 def descent(subject: MethodSubject, case: Case) -> Deviation:
     """The value never increases from step to step, beyond its own rounding."""
     results = []
@@ -117,13 +115,13 @@ def _least(instance: Instance) -> float:
     return min(run.value for run in runs)
 
 
-@check("method", "0.1", regimes=PLAIN)
+@claim("0.1")
 def optimal_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """When the status is optimal, the optimality conditions hold at Result.matrix, recomputed with dense arrays."""
     return _honest(subject, case, _each(subject))
 
 
-@check("method", "0.1", regimes=PLAIN)
+@claim("0.1")
 def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Deviation:
     """The same on traps: loose eigenvalues, clustered spectra, scales 1e±8, starts at stationary points."""
     if not subject.hostile:
@@ -131,7 +129,7 @@ def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Deviation:
     return _honest(subject, case, subject.hostile)
 
 
-@check("method", "0.2", regimes=PLAIN)
+@claim("0.2")
 def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """Where a state says that F is unbounded, F evaluated far out falls along its ray, along M or along an eigenvector.
 
@@ -153,30 +151,26 @@ def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviation:
         if not any(ray is not None and falls_without_end(instance.problem, Y, ray) for ray in rays):
             return failed(f"F is called unbounded on {instance.name}, but falls along no ray that the state shows")
         results.append(Deviation(0.0, 0.0))
-    if not results:
-        raise Trivial("unbounded is never said here")
-    return worst(results)
+    return worst(results, "unbounded is never said here")
 
 
-@check("method", "0.1", regimes=PLAIN)
-def solves_instances(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def solves_instances(subject: MethodSubject, case: Case) -> Deviations:
     """Small instances are solved: optimal, stationary where rank is a limit, or with a certificate of the tolerance.
 
     A certificate of the tolerance is no proof where min F = 0 at a fixed trace: no gap is small beside F then.
     """
-    results = []
     for instance in _each(subject):
         result = plain_run(subject, instance, case)
         residual = result.certificate.relative if result.certificate is not None else math.inf
         words = f"{instance.name}: {result.status.label}, {result.iterations} iterations, certificate {residual:.2g}"
         if not result.converged:
-            results.append(Deviation(residual, tol_of(subject), words))
+            yield Deviation(residual, tol_of(subject), words)
         else:
-            results.append(Deviation(0.0, tol_of(subject)))
-    return worst(results)
+            yield Deviation(0.0, tol_of(subject))
 
 
-@check("method", "0.1", regimes=PLAIN)
+@claim("0.1")
 def nan_is_non_finite(subject: MethodSubject, case: Case) -> Deviation:
     """A problem that turns NaN, in value or in gradient, on the way or at the start, ends in the status non-finite."""
     tried = 0
@@ -204,7 +198,7 @@ def nan_is_non_finite(subject: MethodSubject, case: Case) -> Deviation:
     return Deviation(0.0, 0.0)
 
 
-@check("method", "0.1", regimes=PLAIN, when=lambda s: find_spec("cvxpy") is not None, reason="cvxpy is not installed")
+@claim("0.1", when=lambda s: find_spec("cvxpy") is not None, reason="cvxpy is not installed")
 def conic_agreement(subject: MethodSubject, case: Case) -> Deviation:
     """The value at an optimal answer is that of a conic interior point solver (Clarabel)."""
     results = []
@@ -221,9 +215,7 @@ def conic_agreement(subject: MethodSubject, case: Case) -> Deviation:
         words = f"{instance.name}: value {result.value:.10g}, conic solver {expected:.10g}"
         n = instance.problem.n
         results.append(Deviation(abs(result.value - expected) / decrease, 10.0 * n * tol_of(subject), words))
-    if not results:
-        raise Trivial("no instance that has a conic form was solved to optimality")
-    return worst(results)
+    return worst(results, "no instance that has a conic form was solved to optimality")
 
 
 __all__ = ["BUDGET", "NEVER", "TOL"]

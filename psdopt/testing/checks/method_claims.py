@@ -20,14 +20,12 @@ from psdopt.problems import QuadraticSDP
 from psdopt.running.compatibility import fits
 from psdopt.running.result import Status
 from psdopt.running.solve import solve
-from psdopt.testing.checks.common import rounding_of, value_unit, worst
+from psdopt.testing.checks.common import rounding_of, value_unit
 from psdopt.testing.checks.method_answers import plain_run
-from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of, trajectory
+from psdopt.testing.checks.method_protocol import NEVER, _each, claim, first_states, named, start_of, trajectory
 from psdopt.testing.constrained import DenseConstraints
 from psdopt.testing.gallery import ORDER, Instance, with_spectrum
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Trivial, worst
 from psdopt.testing.subjects import MethodSubject
 
 #: Steps over which an order of convergence is measured, how many of them set the constant, and from where it must hold:
@@ -39,7 +37,7 @@ LEAST_ORDER = 0.25
 ORDER_SLACK = 2.0
 
 
-@check("method", "0.1", regimes=PLAIN)
+@claim("0.1")
 def residual_is_true(subject: MethodSubject, case: Case) -> Deviation:
     """In every state gradient_norm, if known, is what `residual` says: |2SY|, no less than it, or a proven gap.
 
@@ -75,15 +73,11 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Deviation:
             words = f"gradient_norm is {state.gradient_norm:.6g}, |2SY| = {true:.6g} {where}"
             error = abs(error) if kind == Residual.GRADIENT else error
             results.append(Deviation(error, 1e5 * EPS * (true + unit / size), words))
-    if not results:
-        raise Trivial("gradient_norm is never known")
-    return worst(results)
+    return worst(results, "gradient_norm is never known")
 
 
-@check(
-    "method",
+@claim(
     "0.1",
-    regimes=PLAIN,
     when=lambda s: s.method.sublinear_order is not None,
     reason="claims linear convergence or better (sublinear_order)",
 )
@@ -109,30 +103,16 @@ def sublinear_order(subject: MethodSubject, case: Case) -> Deviation:
         k = int(np.argmax(weighted[ORDER_LATE:])) + ORDER_LATE
         words = f"residual {best[k]:.3g} after {k + 1} steps on {instance.name}: slower than k^-{order:g}"
         results.append(Deviation(weighted[k] / np.max(weighted[:ORDER_FIRST]), ORDER_SLACK, words))
-    if not results:
-        raise Trivial("every run ends before an order shows")
-    return worst(results)
+    return worst(results, "every run ends before an order shows")
 
 
-@check(
-    "method",
-    "0.1",
-    regimes=PLAIN,
-    when=lambda s: s.method.scale_invariant,
-    reason="claims no independence of scaling (scale_invariant)",
-)
+@claim("0.1", when=lambda s: s.method.scale_invariant, reason="claims no independence of scaling (scale_invariant)")
 def scaling_independent(subject: MethodSubject, case: Case) -> Deviation:
     """On c F the iterates are those on F, for c = 1e8 and 1e-8."""
     return _agreement(subject, case, [(1e8, 1.0), (1e-8, 1.0)])
 
 
-@check(
-    "method",
-    "0.2",
-    regimes=PLAIN,
-    when=lambda s: s.method.unit_invariant,
-    reason="claims no independence of units (unit_invariant)",
-)
+@claim("0.2", when=lambda s: s.method.unit_invariant, reason="claims no independence of units (unit_invariant)")
 def units_independent(subject: MethodSubject, case: Case) -> Deviation:
     """On M ↦ F(M / s), from s times the start, the iterates are s times those on F, for s = 2^40 and 2^-40."""
     return _agreement(subject, case, [(1.0, 2.0**40), (1.0, 2.0**-40)])
@@ -155,10 +135,8 @@ def _counted_on(method: Method) -> tuple[Problem, Geometry] | None:
     return None
 
 
-@check(
-    "method",
+@claim(
     "0.2",
-    regimes=PLAIN,
     repeats=False,
     when=lambda s: s.method.sublinear_order is None and _counted_on(s.method) is not None,
     reason="claims sublinear convergence only (sublinear_order), or does not run a quadratic over the cone",
@@ -208,9 +186,7 @@ def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[floa
                 error = float(np.max(np.abs(plain[:common] - other[:common]))) / float(np.max(np.abs(plain)))
                 words = f"{c:g} F(M / {s:g}) has another run than F on {geometry!r}, F {name}"
                 results.append(Deviation(error, math.sqrt(EPS), words))
-    if not results:
-        raise Trivial("neither a quadratic nor a fit to entries is compatible")
-    return worst(results)
+    return worst(results, "neither a quadratic nor a fit to entries is compatible")
 
 
 def _values(subject: MethodSubject, problem: Problem, geometry: Geometry, Y: Array) -> Array:

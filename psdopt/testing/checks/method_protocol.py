@@ -7,6 +7,7 @@ import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,12 +22,10 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.running.result import Status
 from psdopt.running.solve import solve
 from psdopt.testing import quotient
-from psdopt.testing.checks.common import PASSED, failed, value_unit, worst
+from psdopt.testing.checks.common import PASSED, failed, value_unit
 from psdopt.testing.gallery import Instance
 from psdopt.testing.poisoned import poisoned
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check, worst
 from psdopt.testing.subjects import MethodSubject
 from psdopt.testing.untouched import changes, snapshot
 
@@ -41,6 +40,7 @@ NOT_STATE = (Problem, Geometry, Method, LinearMap, LineModel, PlaneModel, np.ran
 NEVER = 1e-15
 #: One that the certificate of a run may meet some steps before the run looks for it.
 COARSE = 0.1
+claim = partial(check, "method", regimes=PLAIN)
 
 
 def start_of(instance: Instance, case: Case) -> Any:
@@ -89,7 +89,7 @@ def _each(subject: MethodSubject) -> tuple[Instance, ...]:
     return subject.instances
 
 
-@check("method", "0.1", regimes=PLAIN, repeats=False)
+@claim("0.1", repeats=False)
 def hyperparameters_frozen(subject: MethodSubject, case: Case) -> Deviation:
     """A method is a frozen dataclass, so that one object serves any number of runs, and `requires` is a mapping."""
     method = subject.method
@@ -99,10 +99,9 @@ def hyperparameters_frozen(subject: MethodSubject, case: Case) -> Deviation:
     return failed(f"requires has unknown roles {sorted(unknown)}") if unknown else PASSED
 
 
-@check("method", "0.1", regimes=PLAIN)
-def state_is_true(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def state_is_true(subject: MethodSubject, case: Case) -> Deviations:
     """In every state, evaluation is F at the state's point: the same matrix, and a value that is not stale."""
-    results = []
     for instance in _each(subject):
         for k, state in enumerate(first_states(subject, instance, case)):
             fresh = instance.problem.at(instance.geometry.factor(state.point))
@@ -112,16 +111,14 @@ def state_is_true(subject: MethodSubject, case: Case) -> Deviation:
             where = f"in state {k} on {instance.name}"
             allowed = 1e5 * EPS
             size = max(fresh.matrix.norm(), float(np.finfo(float).tiny))
-            results.append(Deviation(apart / size, allowed, f"point and evaluation disagree {where}"))
+            yield Deviation(apart / size, allowed, f"point and evaluation disagree {where}")
             words = f"the value is stale {where}: {state.evaluation.value:.10g}, F = {fresh.value:.10g}"
-            results.append(Deviation(abs(state.evaluation.value - fresh.value), allowed * unit, words))
-    return worst(results)
+            yield Deviation(abs(state.evaluation.value - fresh.value), allowed * unit, words)
 
 
-@check("method", "0.1", regimes=PLAIN)
-def step_is_pure(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def step_is_pure(subject: MethodSubject, case: Case) -> Deviations:
     """step(state) leaves all of `state` as it was, lists and arrays within it too, and gives the same answer twice."""
-    results = []
     for instance in _each(subject):
         states = trajectory(subject, instance, start_of(instance, case), 3)
         for k, state in enumerate(states[:-1]):
@@ -137,11 +134,10 @@ def step_is_pure(subject: MethodSubject, case: Case) -> Deviation:
                 return failed(f"step changed {', '.join(changed[:3])} in state {k}, on {instance.name}")
             moved = states[k + 1].evaluation.value
             words = f"two steps from state {k} on {instance.name} give {again.evaluation.value:.12g} and {moved:.12g}"
-            results.append(Deviation(abs(again.evaluation.value - moved), 0.0, words))
-    return worst(results)
+            yield Deviation(abs(again.evaluation.value - moved), 0.0, words)
 
 
-@check("method", "0.1", regimes=PLAIN)
+@claim("0.1")
 def resume_repeats(subject: MethodSubject, case: Case) -> Deviation:
     """A run cut by a checkpoint and resumed gives the values of the uninterrupted run, to their last bits.
 
@@ -168,12 +164,10 @@ def resume_repeats(subject: MethodSubject, case: Case) -> Deviation:
             # solvers of other libraries restart cold: what they return may differ in the last bits
             last_bits = 16.0 * EPS * float(np.max(np.abs(expected)))
             results.append(Deviation(float(abs(found[k] - expected[k])), last_bits, words))
-    if not results:
-        raise Trivial("every run ends before it is cut")
-    return worst(results)
+    return worst(results, "every run ends before it is cut")
 
 
-@check("method", "0.1", regimes=PLAIN)
+@claim("0.1")
 def budgets(subject: MethodSubject, case: Case) -> Deviation:
     """max_iterations and max_time are respected, and one step costs a bounded number of evaluations."""
     method = subject.method
@@ -203,7 +197,7 @@ def _evaluations_in_one_step(subject: MethodSubject, instance: Instance, start: 
     return int(watched.poison.made - before)
 
 
-@check("method", "0.1", regimes=PLAIN)
+@claim("0.1")
 def representative_independent(subject: MethodSubject, case: Case) -> Deviation:
     """Started at YQ instead of Y (Q orthogonal), the values are the same."""
     results = []
@@ -220,6 +214,4 @@ def representative_independent(subject: MethodSubject, case: Case) -> Deviation:
         unit = float(value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start))))
         words = f"after {common - 1} steps on {instance.name} the values differ by {error:.3g}"
         results.append(Deviation(error, math.sqrt(EPS) * max(unit, abs(here[0] - min(here))), words))
-    if not results:
-        raise Trivial("no instance has more than one representative of a point")
-    return worst(results)
+    return worst(results, "no instance has more than one representative of a point")

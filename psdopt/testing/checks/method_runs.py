@@ -10,22 +10,19 @@ from typing import Any
 import numpy as np
 
 from psdopt.linalg.tolerances import EPS
-from psdopt.testing.checks.common import PASSED, failed, value_unit, worst
-from psdopt.testing.checks.method_protocol import PLAIN, _each, named, start_of, trajectory
+from psdopt.testing.checks.common import PASSED, failed, value_unit
+from psdopt.testing.checks.method_protocol import _each, claim, named, start_of, trajectory
 from psdopt.testing.gallery import Instance
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, worst
 from psdopt.testing.subjects import MethodSubject
 
 #: Pairs that a method with a `memory` is told to keep, and more than any of these runs could fill.
 FEW_PAIRS, ENDLESS = 2, 1000
 
 
-@check("method", "0.2", regimes=PLAIN)
-def given_evaluation(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.2")
+def given_evaluation(subject: MethodSubject, case: Case) -> Deviations:
     """init with F at the start already known gives the same state, and does not ask the problem for F there again."""
-    results = []
     for instance in _each(subject):
         start, method = start_of(instance, case), subject.method
         problem: Any = copy.copy(instance.problem)
@@ -46,8 +43,7 @@ def given_evaluation(subject: MethodSubject, case: Case) -> Deviation:
         values = [float(state.evaluation.value) for state in (plain, given)]
         words = f"init on {instance.name} has value {values[0]:.12g}, and {values[1]:.12g} if F at the start is given"
         allowed = 1e5 * EPS * value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start)))
-        results.append(Deviation(abs(values[1] - values[0]), allowed, words))
-    return worst(results)
+        yield Deviation(abs(values[1] - values[0]), allowed, words)
 
 
 def _values(subject: MethodSubject, method: Any, instance: Instance, start: Any, steps: int) -> list[float]:
@@ -61,7 +57,7 @@ def _has_memory(subject: MethodSubject) -> bool:
     return "memory" in names and type(method.memory) is int
 
 
-@check("method", "0.2", regimes=PLAIN, when=_has_memory, reason="has no parameter memory, a number of pairs")
+@claim("0.2", when=_has_memory, reason="has no parameter memory, a number of pairs")
 def memory_kept(subject: MethodSubject, case: Case) -> Deviation:
     """With memory k a run is the run of endless memory as long as k pairs are all there are, and no longer."""
     few: Any = dataclasses.replace(subject.method, memory=FEW_PAIRS)  # type: ignore[type-var]
@@ -94,7 +90,7 @@ def _fresh(instance: Instance) -> Instance | None:
     return dataclasses.replace(instance, problem=problem)
 
 
-@check("method", "0.2", regimes=PLAIN)
+@claim("0.2")
 def leaves_nothing_behind(subject: MethodSubject, case: Case) -> Deviation:
     """A run on a problem that another run has used is the run on a fresh copy of that problem."""
     results = []
@@ -114,6 +110,4 @@ def leaves_nothing_behind(subject: MethodSubject, case: Case) -> Deviation:
         error = float(np.max(np.abs(np.subtract(second, expected))))
         words = f"after another run on {instance.name} the values of a run change by {error:.3g}"
         results.append(Deviation(error, math.sqrt(EPS) * unit, words))
-    if not results:
-        raise Trivial("no problem can be copied")
-    return worst(results)
+    return worst(results, "no problem can be copied")

@@ -17,11 +17,9 @@ from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import append_columns, inner, norm
 from psdopt.running.compatibility import missing_members
 from psdopt.running.solve import solve
-from psdopt.testing.checks.common import PASSED, failed, point_of, rounding_of, value_unit, worst
-from psdopt.testing.record import Deviation, Trivial
+from psdopt.testing.checks.common import PASSED, failed, point_of, rounding_of, value_unit
 from psdopt.testing.reference import dense_certificate
-from psdopt.testing.regimes import FEW, Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import FEW, Case, Deviation, Deviations, Trivial, check, worst
 
 #: Ability -> abilities that it implies.
 IMPLICATIONS: dict[str, tuple[str, ...]] = {
@@ -76,30 +74,27 @@ def _two_points(problem: Problem, case: Case) -> tuple[Evaluation, Evaluation]:
 
 
 @check("problem", "0.1", needs={Ability.CONVEX})
-def convexity(problem: Problem, case: Case) -> Deviation:
+def convexity(problem: Problem, case: Case) -> Deviations:
     """F(t M₁ + (1−t) M₀) ≤ t F(M₁) + (1−t) F(M₀), and F(M₁) ≥ F(M₀) + ⟨S₀, M₁ − M₀⟩."""
     first, second = _two_points(problem, case)
     unit = value_unit(problem, first) + value_unit(problem, second)
-    results = []
     for t in (0.1, 0.5, 0.8):
         Y = append_columns(math.sqrt(1.0 - t) * first.factor, math.sqrt(t) * second.factor)
         excess = problem.at(Y).value - (1.0 - t) * first.value - t * second.value
         words = f"the value at t = {t} lies above the chord by {excess:.3g}"
-        results.append(Deviation(excess, rounding_of(unit, problem.n), words))
+        yield Deviation(excess, rounding_of(unit, problem.n), words)
     for near, far in ((first, second), (second, first)):
         Z = np.asarray(near.gradient @ far.factor)
         linear = inner(Z, far.factor) - 0.5 * inner(near.factor_gradient(), near.factor)
         excess = near.value + linear - far.value
         scale = unit + norm(Z) * norm(far.factor)
-        results.append(Deviation(excess, rounding_of(scale, problem.n), f"F lies below its tangent by {excess:.3g}"))
-    return worst(results)
+        yield Deviation(excess, rounding_of(scale, problem.n), f"F lies below its tangent by {excess:.3g}")
 
 
 @check("problem", "0.1", when=lambda problem: problem.lower_curvature > 0.0, reason="claims no strong convexity")
-def strong_convexity(problem: Problem, case: Case) -> Deviation:
+def strong_convexity(problem: Problem, case: Case) -> Deviations:
     """F(M₁) ≥ F(M₀) + ⟨S₀, M₁ − M₀⟩ + sigma/2 |M₁ − M₀|² for the declared lower_curvature sigma."""
     far, near = _two_points(problem, case)
-    results = []
     # along weak directions of F the inequality is nearly tight: try differences of one atom as well
     atoms = [
         problem.at(append_columns(near.factor, column[:, None])) for column in np.eye(problem.n)[:8] * norm(near.factor)
@@ -113,8 +108,7 @@ def strong_convexity(problem: Problem, case: Case) -> Deviation:
         unit = value_unit(problem, near) + value_unit(problem, other) + norm(Z) * norm(other.factor) + quadratic
         ratio = (other.value - near.value - linear) / quadratic if quadratic > 0.0 else math.nan
         words = f"sigma = {problem.lower_curvature:.6g} is claimed, but only {ratio:.3g} of it is there"
-        results.append(Deviation(excess, rounding_of(unit, problem.n), words))
-    return worst(results)
+        yield Deviation(excess, rounding_of(unit, problem.n), words)
 
 
 @check("problem", "0.1", needs={Ability.CLOSED_FORM}, regimes=("full-rank",), repeats=False)
@@ -154,6 +148,4 @@ def dual_bound(problem: Problem, case: Case) -> Deviation:
             words = f"the bound is {bound:.10g}, but F falls to {lowest.value:.10g}"
             words += "" if dual is None else ", for a dual that was handed in"
             results.append(Deviation(bound - lowest.value, rounding_of(unit, problem.n), words))
-    if not results:
-        raise Trivial("no bound is known at the sampled points")
-    return worst(results)
+    return worst(results, "no bound is known at the sampled points")

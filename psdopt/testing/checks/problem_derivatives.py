@@ -18,12 +18,9 @@ from psdopt.testing.checks.common import (
     sensitivity,
     slope_unit,
     value_unit,
-    worst,
 )
-from psdopt.testing.record import Deviation, Trivial
 from psdopt.testing.reference import twin_of
-from psdopt.testing.regimes import FEW, Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import FEW, Case, Deviation, Deviations, check, worst
 from psdopt.testing.units import Unit
 
 #: Directions per sample: several, so that a common factor can be told from noise.
@@ -102,23 +99,19 @@ def hessian_slope(problem: Problem, case: Case) -> Deviation:
 
 
 @check("problem", "0.1", needs={Ability.HESSIAN})
-def hessian_symmetric(problem: Problem, case: Case) -> Deviation:
+def hessian_symmetric(problem: Problem, case: Case) -> Deviations:
     """⟨E, Hess D⟩ = ⟨Hess E, D⟩, and the Hessian is linear."""
     evaluation = point_of(problem, case)
     D, E = case.direction(evaluation.factor), case.direction(evaluation.factor)
     HD, HE = evaluation.hessian_vector(D), evaluation.hessian_vector(E)
     unit = bend_unit(problem, evaluation, D) * norm(E) + bend_unit(problem, evaluation, E) * norm(D)
     both = evaluation.hessian_vector(D - 2.0 * E)
-    return worst(
-        [
-            compare("⟨E, Hess D⟩", inner(E, HD), inner(HE, D), unit, problem.n),
-            compare("Hess(D − 2E)", both, HD - 2.0 * HE, unit / norm(E), problem.n),
-        ]
-    )
+    yield compare("⟨E, Hess D⟩", inner(E, HD), inner(HE, D), unit, problem.n)
+    yield compare("Hess(D − 2E)", both, HD - 2.0 * HE, unit / norm(E), problem.n)
 
 
 @check("problem", "0.1", when=lambda problem: twin_of(problem) is not None, reason="has no reference twin")
-def autograd_twin(problem: Problem, case: Case) -> Deviation:
+def autograd_twin(problem: Problem, case: Case) -> Deviations:
     """Value, S and Hessian-vector product equal those of the reference twin, which knows only F(M) as a formula."""
     twin = twin_of(problem)
     assert twin is not None
@@ -130,16 +123,13 @@ def autograd_twin(problem: Problem, case: Case) -> Deviation:
     size = Unit.of(
         norm(SV) + norm(mine.gradient @ V), lambda: sensitivity(problem, mine.factor, lambda e: e.gradient @ V)
     )
-    results = [
-        compare("value", mine.value, other.value, unit, n),
-        compare("S times a block", mine.gradient @ V, SV, size, n),
-    ]
+    yield compare("value", mine.value, other.value, unit, n)
+    yield compare("S times a block", mine.gradient @ V, SV, size, n)
     if Ability.HESSIAN in problem.abilities and Ability.HESSIAN in twin.abilities:
         D = case.direction(mine.factor)
         HD, expected = mine.hessian_vector(D), other.hessian_vector(D)
         unit = bend_unit(problem, mine, D) + norm(expected)
-        results.append(compare("Hessian-vector product", HD, expected, unit, n))
-    return worst(results)
+        yield compare("Hessian-vector product", HD, expected, unit, n)
 
 
 @check("problem", "0.1", needs={Ability.PRECONDITIONER})
@@ -160,9 +150,9 @@ def preconditioner_definite(problem: Problem, case: Case) -> Deviation:
 @check(
     "problem",
     "0.1",
+    regimes=FEW,
     when=lambda problem: bool(getattr(problem, "maps", ())),
     reason="has no linear maps to look at",
-    regimes=FEW,
 )
 def adjoints(problem: Problem, case: Case) -> Deviation:
     """⟨A V, W⟩ = ⟨V, AᵀW⟩ for every linear map A of the problem."""
@@ -176,6 +166,4 @@ def adjoints(problem: Problem, case: Case) -> Deviation:
         forward, backward = np.sum(AV * W, axis=0), np.sum(V * AtW, axis=0)
         unit = norm(AV) * norm(W) + norm(V) * norm(AtW)
         results.append(compare(f"adjoint of map {k} ({getattr(A, 'name', '')})", backward, forward, unit, max(A.shape)))
-    if not results:
-        raise Trivial("all maps are zero")
-    return worst(results)
+    return worst(results, "all maps are zero")

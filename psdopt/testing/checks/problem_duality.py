@@ -10,10 +10,8 @@ import numpy as np
 from psdopt.contracts.problem import Problem
 from psdopt.contracts.roles import Duality, Starts
 from psdopt.linalg.arrays import norm
-from psdopt.testing.checks.common import PASSED, compare, failed, point_of, rounding_of, value_unit, worst
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import FEW, Case
-from psdopt.testing.registry import check
+from psdopt.testing.checks.common import PASSED, compare, failed, point_of, rounding_of, value_unit
+from psdopt.testing.registry import FEW, Case, Deviation, Deviations, Trivial, check
 from psdopt.testing.untouched import changes, snapshot
 
 #: How many times |F(M)| + |F(0)| + |S||M| a problem's own unit of values may be: a larger one calls any gap small.
@@ -55,7 +53,7 @@ def own_unit(problem: Problem, case: Case) -> Deviation:
 
 
 @check("problem", "0.2", regimes=FEW)
-def smallest_eigenpair(problem: Problem, case: Case) -> Deviation:
+def smallest_eigenpair(problem: Problem, case: Case) -> Deviations:
     """duality.smallest_eigenpair: a unit Ritz pair of S with its residual, and a lower_bound <= λ_min(S)."""
     evaluation = point_of(problem, case)
     S, n = evaluation.gradient, problem.n
@@ -68,35 +66,27 @@ def smallest_eigenpair(problem: Problem, case: Case) -> Deviation:
     pair = problem.duality.smallest_eigenpair(evaluation, S, tol=PAIR_TOL * size)
     v, allowed = pair.vector, rounding_of(size, n)
     least = float(values[0])
-    return worst(
-        [
-            Deviation(
-                pair.lower_bound - least,
-                allowed,
-                f"lower_bound = {pair.lower_bound:.6g} lies above λ_min(S) = {least:.6g}",
-            ),
-            compare("|v|", norm(v), 1.0, 1.0, n),
-            Deviation(
-                abs(float(v @ dense @ v) - pair.value),
-                allowed,
-                f"vᵀSv = {v @ dense @ v:.6g}, value says {pair.value:.6g}",
-            ),
-            Deviation(
-                norm(dense @ v - pair.value * v) - pair.residual,
-                allowed,
-                f"|S v - value v| is larger than residual = {pair.residual:.3g}",
-            ),
-        ]
+    yield Deviation(
+        pair.lower_bound - least, allowed, f"lower_bound = {pair.lower_bound:.6g} lies above λ_min(S) = {least:.6g}"
+    )
+    yield compare("|v|", norm(v), 1.0, 1.0, n)
+    yield Deviation(
+        abs(float(v @ dense @ v) - pair.value), allowed, f"vᵀSv = {v @ dense @ v:.6g}, value says {pair.value:.6g}"
+    )
+    yield Deviation(
+        norm(dense @ v - pair.value * v) - pair.residual,
+        allowed,
+        f"|S v - value v| is larger than residual = {pair.residual:.3g}",
     )
 
 
 @check(
     "problem",
     "0.2",
-    when=lambda problem: _overrides(problem.starts, Starts, "first_atoms"),
-    reason="proposes no atoms (first_atoms)",
     regimes=("full-rank",),
     repeats=False,
+    when=lambda problem: _overrides(problem.starts, Starts, "first_atoms"),
+    reason="proposes no atoms (first_atoms)",
 )
 def first_atoms(problem: Problem, case: Case) -> Deviation:
     """starts.first_atoms() is a finite array (n, k), k >= 1, along which F falls from M = 0; or None."""

@@ -22,11 +22,8 @@ from psdopt.testing.checks.common import (
     sensitivity,
     slope_unit,
     value_unit,
-    worst,
 )
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check, worst
 from psdopt.testing.units import Unit
 
 #: Where models are compared with direct evaluation: both signs, small and large, not symmetric about 0.
@@ -46,16 +43,14 @@ def _grown(evaluation: Evaluation, alpha: float, v: np.ndarray, beta: float) -> 
 
 
 @check("problem", "0.1", needs={Ability.EXACT_LINE})
-def line_model(problem: Problem, case: Case) -> Deviation:
+def line_model(problem: Problem, case: Case) -> Deviations:
     """along(D).value(mu) is F((Y + mu D)(Y + mu D)ᵀ), and its two derivatives are those of that function."""
     evaluation = point_of(problem, case)
     Y, D = evaluation.factor, case.direction(evaluation.factor)
     line = evaluation.along(D)
     direct = [problem.at(Y + mu * D) for mu in STEPS]
     unit = sum((value_unit(problem, moved) for moved in direct), Unit(0.0))
-    results = [
-        compare("line model", [line.value(mu) for mu in STEPS], [moved.value for moved in direct], unit, problem.n)
-    ]
+    yield compare("line model", [line.value(mu) for mu in STEPS], [moved.value for moved in direct], unit, problem.n)
     at = 0.35
     there = problem.at(Y + at * D)
     first = slope_unit(problem, there) * norm(D)
@@ -63,13 +58,8 @@ def line_model(problem: Problem, case: Case) -> Deviation:
     second = first + Unit.of(0.0, lambda: sensitivity(problem, there.factor, lambda e: _bend(e, wide)))
     slope, bend = line.derivatives(at)
     functions = (lambda h: problem.at(Y + (at + h) * D).value), (lambda h: line.derivatives(at + h)[0])
-    return worst(
-        [
-            *results,
-            compare_slope("first derivative of the line model", slope, functions[0], unit + first, problem.n, unit),
-            compare_slope("second derivative of the line model", bend, functions[1], unit + second, problem.n, first),
-        ]
-    )
+    yield compare_slope("first derivative of the line model", slope, functions[0], unit + first, problem.n, unit)
+    yield compare_slope("second derivative of the line model", bend, functions[1], unit + second, problem.n, first)
 
 
 def _bend(evaluation: Evaluation, D: np.ndarray) -> float:
@@ -148,7 +138,7 @@ def line_minimum(problem: Problem, case: Case) -> Deviation:
 
 
 @check("problem", "0.1", needs={Ability.EXACT_PLANE})
-def plane_model(problem: Problem, case: Case) -> Deviation:
+def plane_model(problem: Problem, case: Case) -> Deviations:
     """along_atom(v).value(alpha, beta) is F(alpha M + beta v vᵀ), with its gradient and Hessian."""
     evaluation = point_of(problem, case)
     v = _atom(case, evaluation)
@@ -157,7 +147,7 @@ def plane_model(problem: Problem, case: Case) -> Deviation:
     direct = [e.value for _, e in grown if e is not None]
     found = [plane.value(*x) for x, e in grown if e is not None]
     unit = sum((value_unit(problem, e) for _, e in grown if e is not None), value_unit(problem, evaluation))
-    results = [compare("plane model", found, direct, unit, problem.n)]
+    yield compare("plane model", found, direct, unit, problem.n)
     at = np.array([0.8, 0.6])
     g, H = plane.derivatives(*at)
     first, second = (
@@ -172,11 +162,8 @@ def plane_model(problem: Problem, case: Case) -> Deviation:
         def gradient(h: float, e: np.ndarray = e) -> np.ndarray:
             return plane.derivatives(*(at + h * e))[0]
 
-        results += [
-            compare_slope(f"plane gradient, entry {k}", g[k], value, unit + first, problem.n, unit),
-            compare_slope(f"plane Hessian, row {k}", H[k], gradient, unit + second, problem.n, first),
-        ]
-    return worst(results)
+        yield compare_slope(f"plane gradient, entry {k}", g[k], value, unit + first, problem.n, unit)
+        yield compare_slope(f"plane Hessian, row {k}", H[k], gradient, unit + second, problem.n, first)
 
 
 def _plane_derivative(v: np.ndarray, at: np.ndarray, k: int, evaluation: Evaluation) -> Any:

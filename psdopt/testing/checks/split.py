@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
 from psdopt.problems.distributed.engine import made
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, simplest, value_unit
-from psdopt.testing.record import Deviation
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, check
 from psdopt.testing.splits import Items, Split
 from psdopt.testing.units import Unit
 from psdopt.testing.untouched import changes, snapshot
@@ -27,6 +26,7 @@ WEIGHTS = ((0.3, 0.9), (2.0, 0.0))
 
 #: (noun, of the sum, of the unsplit problem, magnitude in which rounding is measured)
 Compared = tuple[str, Any, Any, Unit]
+claim = partial(check, "split", regimes=FEW)
 
 
 def _has(ability: Ability) -> Callable[[Split], bool]:
@@ -59,7 +59,7 @@ def _slope_unit(unit: Unit, evaluation: Evaluation) -> Unit:
     return unit / norm(evaluation.factor)
 
 
-@check("split", "0.2", regimes=FEW)
+@claim("0.2")
 def value(split: Split, case: Case) -> Deviation:
     """Σ_k F_k(M) + local is F(M), at M and at 0."""
 
@@ -70,7 +70,7 @@ def value(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", "0.2", regimes=FEW)
+@claim("0.2")
 def gradient(split: Split, case: Case) -> Deviation:
     """Σ_k S_k is S, on the factor and on other columns."""
     V = case.rng.standard_normal((split.whole.n, 2))
@@ -86,7 +86,7 @@ def gradient(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", "0.2", regimes=FEW, when=_has(Ability.EXACT_LINE), reason="the unsplit problem has no lines")
+@claim("0.2", when=_has(Ability.EXACT_LINE), reason="the unsplit problem has no lines")
 def line(split: Split, case: Case) -> Deviation:
     """The line of the sum has the values, the two derivatives and the new points of the unsplit line."""
     D = case.direction(case.factor(split.whole.n))
@@ -113,7 +113,7 @@ def line(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", "0.2", regimes=FEW, when=_has(Ability.EXACT_PLANE), reason="the unsplit problem has no planes")
+@claim("0.2", when=_has(Ability.EXACT_PLANE), reason="the unsplit problem has no planes")
 def plane(split: Split, case: Case) -> Deviation:
     """The plane of the sum has the values, gradients, Hessians and new points of the unsplit plane."""
     v = case.rng.standard_normal(split.whole.n)
@@ -142,7 +142,7 @@ def plane(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", "0.2", regimes=FEW)
+@claim("0.2")
 def moves(split: Split, case: Case) -> Deviation:
     """Y T and [Y, V] of the sum are those of the unsplit problem, and refresh() changes nothing."""
     r = case.width(split.whole.n)
@@ -167,7 +167,7 @@ def moves(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", "0.2", regimes=FEW, when=_has(Ability.HESSIAN), reason="the unsplit problem has no Hessian")
+@claim("0.2", when=_has(Ability.HESSIAN), reason="the unsplit problem has no Hessian")
 def hessian(split: Split, case: Case) -> Deviation:
     """Σ_k of the parts' Hessian products is the Hessian product of F(Y Yᵀ)."""
     D = case.direction(case.factor(split.whole.n))
@@ -180,7 +180,7 @@ def hessian(split: Split, case: Case) -> Deviation:
     return _over(split, case, pairs)
 
 
-@check("split", "0.2", regimes=FEW)
+@claim("0.2")
 def certificate(split: Split, case: Case) -> Deviation:
     """The sum is certified as F is (λ_min(S), |S Y|, ⟨S, M⟩), and F has the strong convexity that the sum claims."""
     other = split.whole.at(case.factor(split.whole.n))

@@ -15,10 +15,8 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Term, combine
 from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement as Linear
-from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, rounding_of, simplest, worst
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check, checks_of
+from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, rounding_of, simplest
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check, checks_of, worst
 from psdopt.testing.untouched import changes, snapshot
 
 #: Directions per sample, and steps along a line.
@@ -76,7 +74,7 @@ def gradient_slope(term: Term, case: Case) -> Deviation:
 
 
 @check("term", "0.2")
-def gradient_operator(term: Term, case: Case) -> Deviation:
+def gradient_operator(term: Term, case: Case) -> Deviations:
     """∇f(M) is symmetric and linear, and the same on a block as on its columns."""
     at, n = look(term, case), term.n
     V, W = case.rng.standard_normal((n, 3)), case.rng.standard_normal((n, 3))
@@ -85,31 +83,23 @@ def gradient_operator(term: Term, case: Case) -> Deviation:
     symmetric = compare("∇f", V.T @ SW, (W.T @ SV).T, unit * norm(V), n)
     if not symmetric.ok:
         return Deviation(symmetric.error, symmetric.tolerance, "∇f(M) is not symmetric: ⟨V, ∇f W⟩ ≠ ⟨∇f V, W⟩")
-    return worst(
-        [
-            symmetric,
-            compare("∇f applied to a combination", at.gradient(2.0 * V - W), 2.0 * SV - SW, unit, n),
-            compare("∇f applied to one column", at.gradient(V[:, :1]), SV[:, :1], unit, n),
-        ]
-    )
+    yield symmetric
+    yield compare("∇f applied to a combination", at.gradient(2.0 * V - W), 2.0 * SV - SW, unit, n)
+    yield compare("∇f applied to one column", at.gradient(V[:, :1]), SV[:, :1], unit, n)
 
 
 @check("term", "0.2")
-def representative_invariance(term: Term, case: Case) -> Deviation:
+def representative_invariance(term: Term, case: Case) -> Deviations:
     """f and ∇f see M only: they are the same at YQ, Q orthogonal, and at [Y, 0]."""
     at, n = look(term, case), term.n
     r = at.Y.shape[1]
     Q = case.orthogonal(r) if r > 1 else -np.ones((1, 1))
     V = case.rng.standard_normal((n, 2))
     SV, unit = at.gradient(V), at.unit()
-    results = []
     for words, Y in (("YQ", at.Y @ Q), ("[Y, 0]", append_columns(at.Y, np.zeros((n, 1))))):
         other = Look(term, Y)
-        results += [
-            compare(f"f at {words}", other.value, at.value, unit, n),
-            compare(f"∇f at {words}", other.gradient(V), SV, norm(SV) + unit / norm(at.Y) ** 2 * norm(V), n),
-        ]
-    return worst(results)
+        yield compare(f"f at {words}", other.value, at.value, unit, n)
+        yield compare(f"∇f at {words}", other.gradient(V), SV, norm(SV) + unit / norm(at.Y) ** 2 * norm(V), n)
 
 
 @check("term", "0.2")
@@ -154,7 +144,7 @@ def _features(term: Term, found: Any, Y: Array, words: str) -> list[Deviation]:
 
 
 @check("term", "0.2")
-def plane_model(term: Term, case: Case) -> Deviation:
+def plane_model(term: Term, case: Case) -> Deviations:
     """along_atom(v) is (alpha, beta) ↦ f(alpha M + beta v vᵀ): value, gradient, Hessian, features where offered."""
     at, n = look(term, case), term.n
     v = case.direction(at.Y)[:, :1]
@@ -162,9 +152,9 @@ def plane_model(term: Term, case: Case) -> Deviation:
     points = [append_columns(math.sqrt(a) * at.Y, math.sqrt(b) * v) for a, b in WEIGHTS]
     direct = [_value(term, Y) for Y in points]
     unit = at.unit() + float(np.sum(np.abs(direct)))
-    results = [compare("the plane", [surface.value(a, b) for a, b in WEIGHTS], direct, unit, n)]
+    yield compare("the plane", [surface.value(a, b) for a, b in WEIGHTS], direct, unit, n)
     for (a, b), Y in zip(WEIGHTS, points, strict=True):
-        results += _features(term, surface.features_at(a, b), Y, f"on the plane at ({a}, {b})")
+        yield from _features(term, surface.features_at(a, b), Y, f"on the plane at ({a}, {b})")
     centre = np.array([0.8, 0.6])
     g, H = surface.derivatives(*centre)
     for k, e in enumerate(np.eye(2)):
@@ -175,11 +165,8 @@ def plane_model(term: Term, case: Case) -> Deviation:
         def gradient(h: float, e: Array = e) -> Array:
             return surface.derivatives(*(centre + h * e))[0]
 
-        results += [
-            compare_slope(f"entry {k} of the plane's gradient", g[k], value, unit, n),
-            compare_slope(f"row {k} of the plane's Hessian", H[k], gradient, unit, n),
-        ]
-    return worst(results)
+        yield compare_slope(f"entry {k} of the plane's gradient", g[k], value, unit, n)
+        yield compare_slope(f"row {k} of the plane's Hessian", H[k], gradient, unit, n)
 
 
 @check("term", "0.2", when=lambda term: term.has_hessian, reason="says that it has no Hessian")
@@ -193,16 +180,14 @@ def hessian_slope(term: Term, case: Case) -> Deviation:
 
 
 @check("term", "0.2", when=lambda term: term.convex, reason="says that it is not convex")
-def convexity(term: Term, case: Case) -> Deviation:
+def convexity(term: Term, case: Case) -> Deviations:
     """f(t M₁ + (1−t) M₀) ≤ t f(M₁) + (1−t) f(M₀)."""
     first, second = look(term, case), look(term, case)
     unit = first.unit() + second.unit()
-    results = []
     for t in (0.1, 0.5, 0.8):
         between = _value(term, append_columns(math.sqrt(1.0 - t) * first.Y, math.sqrt(t) * second.Y))
         excess = between - (1.0 - t) * first.value - t * second.value
-        results.append(Deviation(excess, rounding_of(unit, term.n), f"f lies above its chord by {excess:.3g}"))
-    return worst(results)
+        yield Deviation(excess, rounding_of(unit, term.n), f"f lies above its chord by {excess:.3g}")
 
 
 @check("term", "0.2", when=lambda term: term.degree is not None, reason="says that it is no polynomial in M (degree)")
@@ -250,7 +235,7 @@ def _measured(term: Any) -> bool:
     return isinstance(getattr(term, "loss", None), Loss) and isinstance(getattr(term, "measurement", None), Linear)
 
 
-@check("term", "0.2", when=_measured, reason="is no loss of a measurement", regimes=("full-rank", "scale-up"))
+@check("term", "0.2", regimes=("full-rank", "scale-up"), when=_measured, reason="is no loss of a measurement")
 def parts(term: Any, case: Case) -> Deviation:
     """The measurement and the loss of a measured term pass the checks of their own."""
     return _all_pass([("measurement", "its measurement", term.measurement), ("loss", "its loss", term.loss)], case)
@@ -284,9 +269,9 @@ def _terms(problem: Any) -> tuple[Term, ...]:
 @check(
     "problem",
     "0.2",
+    regimes=("full-rank", "rank-one", "scale-up"),
     when=lambda problem: bool(_terms(problem)),
     reason="is no sum of terms",
-    regimes=("full-rank", "rank-one", "scale-up"),
 )
 def terms(problem: Any, case: Case) -> Deviation:
     """Every term of the sum passes the checks of terms, each by itself."""
