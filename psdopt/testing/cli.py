@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -81,7 +82,7 @@ def run_check(
         if one.trouble:
             failures.append(f"{one.name}: {one.trouble}")
             continue
-        with console.status(f"checking {one.name}") if console.is_terminal else _quiet():
+        with console.status(f"checking {one.name}") if console.is_terminal else nullcontext():
             records = run_checks(one.obj, profile=profile, source=one.source, up_to=up_to)
         for record in records:
             counts[record.verdict] += 1
@@ -125,12 +126,6 @@ def _table(name: str, records: list[Record]) -> Table:
         numbers = ("", "", "") if skipped else (f"{record.error:.2g}", f"{record.tolerance:.2g}", str(record.samples))
         table.add_row(record.name, Text(str(record.verdict), style=_STYLES[record.verdict]), *numbers)
     return table
-
-
-class _quiet:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 def targets(target: str, manager: PluginManager) -> Iterator[Target]:
@@ -218,8 +213,6 @@ def _refusals(module: Any, name: str) -> Iterator[Target]:
 def _yielded(components: Any) -> list[Any]:
     """What the hook yields, up to where it raises: that is reported as a refusal."""
     found: list[Any] = []
-    try:
+    with suppress(Exception):
         found.extend(components())
-    except Exception:
-        return found
     return found

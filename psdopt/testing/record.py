@@ -105,10 +105,10 @@ class Trivial(Exception):
     """Raised by a check when a sample lies where the claim is trivial: it does not count."""
 
 
-def worst(deviations: Sequence[Deviation], none: str = "there is nothing to measure") -> Deviation:
+def worst(deviations: Sequence[Deviation], none: str | None = None) -> Deviation:
     """The one that comes closest to failing, or fails most. Raises Trivial, with the text `none`, for no deviations."""
     if not deviations:
-        raise Trivial(none)
+        raise Trivial(none or "there is nothing to measure")
     return max(deviations, key=lambda deviation: deviation.ratio)
 
 

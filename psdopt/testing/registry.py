@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
 from psdopt.running.compatibility import missing_members
 from psdopt.testing.record import Deviation as Deviation
 from psdopt.testing.record import Trivial as Trivial
@@ -17,7 +18,7 @@ from psdopt.testing.regimes import FEW as FEW
 from psdopt.testing.regimes import REGIMES as REGIMES
 from psdopt.testing.regimes import Case as Case
 
-#: What a check yields that measures several things: the worst of them counts, or what it returns.
+#: What a check yields that measures several things; one that it returns is the answer.
 Deviations = Generator[Deviation, None, Any]
 CheckFunction = Callable[[Any, Case], Deviation | Deviations]
 
@@ -80,6 +81,13 @@ FIRST = (
 )
 
 
+def check_named(name: str) -> Check:
+    """The check of this name. Raises UnknownNameError."""
+    if name not in CHECKS:
+        raise unknown_name("check", name, CHECKS)
+    return CHECKS[name]
+
+
 def checks_of(kind: str) -> list[Check]:
     """The checks of one kind, in the order in which they are run: those named in `FIRST`, then by definition."""
     chosen = [one for one in CHECKS.values() if one.kind == kind]
@@ -106,13 +114,16 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 def _measured(function: CheckFunction, obj: Any, case: Case) -> Deviation:
     answer = function(obj, case)
+    if isinstance(answer, Deviation):
+        return answer
     found: list[Deviation] = []
-    while not isinstance(answer, Deviation):
-        try:
-            found.append(next(answer))
-        except StopIteration as end:
-            answer = worst(found) if end.value is None else end.value
-    return answer
+    with closing(answer):
+        while not found or found[-1].ok:
+            try:
+                found.append(next(answer))
+            except StopIteration as end:
+                return end.value if isinstance(end.value, Deviation) else worst(found, end.value)
+    return found[-1]
 
 
 def check(
@@ -127,7 +138,8 @@ def check(
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function (object, case) -> Deviation as the check ``kind.function_name``.
 
-    The function may yield deviations instead, of which the worst counts; one that it returns ends the sample.
+    The function may yield deviations instead, the simplest first: the first that fails is the answer, else the one that
+    comes closest to failing, or what the function returns. A text that it returns says why it has yielded nothing.
 
     since : the version of psdopt that adds it; other packages leave it out. The rest as for :class:`Check`.
     The first line of its docstring is the statement. Raise :class:`Trivial` where the claim is empty.

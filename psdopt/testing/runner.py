@@ -18,7 +18,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.testing.record import CheckStatus, Deviation, Record, Trivial
 from psdopt.testing.regimes import REGIMES, Case
-from psdopt.testing.registry import CHECKS, Check, checks_of, pinned
+from psdopt.testing.registry import Check, check_named, checks_of, pinned
 from psdopt.testing.subjects import kind_of, name_of_subject, source_of, subject_of
 from psdopt.testing.waivers import Waivers, waivers_of
 
@@ -106,10 +106,7 @@ def run_checks(
 
     Arguments as for :func:`yield_checks`; `only` names the checks to run. Never raises for what `obj` does.
     """
-    wanted = None if only is None else set(only)
-    for name in wanted or ():
-        if name not in CHECKS:
-            raise unknown_name("check", name, CHECKS)
+    wanted = None if only is None else {check_named(name).name for name in only}
     options: dict[str, Any] = {"profile": profile, "instances": instances, "data": data, "source": source}
     bound = yield_checks(obj, **options, waivers=waivers, up_to=up_to)
     return [one() for one in bound if wanted is None or one.name in wanted]
@@ -117,17 +114,13 @@ def run_checks(
 
 def replay(name: str, obj: Any, regime: str = "full-rank", seed: int = 0, **options: Any) -> Record:
     """Repeat one sample of one check, print the record and return it. Options as for :func:`yield_checks`."""
-    if name not in CHECKS:
-        raise unknown_name("check", name, CHECKS)
+    one = check_named(name)
     if regime not in REGIMES:
         raise unknown_name("regime", regime, REGIMES)
-    one = CHECKS[name]
     if kind_of(obj) != one.kind:
         raise InvalidInputError(f"{name} is about a {one.kind}; found a {kind_of(obj)}")
-    subject = subject_of(obj, options.get("instances", ()), options.get("data"))
-    bound = BoundCheck(one, obj, subject)
-    answer = _sample(bound, Case(regime, seed))
-    record = _record(bound, answer, Case(regime, seed), 1, 0.0)
+    bound = BoundCheck(one, obj, subject_of(obj, options.get("instances", ()), options.get("data")))
+    record = _record(bound, _sample(bound, Case(regime, seed)), Case(regime, seed), 1, 0.0)
     print(record)
     return record
 

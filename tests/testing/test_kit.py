@@ -17,9 +17,9 @@ from psdopt.testing import CHECKS, REGIMES, Case, CheckStatus, replay, run_check
 from psdopt.testing.cli import run_check
 from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Deviation
-from psdopt.testing.reference import horizontal_by_least_squares, project_psd, project_simplex
 from psdopt.testing.slopes import derivative, observed_order
 from psdopt.testing.units import Unit
+from tests.testing.twins import horizontal_by_least_squares, project_psd, project_simplex
 from tests.testing.zoo import geometries, problems
 
 pytest_plugins = ["pytester"]

@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from psdopt.contracts.matrix import LowRankPSD
 from psdopt.linalg.arrays import Array
 from psdopt.testing.checks.application import AGREEMENT, agreement, claim, fitted_on, model_of, solver_tol
 from psdopt.testing.checks.common import PASSED, failed
@@ -69,7 +70,7 @@ def storage_independence(subject: ApplicationSubject, case: Case) -> Deviations:
     expected = model_of(fitted_on(subject, X, subject.y), X)
     for words, other in stored.items():
         found = model_of(fitted_on(subject, other, subject.y), X)
-        yield agreement(f"fitted on X {words}", expected, found, AGREEMENT * np.sqrt(solver_tol(subject)))
+        yield from agreement(f"fitted on X {words}", expected, found, AGREEMENT * np.sqrt(solver_tol(subject)))
 
 
 @claim("0.2")
@@ -90,7 +91,7 @@ def not_rounded(subject: ApplicationSubject, case: Case) -> Deviation:
 
 
 @claim("0.2")
-def fits_apart(subject: ApplicationSubject, case: Case) -> Deviation:
+def fits_apart(subject: ApplicationSubject, case: Case) -> Deviations:
     """A fit of another estimator of the class to other data leaves the model of the first as it was."""
     X = _array(subject)
     first = fitted_on(subject, copy.deepcopy(X), copy.deepcopy(subject.y))
@@ -199,8 +200,6 @@ def solves_reference(subject: ApplicationSubject, case: Case) -> Deviation:
     if M is None:
         raise Trivial("learns no matrix of the samples' features")
     problem = subject.estimator.reference(subject.X, subject.y)
-    from psdopt.contracts.matrix import LowRankPSD
-
     certificate = dense_certificate(problem, LowRankPSD.from_dense(0.5 * (M + M.T)))
     allowed = 10.0 * np.sqrt(solver_tol(subject))
     return Deviation(certificate.relative, allowed, f"the learned matrix does not minimise it: {certificate.words}")

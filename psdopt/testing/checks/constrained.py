@@ -18,8 +18,9 @@ from psdopt.testing.checks.common import PASSED, failed
 from psdopt.testing.checks.method_answers import plain_run, tol_of
 from psdopt.testing.checks.method_protocol import PLAIN, _each
 from psdopt.testing.constrained import DenseConstraints, multipliers_of, with_groups
-from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check, worst
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 from psdopt.testing.subjects import MethodSubject
+from psdopt.testing.vectors import symmetric
 
 #: Accuracy of what a conic solver says, relative to its size.
 SOLVER = 1e-6
@@ -42,13 +43,12 @@ def _multipliers(problem: Constrained, case: Case, size: float) -> Array:
 
 
 @claim("0.2", when=_has_cvxpy, reason="cvxpy is not installed")
-def multiplier_bound(problem: Constrained, case: Case) -> Deviation:
+def multiplier_bound(problem: Constrained, case: Case) -> Deviations:
     """For any M and any y, certificate.dual_value is at most the optimum that a conic solver finds."""
     optimum = DenseConstraints(problem).optimum
     if optimum is None:
         raise Trivial("the problem has no conic form, or the conic solver finds no optimum")
     unit = max(abs(optimum.value), abs(optimum.value - problem.value_at_zero()), float(np.finfo(float).tiny))
-    results = []
     for size in SIZES:
         y = _multipliers(problem, case, size)
         certificate: Any = certify(problem, case.factor(problem.n), dual=y)
@@ -57,8 +57,8 @@ def multiplier_bound(problem: Constrained, case: Case) -> Deviation:
         words = (
             f"with multipliers of size {size:g} the bound is {certificate.dual_value:.9g}, above {optimum.value:.9g}"
         )
-        results.append(Deviation((certificate.dual_value - optimum.value) / unit, SOLVER, words))
-    return worst(results, "no bound without S ⪰ 0: nothing bounds the trace")
+        yield Deviation((certificate.dual_value - optimum.value) / unit, SOLVER, words)
+    return "no bound without S ⪰ 0: nothing bounds the trace"
 
 
 @claim("0.2", repeats=False, when=_has_cvxpy, reason="cvxpy is not installed")
@@ -132,16 +132,13 @@ def constraint_scaling(problem: Constrained, case: Case) -> Deviations:
     yield _same_bound(plain, again, "scaling")
 
 
-@check(
-    "method",
-    "0.2",
-    regimes=PLAIN,
-    when=lambda s: any(_constrained(i.problem) for i in s.instances),
-    reason="no instance has constraints",
-)
-def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviation:
+def _tried_on_constraints(subject: MethodSubject) -> bool:
+    return any(_constrained(instance.problem) for instance in subject.instances)
+
+
+@check("method", "0.2", regimes=PLAIN, when=_tried_on_constraints, reason="no instance has constraints")
+def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviations:
     """At an optimal answer the state's y has the signs of its bounds, y_t (a_t − b_t) = 0, S ⪰ 0 and S M = 0."""
-    results = []
     for instance in _each(subject):
         problem = instance.problem
         result = plain_run(subject, instance, case)
@@ -150,8 +147,7 @@ def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviation:
         assert isinstance(problem, Constrained)
         dense, Y = DenseConstraints(problem), result.matrix.factor
         y = multipliers_of(getattr(result.state, "dual", None))[-1]
-        G = problem.at(Y).gradient @ np.eye(problem.n)
-        S, a = 0.5 * (G + G.T) + dense.adjoint(y), dense.measured(Y @ Y.T)
+        S, a = symmetric(problem.at(Y).gradient, problem.n) + dense.adjoint(y), dense.measured(Y @ Y.T)
         unit = max(abs(result.value - problem.value_at_zero()), float(np.finfo(float).tiny))
         allowed = 100.0 * tol_of(subject)
         wrong = np.where(y > 0.0, np.isinf(problem.upper), np.isinf(problem.lower)) & (y != 0.0)
@@ -165,8 +161,8 @@ def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviation:
             (abs(float(np.vdot(S @ Y, Y))), "is <S, M>"),
         ):
             ratio = amount / unit
-            results.append(Deviation(ratio, allowed, f"on {instance.name} {ratio:.3g} {words}"))
-    return worst(results, "no instance under constraints is solved to optimality")
+            yield Deviation(ratio, allowed, f"on {instance.name} {ratio:.3g} {words}")
+    return "no instance under constraints is solved to optimality"
 
 
 def _constrained(problem: Any) -> bool:

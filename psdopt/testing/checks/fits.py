@@ -11,6 +11,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.problem import Problem
 from psdopt.errors import IncompatibleError
 from psdopt.methods import shipped_methods
+from psdopt.problems import QuadraticSDP
 from psdopt.running.compatibility import fits, missing_members
 from psdopt.running.solve import solve
 from psdopt.testing.checks.common import PASSED, failed
@@ -61,8 +62,6 @@ def methods_run(problem: Problem, case: Case) -> Deviation:
 @check("geometry", "0.2", regimes=PLAIN, repeats=False)
 def methods_run_here(geometry: Geometry, case: Case) -> Deviation:
     """Over this geometry solve() finds a method by itself, and every shipped one that compatible() accepts runs."""
-    from psdopt.problems import QuadraticSDP
-
     n = geometry.n
     problem = QuadraticSDP(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, n), 2))
     fitting = [method for method in shipped_methods() if fits(problem, geometry, method)]

@@ -10,6 +10,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.testing import quotient, vectors
 from psdopt.testing.checks.common import PASSED, failed
 from psdopt.testing.checks.geometry_points import riemannian
+from psdopt.testing.counting import OnlyMatmul
 from psdopt.testing.diagnose import describe
 from psdopt.testing.registry import Case, Deviation, Deviations, Trivial
 from psdopt.testing.slopes import derivative
@@ -69,11 +70,8 @@ def horizontal_removes_fibre(geometry: Geometry, case: Case) -> Deviations:
     tolerance = allowed * unit + (1e-7 * unit if hasattr(geometry, "move_along_fibre") else 0.0)
     left = f"{vectors.size(gone) / unit:.3g} of a fibre direction is left"
     yield Deviation(vectors.size(gone), tolerance, left)
-    yield Deviation(
-        vectors.size(_difference(geometry, point, kept, v)),
-        tolerance,
-        describe("horizontal(v + w)", vectors.flat(kept), vectors.flat(v)),
-    )
+    words = describe("horizontal(v + w)", vectors.flat(kept), vectors.flat(v))
+    yield Deviation(vectors.size(_difference(geometry, point, kept, v)), tolerance, words)
 
 
 def _orthogonal(geometry: Geometry) -> bool:
@@ -97,8 +95,8 @@ def gradient_slope(geometry: Geometry, case: Case) -> Deviation:
     """⟨gradient(x, ∇F), v⟩ in the metric equals d/dt F(M(R(t v))) for every tangent v, and gradient is tangent."""
     point, allowed = quotient.regular_point(geometry, case)
     scale = geometry.to_matrix(point).norm()
-    C, T = quotient.slope_data(geometry, case)
-    T = T * scale
+    # F(M) = scale tr(C M) + |M − T|²/2 has no symmetry to hide behind
+    C, T = case.symmetric(geometry.n), scale * case.symmetric(geometry.n)
 
     def value(t: float, v: Any) -> float:
         M = quotient.dense(geometry, geometry.retract(point, vectors.scaled(geometry, point, t, v)))
@@ -140,19 +138,9 @@ def gradient_takes_operators(geometry: Geometry, case: Case) -> Deviation:
     """gradient(x, S) is the same for S as an array and as an object that only offers S @ block."""
     point = quotient.point_in(geometry, case)
     S = case.symmetric(geometry.n)
-    with_array, with_operator = geometry.gradient(point, S), geometry.gradient(point, _OnlyMatmul(S))
+    with_array, with_operator = geometry.gradient(point, S), geometry.gradient(point, OnlyMatmul(S))
     error = vectors.size(_difference(geometry, point, with_array, with_operator))
     if error == 0.0:
         return PASSED
     unit = vectors.size(with_array)
     return Deviation(error, 64.0 * np.finfo(float).eps * geometry.n * unit, "S as an operator gives another gradient")
-
-
-class _OnlyMatmul:
-    """S with `shape` and ``@`` and nothing else: no indexing, no transpose, no conversion to an array."""
-
-    def __init__(self, S: np.ndarray) -> None:
-        self._S, self.shape, self.dtype = S, S.shape, S.dtype
-
-    def __matmul__(self, V: Any) -> Any:
-        return self._S @ V

@@ -43,11 +43,8 @@ def retraction_first_order(geometry: Geometry, case: Case) -> Deviations:
     M = quotient.dense(geometry, point)
     found, error = derivative(lambda t: quotient.dense(geometry, _along(geometry, point, v, t)), 0.5)
     yield compare("R(0)", quotient.dense(geometry, _along(geometry, point, v, 0.0)), M, size, geometry.n)
-    yield Deviation(
-        float(np.linalg.norm(found - speed)),
-        64.0 * error + 8.0 * allowed * size,
-        describe("velocity of the retraction", found, speed),
-    )
+    words = describe("velocity of the retraction", found, speed)
+    yield Deviation(float(np.linalg.norm(found - speed)), 64.0 * error + 8.0 * allowed * size, words)
 
 
 @riemannian("0.2")
@@ -144,13 +141,7 @@ def transport(geometry: Geometry, case: Case) -> Deviations:
     apart = vectors.combine(geometry, target, 2.0, moved_u, -3.0, moved_v)
     stays = geometry.transport(point, point, u)
     unit = vectors.size(moved_u) + vectors.size(moved_v) + vectors.size(u)
-    yield Deviation(
-        vectors.size(vectors.combine(geometry, target, 1.0, both, -1.0, apart)),
-        8.0 * there * unit,
-        "transport is not linear",
-    )
-    yield Deviation(
-        vectors.size(vectors.combine(geometry, point, 1.0, stays, -1.0, u)),
-        8.0 * allowed * unit,
-        "transport from a point to itself changes the vector",
-    )
+    bent = vectors.size(vectors.combine(geometry, target, 1.0, both, -1.0, apart))
+    changed = vectors.size(vectors.combine(geometry, point, 1.0, stays, -1.0, u))
+    yield Deviation(bent, 8.0 * there * unit, "transport is not linear")
+    yield Deviation(changed, 8.0 * allowed * unit, "transport from a point to itself changes the vector")

@@ -9,6 +9,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.linalg.arrays import Array, orthonormal_columns
 from psdopt.testing.checks.common import compare, failed, rounding_of
+from psdopt.testing.counting import OnlyMatmul
 from psdopt.testing.regimes import REGULAR
 from psdopt.testing.registry import FEW, Case, Deviation, Deviations, check
 
@@ -34,17 +35,6 @@ def _members(geometry: Geometry, case: Case) -> list[Array]:
     return [geometry.to_matrix(point).to_dense() for point in good]
 
 
-class _CountedMatrix:
-    """S that counts the columns it is applied to."""
-
-    def __init__(self, S: Array) -> None:
-        self.S, self.shape, self.dtype, self.columns = S, S.shape, S.dtype, 0
-
-    def __matmul__(self, V: Array) -> Array:
-        self.columns += 1 if V.ndim == 1 else V.shape[1]
-        return self.S @ V
-
-
 @check("geometry", "0.1", needs={Ability.LINEAR_ORACLE}, regimes=REGULAR)
 def linear_oracle(geometry: Geometry, case: Case) -> Deviations:
     """minimize_linear returns a member vvᵀ, its true value vᵀSv, and value − gap_bound bounds all members' values."""
@@ -67,11 +57,8 @@ def linear_oracle(geometry: Geometry, case: Case) -> Deviations:
         words = f"a member has value {least:.6g}, below value − gap_bound = {atom.value - atom.gap_bound:.6g}"
         yield Deviation(shortfall, rounding_of(size * length, geometry.n), words)
         promised = relative * size * max(length, 1.0)
-        yield Deviation(
-            atom.value - least - promised,
-            rounding_of(size * length, geometry.n),
-            f"the atom is {atom.value - least:.3g} above the least value, tol was {promised:.3g}",
-        )
+        words = f"the atom is {atom.value - least:.3g} above the least value, tol was {promised:.3g}"
+        yield Deviation(atom.value - least - promised, rounding_of(size * length, geometry.n), words)
 
 
 def _least(geometry: Geometry, S: Array) -> list[float]:
@@ -95,11 +82,8 @@ def conic_oracle(geometry: Geometry, case: Case) -> Deviations:
         yield compare("|v|²", v @ v, 1.0, 1.0, geometry.n)
         yield compare("the atom's value", atom.value, v @ S @ v, size, geometry.n)
         yield Deviation(atom.value - atom.gap_bound - least, allowed, f"λ_min(S) = {least:.6g} is below the bound")
-        yield Deviation(
-            atom.value - least - relative * size,
-            allowed,
-            f"the value is {atom.value - least:.3g} above λ_min(S), tol was {relative * size:.3g}",
-        )
+        words = f"the value is {atom.value - least:.3g} above λ_min(S), tol was {relative * size:.3g}"
+        yield Deviation(atom.value - least - relative * size, allowed, words)
 
 
 @check(
@@ -111,7 +95,7 @@ def conic_oracle(geometry: Geometry, case: Case) -> Deviations:
 )
 def linear_oracle_counts(geometry: Geometry, case: Case) -> Deviation:
     """Atom.products is the number of columns that S was applied to."""
-    S = _CountedMatrix(_symmetric(geometry, case))
+    S = OnlyMatmul(_symmetric(geometry, case))
     atom = geometry.minimize_linear(S, 1e-6 * float(np.linalg.norm(S.S, 2)))
     words = f"products = {atom.products}, but {S.columns} columns were used"
     return Deviation(abs(atom.products - S.columns), 0.0, words)

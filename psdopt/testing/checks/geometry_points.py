@@ -116,11 +116,8 @@ def metric_invariant(geometry: Geometry, case: Case) -> Deviations:
     unit = geometry.norm(point, here)
     M = quotient.dense(geometry, point)
     yield compare("M at YQ", quotient.dense(geometry, there), M, float(np.linalg.norm(M)), geometry.n)
-    yield Deviation(
-        abs(geometry.inner(there, moved_u, moved_v) - geometry.inner(point, u, v)),
-        allowed,
-        "inner depends on the representative",
-    )
+    apart = abs(geometry.inner(there, moved_u, moved_v) - geometry.inner(point, u, v))
+    yield Deviation(apart, allowed, "inner depends on the representative")
     if unit > 0.0:
         apart = abs(geometry.norm(there, other) - unit)
         words = "the gradient's length depends on the representative"

@@ -13,6 +13,7 @@ from psdopt.running.compatibility import missing_members
 from psdopt.testing import quotient, vectors
 from psdopt.testing.checks.common import PASSED, compare, failed
 from psdopt.testing.checks.geometry_points import PLAIN, riemannian
+from psdopt.testing.counting import OnlyMatmul
 from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 
 #: Relative size of a velocity outside a space that counts as outside: velocities are differences, to about 1e-10.
@@ -90,17 +91,6 @@ def factors_of_any_width(geometry: Geometry, case: Case) -> Deviation:
     return compare("M of a wide factor", found, M, 64.0 * float(np.linalg.norm(M)), geometry.n)
 
 
-class _Counted:
-    """S that counts the columns it is applied to."""
-
-    def __init__(self, S: Array) -> None:
-        self.S, self.shape, self.dtype, self.columns = S, S.shape, S.dtype, 0
-
-    def __matmul__(self, V: Array) -> Array:
-        self.columns += 1 if V.ndim == 1 else V.shape[1]
-        return np.asarray(self.S @ V)
-
-
 @riemannian(
     "0.2", regimes=PLAIN, when=lambda g: g.rank is None or g.rank < g.n, reason="factors have as many columns as S"
 )
@@ -110,7 +100,7 @@ def gradient_is_lean(geometry: Geometry, case: Case) -> Deviation:
     r = geometry.factor(point).shape[1]
     if r >= geometry.n:
         raise Trivial("factors have as many columns as S")
-    S = _Counted(case.symmetric(geometry.n))
+    S = OnlyMatmul(case.symmetric(geometry.n))
     geometry.gradient(point, S)
     return Deviation(S.columns, float(r), f"S is applied to {S.columns} columns, where the factor has {r}")
 

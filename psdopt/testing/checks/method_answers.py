@@ -20,12 +20,14 @@ from psdopt.running.compatibility import fits
 from psdopt.running.result import Result, Status
 from psdopt.running.solve import solve
 from psdopt.testing.checks.common import failed, rounding_of, value_unit
-from psdopt.testing.checks.method_protocol import NEVER, _each, claim, first_states, named, start_of
+from psdopt.testing.checks.method_protocol import _each, claim, first_states, named, start_of
+from psdopt.testing.constrained import conic_optimum
 from psdopt.testing.gallery import Instance, with_spectrum
 from psdopt.testing.poisoned import poisoned
-from psdopt.testing.reference import dense_certificate, has_conic_form, solve_conic
+from psdopt.testing.reference import dense_certificate
 from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, worst
 from psdopt.testing.subjects import MethodSubject
+from psdopt.testing.vectors import symmetric
 
 #: Certificate asked for, and iterations allowed.
 TOL = 1e-5
@@ -83,13 +85,11 @@ def descent(subject: MethodSubject, case: Case) -> Deviation:
     return worst(results)
 
 
-def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...]) -> Deviation:
-    results, claims = [], 0
+def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...]) -> Deviations:
     for instance in instances:
         result = plain_run(subject, instance, case)
         if result.status is not Status.OPTIMAL:
             continue
-        claims += 1
         certificate = dense_certificate(
             instance.problem, result.matrix, instance.geometry.trace, getattr(result.state, "dual", None)
         )
@@ -99,10 +99,8 @@ def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...])
             value = float(instance.problem.at(result.matrix.factor).value)
             gap = min(gap, (value - _least(instance)) / certificate.unit)
             words += f", and F lies {gap:.3g} units above the least value that is known"
-        results.append(Deviation(gap, allowed, words))
-    if not claims:
-        raise Trivial("optimal is never claimed here")
-    return worst(results)
+        yield Deviation(gap, allowed, words)
+    return "optimal is never claimed here"
 
 
 def _least(instance: Instance) -> float:
@@ -116,13 +114,13 @@ def _least(instance: Instance) -> float:
 
 
 @claim("0.1")
-def optimal_is_true(subject: MethodSubject, case: Case) -> Deviation:
+def optimal_is_true(subject: MethodSubject, case: Case) -> Deviations:
     """When the status is optimal, the optimality conditions hold at Result.matrix, recomputed with dense arrays."""
     return _honest(subject, case, _each(subject))
 
 
 @claim("0.1")
-def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Deviation:
+def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Deviations:
     """The same on traps: loose eigenvalues, clustered spectra, scales 1e±8, starts at stationary points."""
     if not subject.hostile:
         raise Trivial("no hostile instance fits what the method requires")
@@ -130,7 +128,7 @@ def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Deviation:
 
 
 @claim("0.2")
-def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviation:
+def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviations:
     """Where a state says that F is unbounded, F evaluated far out falls along its ray, along M or along an eigenvector.
 
     Looked at on the instances and on ⟨C, M⟩ with an indefinite C, which has no minimum on the cone.
@@ -138,20 +136,19 @@ def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviation:
     linear = QuadraticSDP(C=with_spectrum([-2.0, -1.0, 0.5, 1.0], 5))
     fitting = [g for g in (FlatQuotient(4, 4), PSDCone(4)) if fits(linear, g, subject.method)]
     endless = [Instance("a linear F without a minimum", linear, geometry) for geometry in fitting]
-    results = []
     for instance in (*_each(subject), *endless):
         if Ability.CONSTRAINTS in instance.problem.abilities:
             continue  # rays are proofs there, which constrained.dual_proof judges
         state = first_states(subject, instance, case)[-1]
         if state.outcome is not Outcome.UNBOUNDED:
             continue
-        Y, S = state.evaluation.factor, state.evaluation.gradient @ np.eye(instance.problem.n)
-        least = np.linalg.eigh(0.5 * (S + S.T))[1][:, :1]
+        Y = state.evaluation.factor
+        least = np.linalg.eigh(symmetric(state.evaluation.gradient, len(Y)))[1][:, :1]
         rays = [state.ray, Y, np.hstack([np.zeros_like(Y), least])]
         if not any(ray is not None and falls_without_end(instance.problem, Y, ray) for ray in rays):
             return failed(f"F is called unbounded on {instance.name}, but falls along no ray that the state shows")
-        results.append(Deviation(0.0, 0.0))
-    return worst(results, "unbounded is never said here")
+        yield Deviation(0.0, 0.0)
+    return "unbounded is never said here"
 
 
 @claim("0.1")
@@ -199,23 +196,14 @@ def nan_is_non_finite(subject: MethodSubject, case: Case) -> Deviation:
 
 
 @claim("0.1", when=lambda s: find_spec("cvxpy") is not None, reason="cvxpy is not installed")
-def conic_agreement(subject: MethodSubject, case: Case) -> Deviation:
+def conic_agreement(subject: MethodSubject, case: Case) -> Deviations:
     """The value at an optimal answer is that of a conic interior point solver (Clarabel)."""
-    results = []
     for instance in _each(subject):
-        if not has_conic_form(instance.problem):
-            continue
-        result = plain_run(subject, instance, case)
-        if not result.optimal:
-            continue
-        expected = solve_conic(instance.problem, instance.geometry.trace)
-        if expected is None:
-            continue
-        decrease = max(abs(instance.problem.value_at_zero() - expected), EPS)
-        words = f"{instance.name}: value {result.value:.10g}, conic solver {expected:.10g}"
-        n = instance.problem.n
-        results.append(Deviation(abs(result.value - expected) / decrease, 10.0 * n * tol_of(subject), words))
-    return worst(results, "no instance that has a conic form was solved to optimality")
-
-
-__all__ = ["BUDGET", "NEVER", "TOL"]
+        problem, result = instance.problem, plain_run(subject, instance, case)
+        found = conic_optimum(problem, instance.geometry.trace) if result.optimal else None
+        if found is not None:
+            decrease = max(abs(problem.value_at_zero() - found.value), EPS)
+            words = f"{instance.name}: value {result.value:.10g}, conic solver {found.value:.10g}"
+            error = abs(result.value - found.value) / decrease
+            yield Deviation(error, 10.0 * problem.n * tol_of(subject), words)
+    return "no instance that has a conic form was solved to optimality"

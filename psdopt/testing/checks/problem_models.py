@@ -17,13 +17,14 @@ from psdopt.testing.checks.common import (
     compare_slope,
     defined,
     failed,
+    plane_slopes,
     point_of,
     rounding_of,
     sensitivity,
     slope_unit,
     value_unit,
 )
-from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check, worst
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 from psdopt.testing.units import Unit
 
 #: Where models are compared with direct evaluation: both signs, small and large, not symmetric about 0.
@@ -67,7 +68,7 @@ def _bend(evaluation: Evaluation, D: np.ndarray) -> float:
 
 
 @check("problem", "0.1", needs={Ability.QUADRATIC, Ability.EXACT_LINE, Ability.EXACT_PLANE})
-def polynomial_degree(problem: Problem, case: Case) -> Deviation:
+def polynomial_degree(problem: Problem, case: Case) -> Deviations:
     """For quadratic F the line model is the quartic it declares, and the plane model the quadratic it declares."""
     evaluation = point_of(problem, case)
     Y, D, v = evaluation.factor, case.direction(evaluation.factor), _atom(case, evaluation)
@@ -78,17 +79,16 @@ def polynomial_degree(problem: Problem, case: Case) -> Deviation:
     quartic = [float(np.polyval(np.asarray(line.coefficients)[::-1], mu)) for mu in STEPS]
     direct = [problem.at(Y + mu * D) for mu in STEPS]
     unit = sum((value_unit(problem, moved) for moved in direct), Unit(0.0))
-    results = [compare("quartic", quartic, [moved.value for moved in direct], unit, problem.n)]
-    surface = [float(c + g @ np.array(x) + 0.5 * np.array(x) @ H @ np.array(x)) for x in WEIGHTS]
-    grown = [problem.at(_grown(evaluation, alpha, v, beta)).value for alpha, beta in WEIGHTS]
-    results.append(compare("quadratic of the plane", surface, grown, unit, problem.n))
-    if not results[0].ok:
+    line_error = compare("quartic", quartic, [moved.value for moved in direct], unit, problem.n)
+    if not line_error.ok:
         wrong = _fitted(problem, Y, D) - np.asarray(line.coefficients)
         k = int(np.argmax(np.abs(wrong)))
-        results[0] = Deviation(
-            results[0].error, results[0].tolerance, f"the coefficient of mu^{k} is off by {-wrong[k]:.3g}"
-        )
-    return worst(results)
+        words = f"the coefficient of mu^{k} is off by {-wrong[k]:.3g}"
+        line_error = Deviation(line_error.error, line_error.tolerance, words)
+    yield line_error
+    surface = [float(c + g @ np.array(x) + 0.5 * np.array(x) @ H @ np.array(x)) for x in WEIGHTS]
+    grown = [problem.at(_grown(evaluation, alpha, v, beta)).value for alpha, beta in WEIGHTS]
+    yield compare("quadratic of the plane", surface, grown, unit, problem.n)
 
 
 def _fitted(problem: Problem, Y: np.ndarray, D: np.ndarray) -> np.ndarray:
@@ -98,7 +98,7 @@ def _fitted(problem: Problem, Y: np.ndarray, D: np.ndarray) -> np.ndarray:
 
 
 @check("problem", "0.1", needs={Ability.EXACT_LINE})
-def line_minimum(problem: Problem, case: Case) -> Deviation:
+def line_minimum(problem: Problem, case: Case) -> Deviations:
     """along(D).minimize() is a local minimum below F(0), the least of a grid where F is quadratic; `upper` is kept."""
     evaluation = point_of(problem, case)
     D = -evaluation.factor_gradient() + 0.1 * norm(evaluation.factor_gradient()) * (
@@ -122,19 +122,17 @@ def line_minimum(problem: Problem, case: Case) -> Deviation:
         grids[0] += list(np.geomspace(1e-4, 1e3, 60))
     if mu == 0.0:  # D is a direction of descent: F may not fall beside 0
         grids = [list(np.geomspace(1e-6, 1e-2, 9))]
-    results = []
-    for grid in grids:
+    for number, grid in enumerate(grids):
         values = np.nan_to_num([line.value(float(t)) for t in grid], nan=math.inf, posinf=math.inf)
         k = int(np.argmin(values))
         words = f"mu = {mu:.6g} has value {found:.10g}, but {values[k]:.10g} is reached at {grid[k]:.6g}"
-        results.append(Deviation(found - float(values[k]), allowed, words))
-        if len(results) > 1 and not Deviation(float(np.max(np.abs(values - found))), allowed).ok:
+        yield Deviation(found - float(values[k]), allowed, words)
+        if number > 0 and not Deviation(float(np.max(np.abs(values - found))), allowed).ok:
             break
     upper = 0.5 * mu
     short = line.minimize(upper) if upper > 0.0 else 0.0
     if short > upper * (1.0 + 1e-12):
-        results.append(failed(f"minimize(upper={upper:.6g}) returned {short:.6g}"))
-    return worst(results)
+        yield failed(f"minimize(upper={upper:.6g}) returned {short:.6g}")
 
 
 @check("problem", "0.1", needs={Ability.EXACT_PLANE})
@@ -149,21 +147,9 @@ def plane_model(problem: Problem, case: Case) -> Deviations:
     unit = sum((value_unit(problem, e) for _, e in grown if e is not None), value_unit(problem, evaluation))
     yield compare("plane model", found, direct, unit, problem.n)
     at = np.array([0.8, 0.6])
-    g, H = plane.derivatives(*at)
-    first, second = (
-        Unit.of(0.0, partial(sensitivity, problem, evaluation.factor, partial(_plane_derivative, v, at, k)))
-        for k in (0, 1)
-    )
-    for k, e in enumerate(np.eye(2)):
-
-        def value(h: float, e: np.ndarray = e) -> float:
-            return plane.value(*(at + h * e))
-
-        def gradient(h: float, e: np.ndarray = e) -> np.ndarray:
-            return plane.derivatives(*(at + h * e))[0]
-
-        yield compare_slope(f"plane gradient, entry {k}", g[k], value, unit + first, problem.n, unit)
-        yield compare_slope(f"plane Hessian, row {k}", H[k], gradient, unit + second, problem.n, first)
+    derivatives = (partial(_plane_derivative, v, at, k) for k in (0, 1))
+    first, second = (Unit.of(0.0, partial(sensitivity, problem, evaluation.factor, each)) for each in derivatives)
+    yield from plane_slopes(plane, at, problem.n, [(unit + first, unit), (unit + second, first)])
 
 
 def _plane_derivative(v: np.ndarray, at: np.ndarray, k: int, evaluation: Evaluation) -> Any:
@@ -171,12 +157,11 @@ def _plane_derivative(v: np.ndarray, at: np.ndarray, k: int, evaluation: Evaluat
 
 
 @check("problem", "0.1", needs={Ability.EXACT_PLANE, Ability.CONVEX})
-def plane_minimum(problem: Problem, case: Case) -> Deviation:
+def plane_minimum(problem: Problem, case: Case) -> Deviations:
     """along_atom(v).minimize() lies in the box and is better than every point of a grid over the box."""
     evaluation = point_of(problem, case)
     v = _atom(case, evaluation)
     plane = evaluation.along_atom(v)
-    results = []
     for alpha_box, beta_box in (((0.0, math.inf), (0.0, math.inf)), ((0.2, 0.9), (0.1, 0.8)), ((1.0, 1.0), (0.0, 2.0))):
         alpha, beta = plane.minimize(alpha_box, beta_box)
         if not (alpha_box[0] <= alpha <= alpha_box[1] and beta_box[0] <= beta <= beta_box[1]):
@@ -192,8 +177,8 @@ def plane_minimum(problem: Problem, case: Case) -> Deviation:
         k = int(np.argmin(np.nan_to_num(values, nan=math.inf, posinf=math.inf)))  # outside its domain F may be a nan
         found = plane.value(alpha, beta)
         words = f"({alpha:.6g}, {beta:.6g}) has value {found:.10g}, but {values[k]:.10g} is reached at {grid[k]}"
-        results.append(Deviation(found - values[k], rounding_of(unit, problem.n, 64.0), words))
-    return worst(results) if results else PASSED
+        yield Deviation(found - values[k], rounding_of(unit, problem.n, 64.0), words)
+    yield PASSED
 
 
 def _cuts(box: tuple[float, float], at: float) -> list[float]:

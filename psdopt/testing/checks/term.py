@@ -15,8 +15,8 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Term, combine
 from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement as Linear
-from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, rounding_of, simplest
-from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check, checks_of, worst
+from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, plane_slopes, rounding_of
+from psdopt.testing.registry import FEW, Case, Deviation, Deviations, Trivial, check, checks_of
 from psdopt.testing.untouched import changes, snapshot
 
 #: Directions per sample, and steps along a line.
@@ -103,31 +103,28 @@ def representative_invariance(term: Term, case: Case) -> Deviations:
 
 
 @check("term", "0.2")
-def line_model(term: Term, case: Case) -> Deviation:
+def line_model(term: Term, case: Case) -> Deviations:
     """along(D) is mu ↦ f at Y + mu D: constant, slope, value, both derivatives, and features where they are offered."""
     at, n = look(term, case), term.n
     D = case.direction(at.Y)
     curve = term.along(at.images, at.features, at.of(D))
     unit = at.unit() + sum(abs(_value(term, at.Y + mu * D)) for mu in STEPS)
     slope = 2.0 * inner(at.gradient(at.Y), D)
-    results = [
-        compare("the constant of the line, value(0)", curve.value(0.0), at.value, unit, n),
-        compare("the slope of the line at mu = 0", curve.derivatives(0.0)[0], slope, unit, n),
-    ]
+    yield compare("the constant of the line, value(0)", curve.value(0.0), at.value, unit, n)
+    yield compare("the slope of the line at mu = 0", curve.derivatives(0.0)[0], slope, unit, n)
     for mu in STEPS:
-        results.append(compare(f"the line at mu = {mu}", curve.value(mu), _value(term, at.Y + mu * D), unit, n))
+        yield compare(f"the line at mu = {mu}", curve.value(mu), _value(term, at.Y + mu * D), unit, n)
         for order, (found, function) in enumerate(
             zip(curve.derivatives(mu), (curve.value, lambda t: curve.derivatives(t)[0]), strict=True), start=1
         ):
             words = f"derivative {order} of the line at mu = {mu}"
-            results.append(compare_slope(words, found, partial(_shifted, function, mu), unit, n, width=0.05))
-        results += _features(term, curve.features_at(mu), at.Y + mu * D, f"on the line at mu = {mu}")
+            yield compare_slope(words, found, partial(_shifted, function, mu), unit, n, width=0.05)
+        yield from _features(term, curve.features_at(mu), at.Y + mu * D, f"on the line at mu = {mu}")
     if curve.coefficients is not None:
         c = curve.coefficients
-        results.append(compare("coefficients 0 and 1 of the line", c[:2], [at.value, slope], unit, n))
+        yield compare("coefficients 0 and 1 of the line", c[:2], [at.value, slope], unit, n)
     elif term.degree is not None:
-        results.append(failed(f"a term of degree {term.degree} has a line without coefficients"))
-    return simplest(results)
+        yield failed(f"a term of degree {term.degree} has a line without coefficients")
 
 
 def _shifted(function: Callable[[float], float], mu: float, h: float) -> float:
@@ -155,18 +152,7 @@ def plane_model(term: Term, case: Case) -> Deviations:
     yield compare("the plane", [surface.value(a, b) for a, b in WEIGHTS], direct, unit, n)
     for (a, b), Y in zip(WEIGHTS, points, strict=True):
         yield from _features(term, surface.features_at(a, b), Y, f"on the plane at ({a}, {b})")
-    centre = np.array([0.8, 0.6])
-    g, H = surface.derivatives(*centre)
-    for k, e in enumerate(np.eye(2)):
-
-        def value(h: float, e: Array = e) -> float:
-            return surface.value(*(centre + h * e))
-
-        def gradient(h: float, e: Array = e) -> Array:
-            return surface.derivatives(*(centre + h * e))[0]
-
-        yield compare_slope(f"entry {k} of the plane's gradient", g[k], value, unit, n)
-        yield compare_slope(f"row {k} of the plane's Hessian", H[k], gradient, unit, n)
+    yield from plane_slopes(surface, np.array([0.8, 0.6]), n, [(unit, 0.0)] * 2)
 
 
 @check("term", "0.2", when=lambda term: term.has_hessian, reason="says that it has no Hessian")
@@ -236,14 +222,13 @@ def _measured(term: Any) -> bool:
 
 
 @check("term", "0.2", regimes=("full-rank", "scale-up"), when=_measured, reason="is no loss of a measurement")
-def parts(term: Any, case: Case) -> Deviation:
+def parts(term: Any, case: Case) -> Deviations:
     """The measurement and the loss of a measured term pass the checks of their own."""
     return _all_pass([("measurement", "its measurement", term.measurement), ("loss", "its loss", term.loss)], case)
 
 
-def _all_pass(pieces: list[tuple[str, str, Any]], case: Case) -> Deviation:
-    """The worst sample of the checks of every piece, (kind, words, object), that have this regime."""
-    results = []
+def _all_pass(pieces: list[tuple[str, str, Any]], case: Case) -> Deviations:
+    """What the checks of every piece, (kind, words, object), find in this regime."""
     for kind, words, piece in pieces:
         for one in checks_of(kind):
             if one.newer_than(case.up_to) or one.applies(piece) or case.regime not in one.regimes:
@@ -255,25 +240,17 @@ def _all_pass(pieces: list[tuple[str, str, Any]], case: Case) -> Deviation:
             except Exception as error:
                 error.add_note(f"in {one.name} on {words}, {type(piece).__name__}")
                 raise
-            if not answer.ok:
-                diagnosis = f"{one.name} fails on {words}, {type(piece).__name__}: {answer.diagnosis}"
-                return Deviation(answer.error, answer.tolerance, diagnosis)
-            results.append(answer)
-    return worst(results) if results else PASSED
+            diagnosis = f"{one.name} fails on {words}, {type(piece).__name__}: {answer.diagnosis}"
+            yield Deviation(answer.error, answer.tolerance, diagnosis)
+    yield PASSED
 
 
 def _terms(problem: Any) -> tuple[Term, ...]:
     return tuple(term for term in getattr(problem, "terms", ()) if isinstance(term, Term))
 
 
-@check(
-    "problem",
-    "0.2",
-    regimes=("full-rank", "rank-one", "scale-up"),
-    when=lambda problem: bool(_terms(problem)),
-    reason="is no sum of terms",
-)
-def terms(problem: Any, case: Case) -> Deviation:
+@check("problem", "0.2", regimes=FEW, when=lambda problem: bool(_terms(problem)), reason="is no sum of terms")
+def terms(problem: Any, case: Case) -> Deviations:
     """Every term of the sum passes the checks of terms, each by itself."""
     named = [("term", f"term {k}", term) for k, term in enumerate(_terms(problem))]
     return _all_pass(named, case)

@@ -13,7 +13,7 @@ from psdopt.geometries import PSDCone
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
-from psdopt.testing.reference import project_spectraplex
+from tests.testing.twins import project_spectraplex
 
 N = 5
 
