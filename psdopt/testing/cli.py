@@ -96,7 +96,8 @@ def run_check(
         console.print()
     passed, waived, skipped = (counts[each] for each in (CheckStatus.PASSED, CheckStatus.WAIVED, CheckStatus.SKIPPED))
     also = f"{waived} waived, " if waived else ""
-    console.print(f"{passed} passed, {len(failures)} failed, {also}{skipped} do not apply")
+    newer = "" if up_to is None else f" or are newer than {up_to}"
+    console.print(f"{passed} passed, {len(failures)} failed, {also}{skipped} do not apply{newer}")
     return 1 if failures else 0
 
 

@@ -71,7 +71,7 @@ def test_newer_checks_do_not_run():
     assert {CHECKS[name].since for name in ran} == {"0.1"}
 
 
-def test_a_newer_check_breaks_no_package_that_pins(monkeypatch):
+def test_a_newer_check_breaks_no_package_that_pins(monkeypatch, capsys):
     def never(geometry, case):
         return Deviation(1.0, 0.0, "asks more than before")
 
@@ -87,6 +87,7 @@ def test_a_newer_check_breaks_no_package_that_pins(monkeypatch):
     (mark,) = test_conformance.pytestmark
     assert "geometry.never" not in {parameter.values[0].name for parameter in mark.args[1]}
     assert main(["check", "flat-quotient", "--up-to", "0.3"]) == 0
+    assert "do not apply or are newer than 0.3" in capsys.readouterr().out
     assert main(["check", "flat-quotient"]) == 1
 
 

@@ -52,7 +52,8 @@ class _Subject:
             return float(abs(self.problem.cost(self.along(way, t)) - value - slope * t - 0.5 * bend * t**2))
 
         found = observed_order(error_of, LONGEST, 16.0 * EPS * (abs(value) + abs(slope) * LONGEST))
-        return Deviation(order - found, SLACK, f"the error of the {words} falls like t^{found:.3g}, not t^{order:g}")
+        words = f"the error of the {words} falls like t^{found:.3g}, not t^{order:g}"
+        return Deviation(max(order - found, 0.0), SLACK, words)
 
     def off(self, words: str, v: Any, size: float, u: Any = None) -> Deviation:
         """The length of v − u, u by default the horizontal part of v, against rounding of quantities of this size."""
@@ -116,4 +117,5 @@ def pymanopt_retraction(geometry: Geometry, case: Case) -> Deviation:
     found = observed_order(apart, 1.0, max(ground, EPS))
     if found == np.inf and apart(1.0) > ZERO:
         return failed("exp and the retraction agree for short steps, and part all at once")
-    return Deviation(order - found, SLACK, f"retraction and geodesic part like t^{found:.3g}, not t^{order:g}")
+    words = f"retraction and geodesic part like t^{found:.3g}, not t^{order:g}"
+    return Deviation(max(order - found, 0.0), SLACK, words)
