@@ -48,10 +48,7 @@ def feasible_factor(
         return measurement.pair(images, images)
 
     norms = np.where(norms > 0.0, norms, 1.0)
-    Y = _on_face(face, _random(measurement) if start is None else start)
-    if start is None:
-        reached, aimed = norm(measured(Y) / norms), norm(np.clip(0.0, lower, upper) / norms)
-        Y = Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
+    Y = random_factor(measurement, lower, upper, norms, face) if start is None else _on_face(face, start)
     for _ in range(MOST_STEPS):
         a = measured(Y)
         nearest = np.clip(a, lower, upper)
@@ -73,10 +70,17 @@ def feasible_factor(
     return None
 
 
-def _random(measurement: Measurement) -> Array:
+def random_factor(
+    measurement: Measurement, lower: Array, upper: Array, norms: Array, face: Face | None = None, seed: int = 0
+) -> Array:
+    """Y (n, r) on the face, r > √(2 m), with |A(Y Yᵀ)| that of the values nearest to 0 within the bounds, each over |A_t|."""
     n = measurement.n
     r = min(n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
-    return np.random.default_rng(0).standard_normal((n, r)) / math.sqrt(r)
+    Y = _on_face(face, np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r))
+    images = Images(measurement.maps, Y)
+    reached = norm(measurement.pair(images, images) / norms)
+    aimed = norm(np.clip(0.0, lower, upper) / norms)
+    return Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
 
 
 def _on_face(face: Face | None, V: Array) -> Array:
