@@ -6,11 +6,10 @@ from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
-from psdopt.checks import real_array, squares_finite, unmasked
+from psdopt.checks import CheckedIndices, real_array, squares_finite, unmasked
 from psdopt.devices import device_of, held, is_device_array, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
@@ -111,16 +110,13 @@ def weighted(X: Any, sample_weight: Any, *others: Any) -> tuple[Any, ...]:
     return (rows, w[kept], *(None if other is None else np.asarray(other)[kept] for other in others))
 
 
-def only_touched(X: LinearMap, tuples: NDArray[np.intp]) -> tuple[LinearMap, NDArray[np.intp]]:
+def only_touched(X: LinearMap, tuples: CheckedIndices) -> tuple[LinearMap, CheckedIndices]:
     """(X, tuples); if X is read in blocks, only the rows that occur in the tuples (p, k), in memory.
 
     The tuples are then positions among these rows. One pass, over the blocks that hold such rows.
     """
     if not isinstance(X, RowBlocks):
         return X, tuples
-    ends = np.asarray(tuples)
-    if ends.size and (ends.min() < 0 or ends.max() >= X.shape[0]):
-        wrong = ends.min() if ends.min() < 0 else ends.max()
-        raise InvalidInputError(f"indices of rows must lie between 0 and {X.shape[0] - 1}; found {wrong}")
-    rows, positions = touched(tuples)
-    return LinearMap(X.take(rows), X.name, owned=True), positions
+    rows, positions = touched(tuples.array)
+    among = CheckedIndices(positions, len(rows), tuples.distinct)
+    return LinearMap(X.take(rows), X.name, checked=True), among

@@ -20,7 +20,7 @@ from psdopt.linalg import Array
 from psdopt_plugins.estimators import centred, solved, sorted_components
 from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
 from psdopt_plugins.pair_sampling import nearest_pairs
-from psdopt_plugins.pairs import signed_laplacian, signed_pairs
+from psdopt_plugins.pairs import signed_pairs
 from psdopt_plugins.rows import validated
 
 
@@ -97,7 +97,7 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         else:
             X = validated(self, X, dtype=np.float64, ensure_min_samples=2)
         m = len(X)
-        T = signed_laplacian(signed_pairs(pairs, m), m)
+        T = signed_pairs(pairs, m).laplacian()
         squared = euclidean_distances(centred(X), squared=True)
         self.bandwidth_ = self._bandwidth(squared)
         N = np.exp(-squared / self.bandwidth_**2)

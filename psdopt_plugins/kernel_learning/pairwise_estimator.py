@@ -18,7 +18,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ADMM, FlatQuotient, LowRankPSD, Method, Problem, Result, solve
-from psdopt.checks import boolean, finite, integer, is_name, one_of, real_array
+from psdopt.checks import CheckedIndices, boolean, finite, integer, is_name, one_of, real_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import finished, generator, options_for_solve, random_source
@@ -162,15 +162,15 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
             L = X
         else:
             L = knn_laplacian(X, self.n_neighbors, sigma=self.sigma, normalized=boolean(self.normalized, "normalized"))
-        pairs = np.concatenate([self.must_link_, self.cannot_link_])
+        pairs = CheckedIndices(np.concatenate([self.must_link_, self.cannot_link_]), X.shape[0], distinct=True)
         targets = np.concatenate([np.ones(len(self.must_link_)), np.zeros(len(self.cannot_link_))])
         return pairwise_kernel_problem(L, pairs, targets, self.gamma)
 
     def _pairs(self, n: int, y: Any, must_link: Any, cannot_link: Any, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
         if must_link is None and cannot_link is None and y is not None:
             return sampled_pairs(y, self.n_pairs, rng)
-        must = checked_pairs(() if must_link is None else must_link, n, "must_link")
-        cannot = checked_pairs(() if cannot_link is None else cannot_link, n, "cannot_link")
+        must = checked_pairs(() if must_link is None else must_link, n, "must_link").array
+        cannot = checked_pairs(() if cannot_link is None else cannot_link, n, "cannot_link").array
         check_consistent(must, cannot, n)
         return must, cannot
 

@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt import LowRankPSD
-from psdopt.checks import classes, finite, integer_or_none
+from psdopt.checks import CheckedIndices, classes, finite, integer_or_none
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, RowBlocks, linear_map
+from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map
 from psdopt_plugins.estimators import generator, named_geometry
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.pair_distance_problem import distance_percentiles, pair_distance_problem
 from psdopt_plugins.pair_sampling import random_pairs
-from psdopt_plugins.pairs import joined_pairs, listed_pairs, signed_pairs
+from psdopt_plugins.pairs import SignedPairs, joined_pairs, signed_pairs
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.online_model import OnlineModel
 from psdopt_plugins.rows import only_touched, validated
@@ -109,12 +109,10 @@ class DistanceRegression(MahalanobisTransformer):
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
         start = self._start(X)
-        self.pairs_ = listed_pairs(pairs)
-        self.bounds_ = self._bounds(X, start)
+        data, given = linear_map(X, "X", checked=True), signed_pairs(pairs, X.shape[0])
+        self.pairs_, self.bounds_ = given.listed, self._bounds(data, given, start)
         upper, lower = self.bounds_
-        problem = pair_distance_problem(
-            linear_map(X, "X", owned=True), pairs, upper=upper, lower=lower, weights=pair_weight
-        )
+        problem = pair_distance_problem(data, given, upper=upper, lower=lower, weights=pair_weight)
         d = X.shape[1]
         geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
         return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
@@ -136,14 +134,15 @@ class DistanceRegression(MahalanobisTransformer):
             pairs = self._sampled(y)
         else:
             X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
-        self.pairs_ = listed_pairs(pairs)
-        signed_pairs(self.pairs_, X.shape[0])  # refuses contradictory pairs
+        given = signed_pairs(pairs, X.shape[0])
+        self.pairs_ = given.listed
         start = self._start(X) if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
         if fresh:
-            self.bounds_ = self._bounds(X, start)
+            self.bounds_ = self._bounds(linear_map(X, "X", checked=True), given, start)
         similar = self.pairs_[:, 2] == 1
         targets, direction = np.where(similar, *self.bounds_), np.where(similar, 1.0, -1.0)
-        problem = psd_regression_stream(X, targets, self.pairs_[:, :2], direction, order="given")
+        ends = CheckedIndices(self.pairs_[:, :2], X.shape[0], distinct=True)
+        problem = psd_regression_stream(X, targets, ends, direction, order="given")
         if not hasattr(self, "_online"):
             d = X.shape[1]
             geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
@@ -153,14 +152,13 @@ class DistanceRegression(MahalanobisTransformer):
         self.__dict__.pop("result_", None)
         return self
 
-    def _bounds(self, X: Any, start: LowRankPSD) -> tuple[float, float]:
+    def _bounds(self, X: LinearMap, pairs: SignedPairs, start: LowRankPSD) -> tuple[float, float]:
         if self.bounds is not None:
             given = finite(self.bounds, "bounds")
             if given.shape != (2,) or not 0.0 <= given[0] <= given[1]:
                 raise InvalidInputError(f"bounds must be (upper, lower) with 0 <= upper <= lower; found {self.bounds}")
             return float(given[0]), float(given[1])
-        touched = only_touched(linear_map(X, "X", owned=True), signed_pairs(self.pairs_, X.shape[0])[:, :2])[0]
-        return distance_percentiles(touched.data, start, self.percentiles, PERCENTILE_SEED)
+        return distance_percentiles(only_touched(X, pairs.ends)[0].data, start, self.percentiles, PERCENTILE_SEED)
 
     def _start(self, X: Any) -> LowRankPSD:
         d = X.shape[1]

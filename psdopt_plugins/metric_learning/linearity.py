@@ -14,7 +14,7 @@ from psdopt_plugins.estimators import centred
 from psdopt_plugins.metric_learning.linearity_problem import linearity_problem, scatter_problem
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.pair_sampling import nearest_pairs
-from psdopt_plugins.pairs import signed_laplacian, signed_pairs
+from psdopt_plugins.pairs import signed_pairs
 from psdopt_plugins.rows import validated
 
 
@@ -82,7 +82,7 @@ class Linearity(MahalanobisTransformer):
         else:
             X = validated(self, X, blocks=True, skip_check_array=False, **options)
         self.__dict__.pop("_scatter", None)
-        problem = linearity_problem(linear_map(X, "X", owned=True), pairs, self.lam, self.regularizer, self.gram)
+        problem = linearity_problem(linear_map(X, "X", checked=True), pairs, self.lam, self.regularizer, self.gram)
         return self._learn(problem, self.rank, self.solver_options)
 
     def partial_fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
@@ -103,7 +103,7 @@ class Linearity(MahalanobisTransformer):
             pairs = nearest_pairs(X, y, self.n_neighbors)
         else:
             X = validated(self, X, reset=fresh, **options)
-        laplacian = signed_laplacian(signed_pairs(pairs, X.shape[0]), X.shape[0])
+        laplacian = signed_pairs(pairs, X.shape[0]).laplacian()
         X = centred(X)  # differences do not change, and an offset would cost digits
         dense = as_dense(X.T @ (laplacian @ X))
         self._scatter = 0.5 * (dense + dense.T) + (0.0 if fresh else self._scatter)

@@ -8,7 +8,7 @@ import numpy as np
 
 from psdopt import QuadraticSDP
 from psdopt.checks import weight
-from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map
+from psdopt.linalg import Array, LinearMap, linear_map
 from psdopt.terms import Form, MatrixForm, WeightedGramForm
 from psdopt_plugins.metric_learning.objective import (
     forms_gram,
@@ -16,7 +16,7 @@ from psdopt_plugins.metric_learning.objective import (
     regularizer_for,
     without_large_arrays,
 )
-from psdopt_plugins.pairs import signed_laplacian, signed_pairs
+from psdopt_plugins.pairs import signed_pairs
 from psdopt_plugins.rows import only_touched
 
 #: Names that `regularizer` may take. With tr(M) the objective would be linear: 0 or unbounded.
@@ -54,14 +54,12 @@ def linearity_problem(
     no (d, d) array is formed unless gram=True.
     """
     data = linear_map(X, "X")
-    if isinstance(data, RowBlocks):
-        signed = signed_pairs(pairs, data.shape[0])
-        data, positions = only_touched(data, signed[:, :2])
-        pairs = np.column_stack([positions, signed[:, 2]])
+    given = signed_pairs(pairs, data.shape[0])
+    data, ends = only_touched(data, given.ends)
     m, d = data.shape
     lam = weight(lam, "lam")
     reg = regularizer_for(regularizer, d, REGULARIZERS)
-    T = signed_laplacian(signed_pairs(pairs, m), m)
+    T = given.among(ends, m).laplacian()
     loss: Form = WeightedGramForm(data, T, 0.5 * lam)
     formed = forms_gram(data, gram)
     if formed:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt import Problem, TermSum
+from psdopt.checks import CheckedIndices
 from psdopt.linalg import Array, DaskRows, LinearMap, RowBlocks
 from psdopt.problems.distributed import OnDask, Summed, touched
 from psdopt_plugins.metric_learning.lmnn_problem import across_columns, lmnn_problem
@@ -28,7 +29,7 @@ def round_problem(
     """
     engine = OnDask.current() if isinstance(data, RowBlocks) and isinstance(data.source, DaskRows) else None
     if engine is None or not isinstance(data, RowBlocks):
-        yield lmnn_problem(data, targets, triplets, lam, weights)
+        yield part(data, targets, triplets, lam, weights)
         return
     recipes = list(recipes_of(data, targets, triplets, lam, weights, engine))
     try:
@@ -54,6 +55,7 @@ def recipes_of(
         yield part, engine.rows(data.source, rows), *own, lam, None if weights is None else weights[rows]
 
 
-def part(X: Array, targets: Indices, triplets: Indices, lam: float, weights: Array | None) -> TermSum:
-    """The terms of these targets and triplets, of the rows X (t, d) alone."""
-    return lmnn_problem(X, targets, triplets, lam, weights)
+def part(X: Any, targets: Indices, triplets: Indices, lam: float, weights: Array | None) -> TermSum:
+    """The terms of these targets and triplets of the rows X (t, d); the library found the triplets, no user."""
+    near, three = (CheckedIndices(rows.astype(np.intp), X.shape[0], distinct=True) for rows in (targets, triplets))
+    return lmnn_problem(X, near, three, lam, weights)

@@ -7,7 +7,6 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt import Evaluation, TermSum, gram_scaled
@@ -15,7 +14,7 @@ from psdopt.checks import weight
 from psdopt.linalg import Array, LinearMap
 from psdopt.terms import LinearTerm, MeasuredTerm, SquaredHinge, TripletDifferences, WeightedGramForm
 from psdopt_plugins.estimators import sample_weights
-from psdopt_plugins.pairs import checked_pairs, checked_triplets
+from psdopt_plugins.pairs import checked_pairs, checked_triplets, pair_laplacian
 
 Indices = NDArray[np.integer[Any]]
 
@@ -30,7 +29,8 @@ def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float, weights: Any =
     ----------
     X : (m, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``; or a :class:`LinearMap` of one.
     targets : integer array (p, 2) of rows (i, j), i ≠ j; a repeated row counts again.
-    triplets : integer array (q, 3) of rows (i, j, k), distinct; may be empty.
+    triplets : integer array (q, 3) of rows (i, j, k), distinct; may be empty. Of both, those that are
+        :class:`psdopt.checks.CheckedIndices` are not looked through again.
     lam : weight of the margins, >= 0.
     weights : w (m,) of the samples, at least 0 and not all 0; None: 1.
 
@@ -45,11 +45,12 @@ def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float, weights: Any =
     lam = weight(lam, "lam")
     pairs = checked_pairs(targets, m, "targets", empty=False)
     w = sample_weights(weights, m)
-    pull = LinearTerm(WeightedGramForm(data, pair_laplacian(pairs, m, None if w is None else w[pairs[:, 0]])))
+    owned = None if w is None else w[pairs.array[:, 0]]
+    pull = LinearTerm(WeightedGramForm(data, pair_laplacian(pairs.array, m, owned)))
     rows = checked_triplets(triplets, m, empty=True)
     if len(rows) == 0 or lam == 0.0:
         return TermSum([pull])
-    hinge = SquaredHinge(1.0, weights=None if w is None else w[rows[:, 0]] * w[rows[:, 2]])
+    hinge = SquaredHinge(1.0, weights=None if w is None else w[rows.array[:, 0]] * w[rows.array[:, 2]])
     push = MeasuredTerm(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], data), hinge, lam)
     return TermSum([pull, push], preconditioner=across_columns)
 
@@ -61,13 +62,3 @@ def across_columns(evaluation: Evaluation) -> Callable[[Array], Array]:
     the contribution of S, which is not smaller for short columns: a small damping takes several times as many steps.
     """
     return partial(gram_scaled, evaluation.factor, damping=1.0)
-
-
-def pair_laplacian(pairs: Indices, m: int, weights: Array | None = None) -> sp.csr_array:
-    """T (m, m), sparse, with XᵀTX = Σ w_t X_ij over the pairs (i, j) number t; None: w_t = 1."""
-    i, j = pairs[:, 0], pairs[:, 1]
-    rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
-    entries = np.repeat([1.0, 1.0, -1.0, -1.0], len(i))
-    if weights is not None:
-        entries *= np.tile(weights, 4)
-    return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(m, m)))

@@ -13,7 +13,7 @@ from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, linear_map, row_dots
 from psdopt_plugins.estimators import sample_weights
-from psdopt_plugins.pairs import listed_pairs, signed_pairs, weights_of_signed_pairs
+from psdopt_plugins.pairs import signed_pairs
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import only_touched
 
@@ -52,20 +52,18 @@ def pair_distance_problem(
     Cost of a step: one product with X and one with Xᵀ, and O(m r).
     """
     data = linear_map(X, "X")
-    count = data.shape[0]
-    rows = signed_pairs(pairs, count)
-    data, positions = only_touched(data, rows[:, :2])
+    given = signed_pairs(pairs, data.shape[0])
+    data, positions = only_touched(data, given.ends)
     if upper is None or lower is None:
         low, high = distance_percentiles(data.data, baseline, percentiles, seed)
         upper = low if upper is None else upper
         lower = high if lower is None else lower
     if not 0.0 <= upper <= lower < np.inf:
         raise InvalidInputError(f"thresholds must satisfy 0 <= upper <= lower; found upper={upper}, lower={lower}")
-    similar = rows[:, 2] == 1
+    similar = given.signs == 1
     targets = np.where(similar, upper, lower)
-    w = sample_weights(weights, len(listed_pairs(pairs)), "one per pair", "weights of pairs")
-    if w is not None:
-        w = weights_of_signed_pairs(pairs, w, count)
+    w = sample_weights(weights, len(given.listed), "one per pair", "weights of pairs")
+    w = None if w is None else given.summed(w)
     return psd_regression_problem(data, targets, positions, np.where(similar, 1.0, -1.0), weights=w)
 
 

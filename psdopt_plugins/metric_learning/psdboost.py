@@ -81,15 +81,15 @@ class PSDBoost(MahalanobisTransformer):
         if triplets is None:
             X, y = validated(self, X, y, blocks=True, **options)
             check_classification_targets(y)
-            rows = nearest_triplets(X, y, self.n_neighbors)
+            triplets = nearest_triplets(X, y, self.n_neighbors)
         else:
             X = validated(self, X, blocks=True, skip_check_array=False, **options)
-            rows = checked_triplets(triplets, X.shape[0])
-        problem = triplet_margin_problem(linear_map(X, "X", owned=True), rows, self._cost(len(rows)))
+        rows = checked_triplets(triplets, X.shape[0])
+        problem = triplet_margin_problem(linear_map(X, "X", checked=True), rows, self._cost(len(rows)))
         defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, **defaults)))
         self.components_ = sorted_components(self.result_.matrix)
-        self.margin_, self.triplets_ = -self.result_.value, rows
+        self.margin_, self.triplets_ = -self.result_.value, rows.array
         return self
 
     def _cost(self, m: int) -> float | None:

@@ -11,21 +11,22 @@ import scipy.sparse as sp
 from psdopt import ArrayStream, Batch, Streamed
 from psdopt.linalg import Array, LinearMap, row_dots
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
-from psdopt_plugins.pairs import Pairs
+from psdopt_plugins.pairs import checked_triplets
 
 
-def triplet_stream(X: Any, triplets: Pairs, lam: float) -> Streamed:
+def triplet_stream(X: Any, triplets: Any, lam: float) -> Streamed:
     """E d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over a stream of triplets (i, j, k) of samples X (m, d).
 
     The reported value is the sum over the given triplets, not the mean. Differences of samples (q, 2 d) are formed.
     """
     d = X.shape[1]
-    i, j, k = triplets.T
+    rows = checked_triplets(triplets, X.shape[0])
+    i, j, k = rows.array.T
     sparse: bool = sp.issparse(X)
     stack = partial(sp.hstack, format="csr") if sparse else np.hstack
     stream = ArrayStream(stack([X[i] - X[j], X[i] - X[k]]), np.zeros(len(i)), order="given")
     stream.d = d  # the order of M; a row holds two differences
-    problem = lmnn_problem(LinearMap(X, "X", owned=True), triplets[:, :2], triplets, lam)
+    problem = lmnn_problem(LinearMap(X, "X", owned=True), rows[:, :2], rows, lam)
     return Streamed(stream, problem, partial(_gradient, d, lam))
 
 

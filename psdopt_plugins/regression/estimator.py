@@ -93,7 +93,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
         chosen = {} if self.geometry == "flat" and self.rank is None else {"geometry": geometry}
         offset = self._wants_intercept(y, direction)
         problem = psd_regression_problem(
-            linear_map(X, "X", owned=True), y, direction=direction, offset=offset, weights=w
+            linear_map(X, "X", checked=True), y, direction=direction, offset=offset, weights=w
         )
         self.result_ = solved(problem, None, self.solver_options, rng=generator(self.random_state), **chosen)
         self.components_ = sorted_components(self.result_.matrix, NO_FORM)

@@ -21,6 +21,7 @@ from psdopt.linalg import Array
 from psdopt_plugins.estimators import column_signs, generator, random_source
 from psdopt_plugins.relaxations.communities_problem import community_graph, modularity, modularity_problem, moved
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
+from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.rows import validated
 
 AFFINITIES = ("neighbors", "precomputed")
@@ -86,9 +87,10 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         n, most = X.shape[0], integer_or_none(self.n_clusters, "n_clusters", 1, X.shape[0], "n")
         resolution = positive(self.resolution, "resolution")
-        A = self.graph_ = self._graph(X)
+        graph = self._graph(X)
+        A = self.graph_ = graph.weights
         random = random_source(self.random_state)
-        problem = modularity_problem(A, resolution)
+        problem = modularity_problem(graph, resolution)
         self.result_ = relaxed(problem, self.solver_options, rng=generator(random))
         V = unit_rows(self.result_.matrix)
         self.embedding_ = V * column_signs(V)
@@ -113,14 +115,14 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
         labels = np.unique(moved(A, labels, k, resolution), return_inverse=True)[1].astype(np.intp)
         return modularity(A, labels, resolution), labels
 
-    def _graph(self, X: Any) -> sp.csr_array:
+    def _graph(self, X: Any) -> Graph:
         if one_of(self.affinity, "affinity", AFFINITIES) == "precomputed":
-            return community_graph(X)
+            return community_graph(X, checked=True)
         count = min(integer(self.n_neighbors, "n_neighbors"), X.shape[0] - 1)
         near = sp.csr_array(kneighbors_graph(X, count, mode="distance", include_self=False))
         width = float(near.data.mean()) or 1.0
         near.data = np.exp(-0.5 * (near.data / width) ** 2)
-        return community_graph(near.maximum(near.T))
+        return community_graph(near.maximum(near.T), checked=True)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

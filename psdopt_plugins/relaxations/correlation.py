@@ -10,7 +10,8 @@ from sklearn.base import BaseEstimator
 
 from psdopt import Constrained, FlatQuotient, LowRankPSD, Result
 from psdopt.checks import integer_or_none
-from psdopt_plugins.relaxations.correlation_problem import checked_matrix, checked_weights, correlation_problem
+from psdopt.linalg import symmetric_map
+from psdopt_plugins.relaxations.correlation_problem import correlation_problem
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
 from psdopt_plugins.rows import validated
 
@@ -68,11 +69,10 @@ class NearestCorrelation(BaseEstimator):
         Raises what :func:`correlation_problem` raises, and InvalidInputError for a rank outside 1..n. Cost: 9 n³ flops
         or so a step, and memory for some arrays (n, n).
         """
-        G = checked_matrix(validated(self, G, dtype=np.float64, ensure_min_samples=2))
-        n = len(G)
-        rank = integer_or_none(self.rank, "rank", 1, n, "n")
-        problem = correlation_problem(G, self.weights, self.fixed)
-        W = checked_weights(self.weights, n)
+        G = validated(self, G, dtype=np.float64, ensure_min_samples=2)
+        problem = correlation_problem(symmetric_map(G, "G", checked=True), self.weights, self.fixed)
+        rank = integer_or_none(self.rank, "rank", 1, problem.n, "n")
+        W = None if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         result = self._solved(problem, rank, W is not None and W.ndim == 2)
         self.result_ = result
         self.correlation_ = LowRankPSD(unit_rows(result.matrix))

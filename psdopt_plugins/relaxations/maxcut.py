@@ -14,7 +14,7 @@ from psdopt.checks import boolean, integer
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import column_signs, generator
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
-from psdopt_plugins.relaxations.graphs import weights_of
+from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
 from psdopt_plugins.relaxations.rounding import hyperplane_cut
 from psdopt_plugins.rows import validated
@@ -78,12 +78,12 @@ class MaxCut(BaseEstimator):
         """
         trials = integer(self.trials, "trials")
         W = validated(self, W, accept_sparse=["csr", "csc", "coo"], dtype=np.float64, ensure_min_samples=2)
-        weights = weights_of(W)
+        graph = Graph.of(W, checked=True)
         rng = generator(self.random_state)
-        self.result_ = relaxed(maxcut_problem(weights), self.solver_options, rng=rng)
+        self.result_ = relaxed(maxcut_problem(graph), self.solver_options, rng=rng)
         V = unit_rows(self.result_.matrix)
         self.embedding_ = V * column_signs(V)
-        cut = hyperplane_cut(weights, V, rng, trials, boolean(self.improve, "improve"))
+        cut = hyperplane_cut(graph.weights, V, rng, trials, boolean(self.improve, "improve"))
         self.labels_ = (cut.signs != cut.signs[0]).astype(np.intp)
         self.cut_value_, self.expected_cut_ = cut.value, cut.mean
         self.upper_bound_ = -proven_bound(self.result_)

@@ -6,10 +6,9 @@ from typing import Any
 
 from psdopt import Constrained, TermSum
 from psdopt.constraints import diagonal
-from psdopt.errors import InvalidInputError
-from psdopt.linalg import symmetric_map
+from psdopt.linalg import LinearMap
 from psdopt.terms import LinearTerm, MatrixForm
-from psdopt_plugins.relaxations.graphs import weights_of
+from psdopt_plugins.relaxations.graphs import Graph
 
 
 def maxcut_problem(W: Any) -> Constrained:
@@ -21,15 +20,13 @@ def maxcut_problem(W: Any) -> Constrained:
 
     Parameters
     ----------
-    W : (n, n) symmetric weights of the edges, of any sign, dense or sparse; the diagonal is left out.
+    W : (n, n) symmetric weights of the edges, of any sign, dense or sparse; the diagonal is left out. Or a
+        :class:`~psdopt_plugins.relaxations.graphs.Graph`, which was checked when it was made.
 
     Raises
     ------
     InvalidInputError for a W that is not square, symmetric and finite, without an edge, or n < 2.
     """
-    A = weights_of(W)
-    n = int(A.shape[0])
-    if A.nnz == 0:
-        raise InvalidInputError(f"W must have an edge between two of its {n} vertices; found none")
-    term = LinearTerm(MatrixForm(symmetric_map(0.25 * A, "W")))
-    return Constrained(TermSum([term], -0.25 * float(A.sum())), diagonal(n, 1.0))
+    graph = Graph.of(W).with_edges()
+    term = LinearTerm(MatrixForm(LinearMap(graph.weights, "W", checked=True), 0.25))
+    return Constrained(TermSum([term], -0.25 * float(graph.weights.sum())), diagonal(graph.n, 1.0))

@@ -14,7 +14,7 @@ from psdopt import Result
 from psdopt.linalg import Array, row_dots
 from psdopt_plugins.estimators import options_for_solve
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed
-from psdopt_plugins.relaxations.graphs import weights_of
+from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.relaxations.theta_problem import theta_lower_bound, theta_problem
 from psdopt_plugins.rows import validated
 
@@ -42,12 +42,11 @@ def lovasz_theta(graph: Any, **options: Any) -> ThetaInterval:
     >>> bool(interval.lower <= 5**0.5 <= interval.upper), round(interval.lower, 4), round(interval.upper, 4)
     (True, 2.2361, 2.2361)
     """
-    A = weights_of(graph, "graph")
-    kept = not_universal(A)
-    A = sp.csr_array(A[kept][:, kept])
-    result = relaxed(theta_problem(A), options, rng=0)
-    upper = min(-proven_bound(result), float(len(kept)))
-    return ThetaInterval(min(theta_lower_bound(A, result.matrix), upper), upper, result)
+    graph = Graph.of(graph, "graph")
+    graph = graph.among(not_universal(graph.weights))
+    result = relaxed(theta_problem(graph), options, rng=0)
+    upper = min(-proven_bound(result), float(graph.n))
+    return ThetaInterval(min(theta_lower_bound(graph, result.matrix), upper), upper, result)
 
 
 def not_universal(A: sp.csr_array) -> NDArray[np.intp]:
@@ -91,12 +90,12 @@ class LovaszTheta(BaseEstimator):
         Raises InvalidInputError for an array that is not square, symmetric and finite, or n < 2.
         """
         graph = validated(self, graph, accept_sparse=["csr", "csc", "coo"], dtype=np.float64, ensure_min_samples=2)
-        A = weights_of(graph, "graph")
-        self.lower_, self.upper_, self.result_ = lovasz_theta(A, **options_for_solve(self.solver_options))
+        graph = Graph.of(graph, "graph", checked=True)
+        self.lower_, self.upper_, self.result_ = lovasz_theta(graph, **options_for_solve(self.solver_options))
         self.theta_ = 0.5 * (self.lower_ + self.upper_)
-        Y, order = self.result_.matrix.factor, np.zeros(A.shape[0])
-        order[not_universal(A)] = row_dots(Y, Y)
-        self.independent_set_ = independent_set(A, order)
+        Y, order = self.result_.matrix.factor, np.zeros(graph.n)
+        order[not_universal(graph.weights)] = row_dots(Y, Y)
+        self.independent_set_ = independent_set(graph.weights, order)
         return self
 
     @staticmethod

@@ -10,7 +10,7 @@ from psdopt import Constrained, LowRankPSD, TermSum
 from psdopt.constraints import Constraint, entries, trace
 from psdopt.linalg import EPS
 from psdopt.terms import GramForm, LinearTerm
-from psdopt_plugins.relaxations.graphs import edges_of, weights_of
+from psdopt_plugins.relaxations.graphs import Graph
 
 
 def theta_problem(graph: Any) -> Constrained:
@@ -26,12 +26,11 @@ def theta_problem(graph: Any) -> Constrained:
 
     m = 1 + edges constraints: :func:`psdopt.solve` needs m³/3 flops a step up to some thousands of edges.
     """
-    A = weights_of(graph, "graph")
-    n = int(A.shape[0])
+    graph = Graph.of(graph, "graph")
+    n = graph.n
     constraints: list[Constraint] = [trace(n, 1.0)]
-    i, j, _ = edges_of(A)
-    if len(i):
-        constraints.append(entries(i, j, n, 0.0))
+    if len(graph.edges):
+        constraints.append(entries(graph.edges[:, 0], graph.edges[:, 1], n, 0.0))
     return Constrained(TermSum([LinearTerm(GramForm(np.ones((1, n))), -1.0)]), constraints)
 
 
@@ -40,8 +39,7 @@ def theta_lower_bound(graph: Any, M: LowRankPSD) -> float:
 
     The bound is eᵀN e / tr N of the N that comes out, and at least 1. One O(n³) eigensolve.
     """
-    A = weights_of(graph, "graph")
-    i, j, _ = edges_of(A)
+    i, j = Graph.of(graph, "graph").edges.array.T
     N = M.to_dense()
     N[i, j] = N[j, i] = 0.0
     low = float(np.linalg.eigvalsh(N)[0])

@@ -98,7 +98,7 @@ def test_bad_trials_are_refused():
 
 
 def test_an_operator_is_no_graph():
-    from psdopt_plugins.relaxations.graphs import weights_of
+    from psdopt_plugins.relaxations.graphs import Graph
 
     with pytest.raises(InvalidTypeError, match="array"):
-        weights_of(sp.linalg.aslinearoperator(np.eye(3)))
+        Graph.of(sp.linalg.aslinearoperator(np.eye(3)))
