@@ -1,4 +1,4 @@
-"""Common helpers of the estimators: options for solve(), its result, seeds, geometries by name, signs."""
+"""What the estimators share: base classes, options for solve(), its result, seeds, geometries by name, signs."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
 from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, Status, solve
-from psdopt.checks import brief, one_of, vector
+from psdopt.checks import brief, is_name, one_of, vector
 from psdopt.devices import DeviceArray, held, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, rounding
@@ -22,6 +23,40 @@ from psdopt.linalg import Array, rounding
 GEOMETRIES = ("flat", "polar")
 #: How a run ends from which a fit of several runs does not go on.
 CUT = (Status.INTERRUPTED, Status.OUT_OF_MEMORY, Status.TIME_LIMIT)
+
+
+class Estimator(BaseEstimator):
+    """Base of the estimators; what a class takes is said by its attributes, from which scikit-learn's tags are made.
+
+    takes_sparse : whether X may be sparse. pairwise : whether X is a matrix (n, n) over pairs of samples, or the name
+    of the parameter that says so where it is "precomputed". needs_y : whether y is required.
+    """
+
+    takes_sparse: bool = False
+    pairwise: bool | str = False
+    needs_y: bool = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags, said = super().__sklearn_tags__(), self.pairwise
+        tags.input_tags.sparse = self.takes_sparse
+        tags.input_tags.pairwise = is_name(getattr(self, said), "precomputed") if isinstance(said, str) else said
+        tags.target_tags.required = self.needs_y
+        return tags
+
+
+class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    """Base of transformers whose fit makes ``embedding_`` (n, k), one row per sample."""
+
+    embedding_: Array
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """The embedding (n, k) of the samples."""
+        found: Array = self.fit(X, y).embedding_
+        return found
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
 
 
 def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:

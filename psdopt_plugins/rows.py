@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
 from psdopt.checks import CheckedIndices, real_array, squares_finite, unmasked
@@ -55,6 +57,18 @@ def validated(
     rows = linear_map(source, "X")
     _counted(estimator, rows, options)
     return rows if isinstance(y, str) and y == "no_validation" else (rows, _labels(y, rows.shape[0], options))
+
+
+def validated_with(estimator: Any, X: Any, y: Any, given: Any, drawn: Callable[..., Any], **options: Any) -> Any:
+    """(X, pairs or triplets) with X as :func:`validated`: those `given`, else those `drawn` (X, y) from class labels y.
+
+    Raises what :func:`validated` raises, and scikit-learn's ValueError for labels that are no classes.
+    """
+    if given is not None:
+        return validated(estimator, X, **options), given
+    X, y = validated(estimator, X, y, **options)
+    check_classification_targets(y)
+    return X, drawn(X, y)
 
 
 def _on_device(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Any:

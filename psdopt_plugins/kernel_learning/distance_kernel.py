@@ -7,7 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -16,7 +15,7 @@ from psdopt import LowRankPSD, Result
 from psdopt.checks import integer, integer_or_none, is_name, one_of, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, as_dense
-from psdopt_plugins.estimators import centred, generator, named_geometry, solved
+from psdopt_plugins.estimators import Embedding, centred, generator, named_geometry, solved
 from psdopt_plugins.fitted_samples import keeping_fitted
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
 from psdopt_plugins.kernel_learning.extension import KernelExtension
@@ -26,7 +25,7 @@ from psdopt_plugins.rows import validated
 KERNELS = ("linear", "rbf", "precomputed")
 
 
-class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class DistanceKernel(Embedding):
     """Kernel learning from distance constraints (Meyer et al., section 10.2), on given samples as in MDS.
 
     Distances y_ij of random pairs in the centred base kernel become constraints: at most y_ij (1 − alpha) within a
@@ -47,6 +46,7 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     pairs_ (m, 2). result_ : the :class:`psdopt.Result`. n_features_in_.
     """
 
+    takes_sparse, pairwise = True, "kernel"
     embedding_: Array
     kernel_: LowRankPSD
     pairs_: NDArray[np.intp]
@@ -118,26 +118,12 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         placed = self._extension.places(self._kernel(X, self._samples))
         return keeping_fitted(self._samples, self.embedding_, X, placed)
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """The embedding (n, r) of the samples."""
-        return self.fit(X, y).embedding_
-
     def _kernel(self, X: Any, fitted: Any) -> Array:
         """The base kernel (q, n) of X (q, d) and the `fitted` samples (n, d), or X itself if it is precomputed."""
         if one_of(self.kernel, "kernel", KERNELS) == "precomputed":
             return as_dense(X)
         X, fitted = centred(X, fitted), centred(fitted)
         return np.asarray(linear_kernel(X, fitted) if self.kernel == "linear" else rbf_kernel(X, fitted, self.gamma))
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_name(self.kernel, "precomputed")
-        return tags
 
 
 def kernel_pca(K: Array, rank: int) -> LowRankPSD:

@@ -6,21 +6,20 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
 from psdopt.checks import boolean, integer, is_name, one_of
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import centred, column_signs, solved
+from psdopt_plugins.estimators import Embedding, centred, column_signs, solved
 from psdopt_plugins.fitted_samples import keeping_fitted
 from psdopt_plugins.manifold_learning.new_points import landmark_placement
 from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstress_problem
 from psdopt_plugins.rows import validated
 
 
-class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class SSTRESS(Embedding):
     """Coordinates G (n, k) with |g_i − g_j|² ≈ d_ij² where d_ij is known: min Σ (|g_i − g_j|² − d_ij²)².
 
     Parameters
@@ -37,6 +36,7 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     stress_ : SSTRESS, the sum over the known pairs. result_ : the :class:`psdopt.Result`. n_features_in_.
     """
 
+    pairwise = "dissimilarity"
     embedding_: Array
     stress_: float
     _samples: Any
@@ -93,18 +93,9 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         squared = euclidean_distances(X - centre, self._samples - centre) ** 2
         return keeping_fitted(self._samples, self.embedding_, X, landmark_placement(self.embedding_, squared))
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """The coordinates (n, k)."""
-        return self.fit(X).embedding_
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_name(self.dissimilarity, "precomputed")
-        tags.input_tags.allow_nan = is_name(self.dissimilarity, "precomputed")
+        tags.input_tags.allow_nan = tags.input_tags.pairwise
         return tags
 
 

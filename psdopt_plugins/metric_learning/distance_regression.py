@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt import LowRankPSD
 from psdopt.checks import CheckedIndices, classes, finite, integer_or_none
@@ -21,7 +20,7 @@ from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.pairs import SignedPairs, joined_pairs, signed_pairs
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.online_model import OnlineModel
-from psdopt_plugins.rows import only_touched, validated
+from psdopt_plugins.rows import only_touched, validated_with
 
 #: Seed of the pairs on which percentiles of all distances are estimated.
 PERCENTILE_SEED = 0
@@ -98,14 +97,9 @@ class DistanceRegression(MahalanobisTransformer):
         Raises InvalidInputError, which names the argument, and scikit-learn's ValueErrors.
         """
         options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
-        if pairs is None:
-            X, y = validated(self, X, y, blocks=True, **options)
-            check_classification_targets(y)
-            if pair_weight is not None:
-                raise InvalidInputError("pair_weight must be None unless pairs are given, whose weights it holds")
-            pairs = self._sampled(y)
-        else:
-            X = validated(self, X, blocks=True, **options)
+        if pairs is None and pair_weight is not None:
+            raise InvalidInputError("pair_weight must be None unless pairs are given, whose weights it holds")
+        X, pairs = validated_with(self, X, y, pairs, self._sampled, blocks=True, **options)
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
         start = self._start(X)
@@ -128,12 +122,8 @@ class DistanceRegression(MahalanobisTransformer):
         pairs more than doubles during the call. Raises what :meth:`fit` raises.
         """
         fresh = not hasattr(self, "components_")
-        if pairs is None:
-            X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2, reset=fresh)
-            check_classification_targets(y)
-            pairs = self._sampled(y)
-        else:
-            X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
+        options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
+        X, pairs = validated_with(self, X, y, pairs, self._sampled, reset=fresh, **options)
         given = signed_pairs(pairs, X.shape[0])
         self.pairs_ = given.listed
         start = self._start(X) if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
@@ -165,7 +155,7 @@ class DistanceRegression(MahalanobisTransformer):
         rank = integer_or_none(self.rank, "rank") or d
         return LowRankPSD(np.eye(d) if rank >= d else principal_directions(X, rank))
 
-    def _sampled(self, y: NDArray[Any]) -> NDArray[np.intp]:
+    def _sampled(self, X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
         found, codes = classes(y)
         given = integer_or_none(self.n_constraints, "n_constraints")
         wanted = 40 * len(found) * (len(found) - 1) if given is None else given

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt.checks import classes
 from psdopt.linalg import Array, as_dense, linear_map
@@ -15,7 +14,7 @@ from psdopt_plugins.metric_learning.linearity_problem import linearity_problem, 
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.pair_sampling import nearest_pairs
 from psdopt_plugins.pairs import signed_pairs
-from psdopt_plugins.rows import validated
+from psdopt_plugins.rows import validated_with
 
 
 class Linearity(MahalanobisTransformer):
@@ -74,13 +73,7 @@ class Linearity(MahalanobisTransformer):
         Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
         """
         options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
-        if pairs is None:
-            X, y = validated(self, X, y, blocks=True, **options)
-            check_classification_targets(y)
-            classes(y)
-            pairs = nearest_pairs(X, y, self.n_neighbors)
-        else:
-            X = validated(self, X, blocks=True, skip_check_array=False, **options)
+        X, pairs = validated_with(self, X, y, pairs, self._nearest, blocks=True, **options)
         self.__dict__.pop("_scatter", None)
         problem = linearity_problem(linear_map(X, "X", checked=True), pairs, self.lam, self.regularizer, self.gram)
         return self._learn(problem, self.rank, self.solver_options)
@@ -96,16 +89,14 @@ class Linearity(MahalanobisTransformer):
         """
         fresh = not hasattr(self, "_scatter")
         options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
-        if pairs is None:
-            X, y = validated(self, X, y, reset=fresh, **options)
-            check_classification_targets(y)
-            classes(y)
-            pairs = nearest_pairs(X, y, self.n_neighbors)
-        else:
-            X = validated(self, X, reset=fresh, **options)
+        X, pairs = validated_with(self, X, y, pairs, self._nearest, reset=fresh, **options)
         laplacian = signed_pairs(pairs, X.shape[0]).laplacian()
         X = centred(X)  # differences do not change, and an offset would cost digits
         dense = as_dense(X.T @ (laplacian @ X))
         self._scatter = 0.5 * (dense + dense.T) + (0.0 if fresh else self._scatter)
         problem = scatter_problem(self._scatter, self.lam, self.regularizer)
         return self._learn(problem, self.rank, self.solver_options)
+
+    def _nearest(self, X: Any, y: Any) -> Any:
+        classes(y)
+        return nearest_pairs(X, y, self.n_neighbors)

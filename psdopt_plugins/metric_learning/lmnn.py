@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -35,7 +36,7 @@ from psdopt_plugins.metric_learning.triplet_stream import triplet_stream
 from psdopt_plugins.pair_sampling import nearest_triplets
 from psdopt_plugins.pairs import checked_triplets
 from psdopt_plugins.regression.online_model import OnlineModel
-from psdopt_plugins.rows import validated, weighted
+from psdopt_plugins.rows import validated, validated_with, weighted
 
 DEFAULT_TOL = 1e-1
 FIRST_RANK = 60
@@ -209,12 +210,9 @@ class LMNN(MahalanobisTransformer):
         call, each before it was learned from. Warns and raises as :meth:`fit` does.
         """
         fresh = not hasattr(self, "components_")
-        if triplets is None:
-            X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2, reset=fresh)
-            check_classification_targets(y)
-            triplets = nearest_triplets(X, y, self.n_neighbors)
-        else:
-            X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
+        drawn = partial(nearest_triplets, n_neighbors=self.n_neighbors)
+        options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
+        X, triplets = validated_with(self, X, y, triplets, drawn, reset=fresh, **options)
         rows = checked_triplets(triplets, X.shape[0])
         self._check_parameters(X)
         if not hasattr(self, "_online"):

@@ -6,21 +6,22 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Problem, Result
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_dots
-from psdopt_plugins.estimators import solved, sorted_components
+from psdopt_plugins.estimators import Estimator, solved, sorted_components
 from psdopt_plugins.metric_learning.mahalanobis_metric import MahalanobisMetric
 from psdopt_plugins.rows import projected, validated
 from psdopt_plugins.tuples import points_of_tuples
 
 
-class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Base of estimators that learn d_M(x, z) = (x − z)ᵀM(x − z), used as the linear map x ↦ L x, M = LᵀL."""
 
+    takes_sparse, needs_y = True, True
     components_: Array
     result_: Result
     n_features_in_: int
@@ -75,9 +76,3 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     @property
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags

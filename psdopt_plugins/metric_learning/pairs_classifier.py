@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
-from sklearn.utils import ClassifierTags
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt.checks import number, vector
@@ -119,11 +118,6 @@ class PairsClassifier(TupleLearner):
         X, rows = self._tuples(pairs, 2)
         return float(roc_auc_score(pair_signs(y, len(rows)), -self._distances(X, rows)))
 
-    @property
-    def classes_(self) -> NDArray[np.intp]:
-        """(−1, 1)."""
-        return np.array([-1, 1])
-
     def _default(self) -> MahalanobisTransformer:
         return DistanceRegression()
 
@@ -132,12 +126,6 @@ class PairsClassifier(TupleLearner):
             self.threshold_ = best_threshold(distances, signs, **params)
         else:
             self.threshold_ = float(distances.max() if signs[0] == 1 else 0.5 * distances.min())
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "classifier"
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        return tags
 
 
 def pair_signs(y: Any, count: int) -> NDArray[np.intp]:

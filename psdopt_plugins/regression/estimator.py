@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Geometry, LowRankPSD, Result
 from psdopt.checks import one_of
 from psdopt.linalg import Array, RowBlocks, linear_map, row_dots
-from psdopt_plugins.estimators import generator, named_geometry, solved, sorted_components
+from psdopt_plugins.estimators import Estimator, generator, named_geometry, solved, sorted_components
 from psdopt_plugins.regression.online import psd_regression_stream
 from psdopt_plugins.regression.online_model import OnlineModel
 from psdopt_plugins.regression.problem import psd_regression_problem
@@ -22,7 +22,7 @@ from psdopt_plugins.rows import projected, validated, weighted
 NO_FORM = "every prediction is the same; no quadratic form lowers the error, as where no target is above the intercept"
 
 
-class PSDRegressor(RegressorMixin, BaseEstimator):
+class PSDRegressor(RegressorMixin, Estimator):
     """Learn W ⪰ 0 (d, d) with xᵀWx ≈ y: min 1/(2m) Σ (x_iᵀWx_i − y_i)² (Meyer et al.).
 
     xᵀWx is never negative; if some target is, an intercept c is learned with W: xᵀWx + c ≈ y. A constant feature
@@ -56,6 +56,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
     1.0
     """
 
+    takes_sparse = True
     components_: Array
     intercept_: float
     result_: Result
@@ -164,6 +165,5 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.regressor_tags.poor_score = True  # without linear terms most targets cannot be fitted
         return tags

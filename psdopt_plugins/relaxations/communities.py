@@ -9,16 +9,16 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import kneighbors_graph
 from threadpoolctl import threadpool_limits
 
 from psdopt import Result
-from psdopt.checks import integer, integer_or_none, is_name, one_of, positive
+from psdopt.checks import integer, integer_or_none, one_of, positive
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import column_signs, generator, random_source
+from psdopt_plugins.estimators import Estimator, column_signs, generator, random_source
 from psdopt_plugins.relaxations.communities_problem import community_graph, modularity, modularity_problem, moved
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
 from psdopt_plugins.relaxations.graphs import Graph
@@ -31,7 +31,7 @@ MOST_TRIED = 10
 STARTS, STEPS = 5, 50
 
 
-class CommunityDetection(ClusterMixin, BaseEstimator):
+class CommunityDetection(ClusterMixin, Estimator):
     """Communities of a graph with high modularity: as many as modularity asks for, or at most `n_clusters`.
 
     max ⟨B, M⟩/(2w) over M ⪰ 0 with M_ii = 1 gives unit vectors of the vertices; k-means on their k leading coordinates
@@ -55,6 +55,7 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
     result_ : the :class:`psdopt.Result`, F = −⟨B, M⟩/(2w).
     """
 
+    takes_sparse, pairwise = True, "affinity"
     labels_: NDArray[np.intp]
     modularity_: float
     modularity_bound_: float
@@ -123,9 +124,3 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
         width = float(near.data.mean()) or 1.0
         near.data = np.exp(-0.5 * (near.data / width) ** 2)
         return community_graph(near.maximum(near.T), checked=True)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_name(self.affinity, "precomputed")
-        return tags

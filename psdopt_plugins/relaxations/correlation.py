@@ -6,17 +6,17 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from psdopt import Constrained, FlatQuotient, LowRankPSD, Result
 from psdopt.checks import integer_or_none
 from psdopt.linalg import symmetric_map
+from psdopt_plugins.estimators import Estimator
 from psdopt_plugins.relaxations.correlation_problem import correlation_problem
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
 from psdopt_plugins.rows import validated
 
 
-class NearestCorrelation(BaseEstimator):
+class NearestCorrelation(Estimator):
     """min ½ |W ∘ (M − G)|² over M ⪰ 0 with M_ii = 1, rank M <= r if asked for, entries kept if asked for.
 
     For W = w wᵀ at full rank by Newton's method on the multipliers of the equations (Qi & Sun 2006), an
@@ -46,6 +46,7 @@ class NearestCorrelation(BaseEstimator):
            [0.1573, 0.7607, 1.    ]])
     """
 
+    pairwise = True
     correlation_: LowRankPSD
     distance_: float
     distance_bound_: float
@@ -99,11 +100,6 @@ class NearestCorrelation(BaseEstimator):
         Y = unit_rows(LowRankPSD(Y)) * scale[:, None]
         Y = np.column_stack([Y, np.zeros((n, rank - Y.shape[1]))])
         return relaxed(problem, self.solver_options, geometry=FlatQuotient(n, rank), start=Y, rng=0)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = True
-        return tags
 
 
 def _accuracy(options: Mapping[str, Any] | None) -> dict[str, Any]:

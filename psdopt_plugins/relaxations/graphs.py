@@ -40,6 +40,9 @@ class Graph:
         A = 0.5 * sp.csr_array(data.data, dtype=np.float64)  # halves first: their sum is finite
         A = sp.csr_array(A + A.T)
         A = sp.csr_array(A - sp.diags_array(A.diagonal()))
+        with np.errstate(over="ignore"):
+            if np.isinf(np.abs(A.data).sum()):
+                raise InvalidInputError(f"{name} must be finite, in sum too; found weights up to {A.max():.3g}")
         A.eliminate_zeros()
         A.sort_indices()
         return cls(A)

@@ -7,12 +7,11 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from psdopt import Result
 from psdopt.checks import boolean, integer
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import column_signs, generator
+from psdopt_plugins.estimators import Estimator, column_signs, generator
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
 from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
@@ -20,7 +19,7 @@ from psdopt_plugins.relaxations.rounding import hyperplane_cut
 from psdopt_plugins.rows import validated
 
 
-class MaxCut(BaseEstimator):
+class MaxCut(Estimator):
     """Divide the vertices of a graph in two, so that the edges between the parts weigh as much as possible.
 
     max ¼ ⟨L, M⟩ over M ⪰ 0, M_ii = 1, L the Laplacian, gives unit vectors of the vertices; random hyperplanes divide
@@ -50,6 +49,7 @@ class MaxCut(BaseEstimator):
     (4.0, 4.523)
     """
 
+    takes_sparse, pairwise = True, True
     labels_: NDArray[np.intp]
     cut_value_: float
     upper_bound_: float
@@ -93,9 +93,3 @@ class MaxCut(BaseEstimator):
     def fit_predict(self, W: Any, y: Any = None) -> NDArray[np.intp]:
         """The side of each vertex, (n,)."""
         return self.fit(W).labels_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = True
-        return tags

@@ -8,11 +8,10 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from psdopt import Result
 from psdopt.linalg import Array, row_dots
-from psdopt_plugins.estimators import options_for_solve
+from psdopt_plugins.estimators import Estimator, options_for_solve
 from psdopt_plugins.relaxations.fits import proven_bound, relaxed
 from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.relaxations.theta_problem import theta_lower_bound, theta_problem
@@ -58,7 +57,7 @@ def not_universal(A: sp.csr_array) -> NDArray[np.intp]:
     return kept if len(kept) else np.arange(2)
 
 
-class LovaszTheta(BaseEstimator):
+class LovaszTheta(Estimator):
     """The theta number of a graph, between the largest independent set and the least cover by cliques.
 
     max eᵀM e over M ⪰ 0, tr M = 1, M_ij = 0 on edges. The upper end of the interval is the certificate's dual value,
@@ -75,6 +74,7 @@ class LovaszTheta(BaseEstimator):
     result_ : the :class:`psdopt.Result`, F = −eᵀM e, M without vertices that are joined to all others.
     """
 
+    takes_sparse, pairwise = True, True
     lower_: float
     upper_: float
     theta_: float
@@ -103,12 +103,6 @@ class LovaszTheta(BaseEstimator):
         """A graph of 12 vertices, for the conformance kit."""
         upper = np.triu(np.random.default_rng(0).random((12, 12)) < 0.4, 1).astype(float)
         return upper + upper.T, None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = True
-        return tags
 
 
 def independent_set(A: sp.csr_array, order: Array) -> NDArray[np.intp]:

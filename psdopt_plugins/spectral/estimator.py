@@ -9,7 +9,7 @@ from typing import Any, Self, cast
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
@@ -18,7 +18,7 @@ from psdopt.checks import finite, integer, number, one_of, positive
 from psdopt.devices import device_of, held, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array, LinearMap, top_eigenpairs
-from psdopt_plugins.estimators import column_signs, finished, options_for_solve
+from psdopt_plugins.estimators import Estimator, column_signs, finished, options_for_solve
 from psdopt_plugins.rows import projected, validated
 from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
 
@@ -31,7 +31,7 @@ TOL = 1e-8
 WEAK = 1e-2
 
 
-class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """The k largest positive eigenvalues of a symmetric K (n, n), and K ≈ Σ λ_i u_i u_iᵀ.
 
     L (n, k) minimises |L Lᵀ − K|_F² (Yuan et al., eq. 3). "lanczos" minimises it exactly over all factor
@@ -64,6 +64,7 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     array([5., 3.])
     """
 
+    takes_sparse, pairwise = True, True
     eigenvalues_: Array
     eigenvectors_: Array
     residuals_: Array
@@ -165,12 +166,6 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         inside = (U.T @ right).T * (values / (values + lam))
         solution: Array = released((right - U @ inside.T) / lam)
         return solution
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = True
-        return tags
 
 
 class _Applied:
