@@ -14,11 +14,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, Status, solve
+from psdopt import Constrained, FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, Status, solve
 from psdopt.checks import brief, is_name, one_of, vector
 from psdopt.devices import DeviceArray, held, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg import Array, rounding
+from psdopt.linalg import EPS, Array, rounding
 
 GEOMETRIES = ("flat", "polar")
 #: How a run ends from which a fit of several runs does not go on.
@@ -190,3 +190,28 @@ def sorted_components(M: LowRankPSD, meaning: str = NO_METRIC) -> Array:
     axes = held(vectors)
     components: Array = released(transposed(axes * (np.sqrt(values) * column_signs(axes))))
     return components
+
+
+def relaxed(problem: Constrained, options: Mapping[str, Any] | None, **defaults: Any) -> Result:
+    """:func:`psdopt.solve` with `options` over `defaults`; a ConvergenceWarning where it did not converge."""
+    return finished(solve(problem, **options_for_solve(options, **defaults)), stacklevel=4)
+
+
+def proven_bound(result: Result) -> float:
+    """The lower bound on min F that the certificate proves; −inf without one."""
+    certificate = result.certificate
+    bound = None if certificate is None else certificate.dual_value
+    return -np.inf if bound is None else float(bound)
+
+
+def unit_rows(M: LowRankPSD) -> Array:
+    """Rows of length one (n, r), r the numerical rank of M, in its principal axes; a row of zeros is e_1."""
+    values, vectors = M.eigh()
+    if len(values) == 0:
+        return np.ones((M.n, 1))
+    V = vectors * np.sqrt(values)
+    lengths = np.linalg.norm(V, axis=1)
+    flat = lengths <= EPS * float(lengths.max())
+    V[flat] = np.eye(1, V.shape[1])
+    lengths[flat] = 1.0
+    return np.asarray(V / lengths[:, None])

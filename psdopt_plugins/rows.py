@@ -8,6 +8,7 @@ from typing import Any, cast
 import numpy as np
 import scipy.sparse as sp
 from sklearn import get_config
+from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
@@ -134,3 +135,12 @@ def only_touched(X: LinearMap, tuples: CheckedIndices) -> tuple[LinearMap, Check
     rows, positions = touched(tuples.array)
     among = CheckedIndices(positions, len(rows), tuples.distinct)
     return LinearMap(X.take(rows), X.name, checked=True), among
+
+
+def keeping_fitted(X: Any, embedding: Array, new: Any, placed: Array) -> Array:
+    """`placed` (q, k), with rows replaced by `embedding` (n, k) if the row of `new` (q, d) equals one of X (n, d)."""
+    nearest = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(new, return_distance=False)[:, 0]
+    gaps: Any = abs(X[nearest] - new)
+    equal = np.asarray(gaps.sum(axis=1)).ravel() == 0.0
+    placed[equal] = embedding[nearest[equal]]
+    return placed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
@@ -16,11 +17,9 @@ from psdopt.checks import integer, integer_or_none, is_name, one_of, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, as_dense
 from psdopt_plugins.estimators import Embedding, centred, generator, named_geometry, solved
-from psdopt_plugins.fitted_samples import keeping_fitted
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
-from psdopt_plugins.kernel_learning.extension import KernelExtension
 from psdopt_plugins.pair_sampling import random_pairs
-from psdopt_plugins.rows import validated
+from psdopt_plugins.rows import keeping_fitted, validated
 
 KERNELS = ("linear", "rbf", "precomputed")
 
@@ -110,8 +109,8 @@ class DistanceKernel(Embedding):
     def transform(self, X: Any) -> Array:
         """Positions (q, r) of new samples X (q, d), or of rows (q, n) of the kernel; a fitted sample keeps its own.
 
-        Other samples are placed by :class:`~psdopt_plugins.kernel_learning.extension.KernelExtension`, ridge regression
-        of the embedding on the base kernel. O(q n (d + r)). The fitted samples are stored for this.
+        Other samples are placed by :class:`KernelExtension`, ridge regression of the embedding on the base kernel.
+        O(q n (d + r)). The fitted samples are stored for this.
         """
         check_is_fitted(self)
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
@@ -129,3 +128,32 @@ class DistanceKernel(Embedding):
 def kernel_pca(K: Array, rank: int) -> LowRankPSD:
     """The leading `rank` eigenpairs of a centred kernel K (n, n). O(n³)."""
     return LowRankPSD.from_dense(K, rank)
+
+
+#: Ridge relative to the mean eigenvalue of the centred kernel. Held-out 3-NN errors on iris and wine change by less
+#: than a sample in a hundred between 1e-3 and 1e-1.
+RIDGE = 1e-2
+
+
+@dataclass(frozen=True)
+class KernelExtension:
+    """x ↦ Wᵀ k(x), W = (K + ridge I)⁻¹ G with the centred base kernel K (n, n) and the embedding G (n, r).
+
+    k(x) (n,) is the base kernel of x and the fitted samples, centred as K was. For a linear kernel this is a linear map
+    of x, so that the learned kernel extends to that of a Mahalanobis metric.
+    """
+
+    weights: Array
+    means: Array
+
+    @classmethod
+    def of(cls, K: Array, means: Array, embedding: Array) -> Self:
+        """From the centred K, the means (n,) of the columns of the kernel before centring, and G. O(n³)."""
+        n = len(K)
+        ridge = RIDGE * max(float(np.trace(K)) / n, np.finfo(float).tiny)
+        return cls(np.asarray(np.linalg.solve(K + ridge * np.eye(n), embedding), dtype=np.float64), means)
+
+    def places(self, rows: Array) -> Array:
+        """Positions (q, r) for rows (q, n) of the base kernel, not centred. O(q n r)."""
+        centred = rows - rows.mean(axis=1)[:, None] - self.means + self.means.mean()
+        return np.asarray(centred @ self.weights)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem as mvu_problem
     from psdopt_plugins.manifold_learning.report import embedding_report as embedding_report
     from psdopt_plugins.manifold_learning.sstress import SSTRESS as SSTRESS
-    from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem as sstress_problem
+    from psdopt_plugins.manifold_learning.sstress import sstress_problem as sstress_problem
     from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton as UnfoldingNewton
 
 REFERENCE = "Hao, Yuan, Ghanem: BILGO, section 5.2"

@@ -15,7 +15,6 @@ from psdopt.checks import boolean, integer, number_or_none, one_of, positive, re
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, norm
 from psdopt_plugins.estimators import Embedding, column_signs, finished, was_cut
-from psdopt_plugins.fitted_samples import keeping_fitted
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import (
     Edges,
@@ -25,7 +24,7 @@ from psdopt_plugins.manifold_learning.graph import (
 )
 from psdopt_plugins.manifold_learning.new_points import local_placement
 from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
-from psdopt_plugins.rows import validated
+from psdopt_plugins.rows import keeping_fitted, validated
 
 #: A new sample is placed by LOCAL times n_neighbors neighbours, enough to surround it.
 LOCAL = 3

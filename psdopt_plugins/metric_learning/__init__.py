@@ -14,14 +14,14 @@ from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, Pr
 
 if TYPE_CHECKING:
     from psdopt_plugins.metric_learning.distance_regression import DistanceRegression as DistanceRegression
+    from psdopt_plugins.metric_learning.distance_regression import pair_distance_problem as pair_distance_problem
     from psdopt_plugins.metric_learning.kta import KTA as KTA
     from psdopt_plugins.metric_learning.kta_problem import kta_problem as kta_problem
     from psdopt_plugins.metric_learning.linearity import Linearity as Linearity
-    from psdopt_plugins.metric_learning.linearity_problem import linearity_problem as linearity_problem
+    from psdopt_plugins.metric_learning.linearity import linearity_problem as linearity_problem
     from psdopt_plugins.metric_learning.lmnn import LMNN as LMNN
     from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem as lmnn_problem
     from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration as MatrixGeneration
-    from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem as pair_distance_problem
     from psdopt_plugins.metric_learning.pairs_classifier import PairsClassifier as PairsClassifier
     from psdopt_plugins.metric_learning.psdboost import PSDBoost as PSDBoost
     from psdopt_plugins.metric_learning.report import metric_report as metric_report

@@ -18,7 +18,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import finished, options_for_solve, sample_weights, sorted_components
-from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_stream
 from psdopt_plugins.metric_learning.lmnn_rounds import Labelled, Rounds
 from psdopt_plugins.metric_learning.lmnn_start import (
     WHITENED_FEATURES,
@@ -32,10 +32,9 @@ from psdopt_plugins.metric_learning.lmnn_start import (
     whitening,
 )
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.metric_learning.triplet_stream import triplet_stream
 from psdopt_plugins.pair_sampling import nearest_triplets
 from psdopt_plugins.pairs import checked_triplets
-from psdopt_plugins.regression.online_model import OnlineModel
+from psdopt_plugins.regression.online import OnlineModel
 from psdopt_plugins.rows import validated, validated_with, weighted
 
 DEFAULT_TOL = 1e-1

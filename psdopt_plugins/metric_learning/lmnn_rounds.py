@@ -15,7 +15,7 @@ from psdopt import ConjugateGradient, FlatQuotient, Result, solve
 from psdopt.linalg import Array, LinearMap, inner, norm, pair_dots
 from psdopt_plugins.estimators import one_of_several, was_cut
 from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
-from psdopt_plugins.metric_learning.lmnn_parts import round_problem
+from psdopt_plugins.metric_learning.lmnn_problem import round_problem
 from psdopt_plugins.metric_learning.lmnn_start import scaled
 
 #: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.

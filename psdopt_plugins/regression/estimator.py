@@ -13,8 +13,7 @@ from psdopt import Geometry, LowRankPSD, Result
 from psdopt.checks import one_of
 from psdopt.linalg import Array, RowBlocks, linear_map, row_dots
 from psdopt_plugins.estimators import Estimator, generator, named_geometry, solved, sorted_components
-from psdopt_plugins.regression.online import psd_regression_stream
-from psdopt_plugins.regression.online_model import OnlineModel
+from psdopt_plugins.regression.online import OnlineModel, psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import projected, validated, weighted
 
@@ -116,15 +115,7 @@ class PSDRegressor(RegressorMixin, Estimator):
         the batches contradict each other, or they are too small.
         """
         fresh = not hasattr(self, "components_")
-        X, y = validated(
-            self,
-            X,
-            y,
-            accept_sparse=["csr"],
-            dtype=np.float64,
-            y_numeric=True,
-            reset=fresh,
-        )
+        X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, y_numeric=True, reset=fresh)
         if fresh:
             offset = self._wants_intercept(y, direction)
             self.intercept_, self._rows = float(y.min()) if offset else 0.0, 0

@@ -23,9 +23,8 @@ from psdopt.terms import (
 )
 from psdopt_plugins.estimators import sample_weights
 from psdopt_plugins.pairs import checked_pairs
-from psdopt_plugins.regression.measurements import GeneralForms
+from psdopt_plugins.regression.measurements import GeneralForms, LeastSquaresWithOffset
 from psdopt_plugins.regression.moments import MomentPreconditioner
-from psdopt_plugins.regression.offset import LeastSquaresWithOffset
 from psdopt_plugins.regression.pair_rows import PairRowsPreconditioner
 
 

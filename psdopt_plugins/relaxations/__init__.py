@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from psdopt_plugins.relaxations.graph_reports import maxcut_report as maxcut_report
     from psdopt_plugins.relaxations.graph_reports import theta_report as theta_report
     from psdopt_plugins.relaxations.maxcut import MaxCut as MaxCut
-    from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem as maxcut_problem
+    from psdopt_plugins.relaxations.maxcut import maxcut_problem as maxcut_problem
     from psdopt_plugins.relaxations.rounding import hyperplane_cut as hyperplane_cut
     from psdopt_plugins.relaxations.sensors import Localization as Localization
     from psdopt_plugins.relaxations.sensors import SensorLocalization as SensorLocalization
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from psdopt_plugins.relaxations.sensors_report import sensors_report as sensors_report
     from psdopt_plugins.relaxations.theta import LovaszTheta as LovaszTheta
     from psdopt_plugins.relaxations.theta import lovasz_theta as lovasz_theta
-    from psdopt_plugins.relaxations.theta_problem import theta_problem as theta_problem
+    from psdopt_plugins.relaxations.theta import theta_problem as theta_problem
 
 CUT_REFERENCE = "Goemans, Williamson: Improved approximation algorithms for maximum cut"
 CORRELATION_REFERENCE = "Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix"
@@ -42,6 +42,13 @@ SENSOR_REFERENCE = "Biswas, Ye: Semidefinite programming for ad hoc wireless sen
 MODULARITY_REFERENCE = "Newman: Modularity and community structure in networks"
 #: A symmetric matrix, or samples from which one is made.
 MATRIX = DataNeeds(samples=2, symmetric=True)
+DRAWN = {
+    "planted_graph": "150 vertices in three groups, denser within",
+    "random_graph": "50 vertices, each pair joined with probability 0.2",
+    "gappy_correlations": "correlations of 40 series with gaps, pair by pair",
+    "sensor_network": "noisy distances of 60 sensors and 5 anchors in a unit square",
+    "torus_graph": "256 vertices of a 16 × 16 torus, 512 edges of weight 1 or -1",
+}
 
 later = lazy_names(__name__)
 
@@ -150,27 +157,8 @@ def psdopt_components() -> Iterable[Spec]:
         reference=SENSOR_REFERENCE,
         example=_three_sensors,
     )
-    yield DatasetSpec(
-        "planted_graph", later.planted_graph, "150 vertices in three groups, denser within (drawn, fixed seed)"
-    )
-    yield DatasetSpec(
-        "random_graph", later.random_graph, "50 vertices, each pair joined with probability 0.2 (fixed seed)"
-    )
-    yield DatasetSpec(
-        "gappy_correlations",
-        later.gappy_correlations,
-        "correlations of 40 series with gaps, pair by pair (drawn, fixed seed)",
-    )
-    yield DatasetSpec(
-        "sensor_network",
-        later.sensor_network,
-        "noisy distances of 60 sensors and 5 anchors in a unit square (fixed seed)",
-    )
-    yield DatasetSpec(
-        "torus_graph",
-        later.torus_graph,
-        "256 vertices of a 16 × 16 torus, 512 edges of weight 1 or -1 (drawn, fixed seed)",
-    )
+    for name, summary in DRAWN.items():
+        yield DatasetSpec(name, getattr(later, name), f"{summary} (drawn, fixed seed)")
 
 
 def _cycle(n: int) -> np.ndarray:

@@ -18,9 +18,16 @@ from threadpoolctl import threadpool_limits
 from psdopt import Result
 from psdopt.checks import integer, integer_or_none, one_of, positive
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import Estimator, column_signs, generator, random_source
+from psdopt_plugins.estimators import (
+    Estimator,
+    column_signs,
+    generator,
+    proven_bound,
+    random_source,
+    relaxed,
+    unit_rows,
+)
 from psdopt_plugins.relaxations.communities_problem import community_graph, modularity, modularity_problem, moved
-from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
 from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.rows import validated
 

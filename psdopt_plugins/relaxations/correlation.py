@@ -10,9 +10,8 @@ import numpy as np
 from psdopt import Constrained, FlatQuotient, LowRankPSD, Result
 from psdopt.checks import integer_or_none
 from psdopt.linalg import symmetric_map
-from psdopt_plugins.estimators import Estimator
+from psdopt_plugins.estimators import Estimator, proven_bound, relaxed, unit_rows
 from psdopt_plugins.relaxations.correlation_problem import correlation_problem
-from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
 from psdopt_plugins.rows import validated
 
 

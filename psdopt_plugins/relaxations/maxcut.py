@@ -8,15 +8,36 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt import Result
+from psdopt import Constrained, Result, TermSum
 from psdopt.checks import boolean, integer
-from psdopt.linalg import Array
-from psdopt_plugins.estimators import Estimator, column_signs, generator
-from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
+from psdopt.constraints import diagonal
+from psdopt.linalg import Array, LinearMap
+from psdopt.terms import LinearTerm, MatrixForm
+from psdopt_plugins.estimators import Estimator, column_signs, generator, proven_bound, relaxed, unit_rows
 from psdopt_plugins.relaxations.graphs import Graph
-from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
 from psdopt_plugins.relaxations.rounding import hyperplane_cut
 from psdopt_plugins.rows import validated
+
+
+def maxcut_problem(W: Any) -> Constrained:
+    """min ¼ ⟨W, M⟩ − ¼ eᵀW e over M ⪰ 0 with M_ii = 1 (Goemans & Williamson).
+
+    For signs s (n,) of the two sides M = s sᵀ is feasible, and −F is the weight of the cut: −min F bounds every cut
+    from above. As tr M = n is fixed, every vector of multipliers proves such a bound. F(0) is minus half the weight of
+    all edges, what a random cut has in the mean: gaps are relative to what is won beyond that.
+
+    Parameters
+    ----------
+    W : (n, n) symmetric weights of the edges, of any sign, dense or sparse; the diagonal is left out. Or a
+        :class:`~psdopt_plugins.relaxations.graphs.Graph`, which was checked when it was made.
+
+    Raises
+    ------
+    InvalidInputError for a W that is not square, symmetric and finite, without an edge, or n < 2.
+    """
+    graph = Graph.of(W).with_edges()
+    term = LinearTerm(MatrixForm(LinearMap(graph.weights, "W", checked=True), 0.25))
+    return Constrained(TermSum([term], -0.25 * float(graph.weights.sum())), diagonal(graph.n, 1.0))
 
 
 class MaxCut(Estimator):

@@ -11,8 +11,8 @@ from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, S
 
 if TYPE_CHECKING:
     from psdopt_plugins.spectral.estimator import TopKEigen as TopKEigen
-    from psdopt_plugins.spectral.problem import TopKProblem as TopKProblem
-    from psdopt_plugins.spectral.problem import topk_problem as topk_problem
+    from psdopt_plugins.spectral.estimator import TopKProblem as TopKProblem
+    from psdopt_plugins.spectral.estimator import topk_problem as topk_problem
     from psdopt_plugins.spectral.report import spectral_report as spectral_report
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.1"
