@@ -129,9 +129,10 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         the algorithm. Cost: products of K with blocks, O(n k²) for each k columns; memory O(n k).
         """
         use_factor = self._uses_factor()
-        if not isinstance(K, LinearOperator):
+        if known := not isinstance(K, LinearOperator):
             K = validated(self, K, devices=True, accept_sparse=["csr", "csc"], dtype=np.float64)
-        problem = topk_problem(K, self.k)
+        data = symmetric_map(K, "K", checked=known)
+        problem = TopKProblem(data, integer(self.k, "k", 1, data.shape[0], "n"))
         self.n_features_in_ = problem.n
         guard = integer(self.guard, "guard", 0)
         if use_factor:

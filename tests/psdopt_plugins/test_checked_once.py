@@ -15,6 +15,7 @@ from psdopt_plugins.pairs import checked_triplets
 from psdopt_plugins.regression import PSDRegressor
 from psdopt_plugins.relaxations import CommunityDetection, LovaszTheta, MaxCut, NearestCorrelation, maxcut_problem
 from psdopt_plugins.relaxations.graphs import Graph
+from psdopt_plugins.spectral import TopKEigen
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.standard_normal((40, 3)), np.arange(40) % 3
@@ -65,8 +66,9 @@ def parallel(a, b):
         lambda: LovaszTheta(OPTIONS).fit(WEIGHTS),
         lambda: CommunityDetection(2, affinity="precomputed", solver_options=OPTIONS).fit(WEIGHTS),
         lambda: NearestCorrelation(solver_options=OPTIONS).fit(WEIGHTS),
+        lambda: TopKEigen(2).fit(WEIGHTS),
     ],
-    ids=["MaxCut", "maxcut_problem", "LovaszTheta", "CommunityDetection", "NearestCorrelation"],
+    ids=["MaxCut", "maxcut_problem", "LovaszTheta", "CommunityDetection", "NearestCorrelation", "TopKEigen"],
 )
 def test_weights_are_looked_through_once(made, looks):
     made()

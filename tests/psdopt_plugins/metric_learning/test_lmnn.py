@@ -14,7 +14,8 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.running.verdicts import CUTS
 from psdopt_plugins.metric_learning.impostors import target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.lmnn import LMNN
-from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, round_problem
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.lmnn_rounds import round_problem
 from psdopt_plugins.metric_learning.lmnn_start import (
     DAMPING,
     UNLIKE_UNITS,
