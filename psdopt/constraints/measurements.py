@@ -84,6 +84,7 @@ class SparseForms(Measurement):
             join = sp.csr_array((np.ones(len(where)), (np.arange(len(where)), where)), shape=(len(where), len(codes)))
             matrix = sp.csr_array(matrix @ join)
         matrix.sum_duplicates()
+        matrix.eliminate_zeros()
         self.B: sp.csr_array = matrix
         self._back = sp.csr_array(self.B.T)
         self.i, self.j = (codes // self.n).astype(np.intp), (codes % self.n).astype(np.intp)

@@ -111,7 +111,7 @@ def _problem(
     try:
         B = sp.csr_array((weight, (t[own] - 1, where)), shape=(m, len(places)))
         forms = SparseForms(CheckedIndices(places // n, n), CheckedIndices(places % n, n), B, n)
-        objective = TermSum([LinearTerm(MatrixForm(LinearMap(sp.csr_array(C), "C")))])
+        objective = TermSum([LinearTerm(MatrixForm(LinearMap(sp.csr_array(C), "C", checked=True)))])
         return Constrained(objective, Constraint(forms, c, c, path.name), trace_bound)
     except InvalidInputError as error:
         raise DataFileError(f"{path}: {error}") from error
