@@ -73,7 +73,7 @@ def feasible_factor(
 def random_factor(
     measurement: Measurement, lower: Array, upper: Array, norms: Array, face: Face | None = None, seed: int = 0
 ) -> Array:
-    """Y (n, r) on the face, r > √(2 m), with |A(Y Yᵀ)| that of the values nearest to 0 within the bounds, each over |A_t|."""
+    """Y (n, r) on the face, r > √(2 m), so long that A(Y Yᵀ) is as large as the bounds ask, each over |A_t|."""
     n = measurement.n
     r = min(n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
     Y = _on_face(face, np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r))

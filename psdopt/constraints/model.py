@@ -77,7 +77,7 @@ class ConstrainedModel(Composite):
         self.measurement: Measurement = stacked if self.forms is None or len(groups) == 1 else self.forms
         self.m = stacked.size
         self._refuse_huge("the entries of the forms", self.forms.B.data if self.forms is not None else np.zeros(0))
-        self.norms = form_norms(stacked)
+        self.norms = form_norms(stacked) if self.forms is None else self.forms.norms
         self.given_trace_bound = trace_bound
         self._refuse_impossible()
         for bound in (self.lower, self.upper):

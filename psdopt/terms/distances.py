@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.checks import CheckedIndices
 from psdopt.contracts.images import Images
 from psdopt.devices import Device, DeviceArray, once
 from psdopt.devices.groups import GroupSums
@@ -104,7 +105,8 @@ class TripletDifferences(Measurement):
         self.size = len(i)
         codes, where = np.unique(np.concatenate([codes_of(i, j, rows), codes_of(i, k, rows)]), return_inverse=True)
         self.near, self.far = np.split(where, 2)
-        self.pairs = PairDistances(codes // rows, codes % rows, shared, n)
+        first, second = (CheckedIndices(index, rows) for index in (codes // rows, codes % rows))
+        self.pairs = PairDistances(first, second, shared, n)
         self.maps = self.pairs.maps
         self._there: dict[Device, tuple[Any, Any]] = {}
         self._sums: dict[Device, GroupSums] = {}
