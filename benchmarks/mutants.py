@@ -36,7 +36,7 @@ AREAS: dict[str, tuple[str, ...]] = {
     "geometries": ("psdopt/geometries/*.py",),
     "certificate": (
         "psdopt/certificates/certificate.py",
-        "psdopt/certificates/proofs.py",
+        "psdopt/certificates/bounds.py",
         "psdopt/running/verdicts.py",
     ),
     "searches": ("psdopt/methods/searches/*.py",),

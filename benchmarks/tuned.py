@@ -1,7 +1,7 @@
 """Moved constants: which tests fail when a tuning constant of a module changes by a third.
 
     python -m benchmarks.tuned --calls calls.json
-    python -m benchmarks.tuned --calls calls.json --files psdopt/running/starts.py psdopt/certificates/proofs.py
+    python -m benchmarks.tuned --calls calls.json --files psdopt/running/starts.py psdopt/certificates/bounds.py
 
 A test states a promise: a formula, a status, a proof, an accuracy. A tuning constant is not one, so that a test should
 pass as well when the constant is another. Each constant at the top of a module is moved up and down, a whole number by

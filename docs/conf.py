@@ -12,6 +12,7 @@ import sys
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "_ext"))
+sys.path.append(str(Path(__file__).parents[1]))  # the page on checks shows the known-bad objects of the tests
 
 from psdopt import __version__
 

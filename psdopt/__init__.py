@@ -7,8 +7,9 @@ import sys
 
 import psdopt.plugins  # noqa: F401 (it tells compatible() what is installed)
 from psdopt import constraints, geometries, methods
-from psdopt.certificates.certificate import Certificate, certify
-from psdopt.certificates.units import stationarity_scale
+from psdopt.certificates.certificate import Certificate, ConstraintRecord
+from psdopt.certificates.certify import certify
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints import Constrained, Constraint, read_sdpa
 from psdopt.contracts.abilities import Ability, Requires, Verdict
 from psdopt.contracts.curve import FactorCurve, Mixture
@@ -52,6 +53,7 @@ __all__ = [
     "Certificate",
     "Constrained",
     "Constraint",
+    "ConstraintRecord",
     "Defect",
     "Duality",
     "EntryFit",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
+from dataclasses import dataclass
 from numbers import Integral, Real
 from typing import Any, TypeVar
 
@@ -19,6 +20,7 @@ from psdopt.devices import require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
 
 __all__ = [
+    "CheckedIndices",
     "boolean",
     "brief",
     "classes",
@@ -185,6 +187,34 @@ def vector(values: Any, name: str, size: int, of: str = "") -> NDArray[np.float6
     return array.copy()
 
 
+@dataclass(frozen=True, eq=False)
+class CheckedIndices:
+    """Indices that were checked where they entered: :func:`indices` lets them pass without another look.
+
+    array : integers (m,) or (m, columns), read-only. below : all of them lie between 0 and below − 1; None if the range
+    is not known. distinct : whether those of one row differ. Parts, ``checked[key]``, are checked indices as well.
+    """
+
+    array: NDArray[np.intp]
+    below: int | None
+    distinct: bool = False
+
+    def __post_init__(self) -> None:
+        if self.array.flags.writeable or self.array.dtype != np.intp:
+            array = np.array(self.array, dtype=np.intp)
+            array.flags.writeable = False
+            object.__setattr__(self, "array", array)
+
+    def __len__(self) -> int:
+        return len(self.array)
+
+    def __getitem__(self, key: Any) -> CheckedIndices:
+        return CheckedIndices(self.array[key], self.below, self.distinct)
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.array, dtype) if copy else np.asarray(self.array, dtype)
+
+
 def indices(
     values: Any,
     name: str,
@@ -195,6 +225,7 @@ def indices(
 ) -> NDArray[np.intp]:
     """`values` as an integer array (m,), or (m, columns), with entries from 0 to below − 1. One pass.
 
+    values : or :class:`CheckedIndices`, whose array is returned without a pass unless their range is too large.
     below : number of indexed objects; None means that the caller checks the range.
     empty : whether m = 0 is allowed. floats : whether whole numbers stored as floats are accepted.
 
@@ -202,6 +233,7 @@ def indices(
     integers.
     """
     array = real_array(values, name)
+    known = values.below if isinstance(values, CheckedIndices) else None
     shape = "(m,)" if columns is None else f"(m, {columns})"
     if array.size == 0:
         if not empty:
@@ -213,10 +245,15 @@ def indices(
     whole = array.dtype.kind in "iu" or (floats and array.dtype.kind == "f" and bool(np.all(array == np.floor(array))))
     if not whole:
         raise InvalidTypeError(f"{name} must hold integers; found dtype {array.dtype}")
-    if below is not None and (array.min() < 0 or array.max() >= below):
-        wrong = array.min() if array.min() < 0 else array.max()
-        raise InvalidInputError(f"{name} must hold indices between 0 and {below - 1}; found {int(wrong)}")
+    if below is not None and (known is None or known > below) and (wrong := _outside(array, below)) is not None:
+        raise InvalidInputError(f"{name} must hold indices between 0 and {below - 1}; found {wrong}")
     return array.astype(np.intp, copy=False)
+
+
+def _outside(array: NDArray[Any], below: int) -> int | None:
+    """An entry that does not lie between 0 and below − 1, None if all do."""
+    low, high = int(array.min()), int(array.max())
+    return low if low < 0 else high if high >= below else None
 
 
 def one_of(value: _Name, name: str, allowed: Iterable[Any]) -> _Name:

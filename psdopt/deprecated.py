@@ -14,15 +14,7 @@ from typing import Any, TypeVar
 Class = TypeVar("Class", bound=type)
 #: Former module -> where its names are now: module -> names.
 FORMER_MODULES: dict[str, dict[str, str]] = {
-    "psdopt.engines": {"psdopt.problems.distributed": "Engine Here OnDask OnRay"},
-    "psdopt.multipliers": {
-        "psdopt.contracts": "ConstrainedFit Coupled OffersConstrainedFit OffersQuadraticFit QuadraticFit"
-        " constrained_fit_of quadratic_fit_of",
-        "psdopt.linalg": "arc_of_inner arc_polynomial first_minimizer solver_of",
-        "psdopt.methods.lagrange_system": "LagrangeSystem",
-    },
     "psdopt.oracles": {"psdopt.linalg": "BACKENDS least_eigenpairs"},
-    "psdopt.parts": {"psdopt.problems.distributed": "Summed Touched even_slices touched"},
     "psdopt.plotting": {
         "psdopt.plugins": "BLUE COLOURS GREY MARKERS draw_certificate draw_gap new_figure plot_convergence plot_run",
         "psdopt_plugins.pictures": "plot_embedding plot_metric plot_prediction",

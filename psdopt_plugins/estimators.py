@@ -1,4 +1,4 @@
-"""Common helpers of the estimators: options for solve(), its result, seeds, geometries by name, signs."""
+"""What the estimators share: base classes, options for solve(), its result, seeds, geometries by name, signs."""
 
 from __future__ import annotations
 
@@ -10,18 +10,53 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse import issparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from psdopt import FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, Status, solve
-from psdopt.checks import brief, one_of, vector
+from psdopt import Constrained, FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, Status, solve
+from psdopt.checks import brief, is_name, one_of, vector
 from psdopt.devices import DeviceArray, held, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg import Array, rounding
+from psdopt.linalg import EPS, Array, rounding
 
 GEOMETRIES = ("flat", "polar")
 #: How a run ends from which a fit of several runs does not go on.
 CUT = (Status.INTERRUPTED, Status.OUT_OF_MEMORY, Status.TIME_LIMIT)
+
+
+class Estimator(BaseEstimator):
+    """Base of the estimators; what a class takes is said by its attributes, from which scikit-learn's tags are made.
+
+    takes_sparse : whether X may be sparse. pairwise : whether X is a matrix (n, n) over pairs of samples, or the name
+    of the parameter that says so where it is "precomputed". needs_y : whether y is required.
+    """
+
+    takes_sparse: bool = False
+    pairwise: bool | str = False
+    needs_y: bool = False
+
+    def __sklearn_tags__(self) -> Any:
+        tags, said = super().__sklearn_tags__(), self.pairwise
+        tags.input_tags.sparse = self.takes_sparse
+        tags.input_tags.pairwise = is_name(getattr(self, said), "precomputed") if isinstance(said, str) else said
+        tags.target_tags.required = self.needs_y
+        return tags
+
+
+class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
+    """Base of transformers whose fit makes ``embedding_`` (n, k), one row per sample."""
+
+    embedding_: Array
+
+    def fit_transform(self, X: Any, y: Any = None) -> Array:
+        """The embedding (n, k) of the samples."""
+        found: Array = self.fit(X, y).embedding_
+        return found
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.embedding_.shape[1])
 
 
 def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
@@ -155,3 +190,28 @@ def sorted_components(M: LowRankPSD, meaning: str = NO_METRIC) -> Array:
     axes = held(vectors)
     components: Array = released(transposed(axes * (np.sqrt(values) * column_signs(axes))))
     return components
+
+
+def relaxed(problem: Constrained, options: Mapping[str, Any] | None, **defaults: Any) -> Result:
+    """:func:`psdopt.solve` with `options` over `defaults`; a ConvergenceWarning where it did not converge."""
+    return finished(solve(problem, **options_for_solve(options, **defaults)), stacklevel=4)
+
+
+def proven_bound(result: Result) -> float:
+    """The lower bound on min F that the certificate proves; −inf without one."""
+    certificate = result.certificate
+    bound = None if certificate is None else certificate.dual_value
+    return -np.inf if bound is None else float(bound)
+
+
+def unit_rows(M: LowRankPSD) -> Array:
+    """Rows of length one (n, r), r the numerical rank of M, in its principal axes; a row of zeros is e_1."""
+    values, vectors = M.eigh()
+    if len(values) == 0:
+        return np.ones((M.n, 1))
+    V = vectors * np.sqrt(values)
+    lengths = np.linalg.norm(V, axis=1)
+    flat = lengths <= EPS * float(lengths.max())
+    V[flat] = np.eye(1, V.shape[1])
+    lengths[flat] = 1.0
+    return np.asarray(V / lengths[:, None])

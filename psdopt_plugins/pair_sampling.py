@@ -32,17 +32,30 @@ def nearest_pairs(X: Any, y: NDArray[Any], n_neighbors: int) -> tuple[Pairs, Pai
         codes = np.unique(y, return_inverse=True)[1]
         same, other = nearest_rows(X, codes, min(count, len(y) - 1), (SAME, OTHER))
         return known_pairs(same), known_pairs(other)
-    similar: list[Pairs] = []
-    dissimilar: list[Pairs] = []
+    dissimilar = [np.empty((0, 2), dtype=np.intp)]
     for label in np.unique(y):
         own, others = np.flatnonzero(y == label), np.flatnonzero(y != label)
-        if len(own) > 1:
-            found = NearestNeighbors(n_neighbors=min(count, len(own) - 1)).fit(X[own])
-            similar.append(_each_with(own, own[found.kneighbors(return_distance=False)]))
         if len(others):
             found = NearestNeighbors(n_neighbors=min(count, len(others))).fit(X[others])
             dissimilar.append(_each_with(own, others[found.kneighbors(X[own], return_distance=False)]))
-    return _stacked(similar), _stacked(dissimilar)
+    return nearest_similar(X, y, count), np.concatenate(dissimilar)
+
+
+def nearest_similar(X: Any, y: NDArray[Any], count: int) -> Pairs:
+    """(i, j) for every sample i and its `count` nearest of the same class, (p, 2); fewer where the class is too small.
+
+    X (m, d) and neighbours as in :func:`nearest_pairs`.
+    """
+    if isinstance(X, RowBlocks):
+        codes = np.unique(y, return_inverse=True)[1]
+        return known_pairs(nearest_rows(X, codes, min(count, len(y) - 1), (SAME,))[0])
+    similar = [np.empty((0, 2), dtype=np.intp)]
+    for label in np.unique(y):
+        own = np.flatnonzero(y == label)
+        if len(own) > 1:
+            found = NearestNeighbors(n_neighbors=min(count, len(own) - 1)).fit(X[own])
+            similar.append(_each_with(own, own[found.kneighbors(return_distance=False)]))
+    return np.concatenate(similar)
 
 
 def nearest_triplets(X: Any, y: NDArray[Any], n_neighbors: int = 1) -> Pairs:
@@ -106,7 +119,3 @@ def known_pairs(neighbours: Pairs) -> Pairs:
 
 def _each_with(samples: Pairs, neighbours: Pairs) -> Pairs:
     return np.column_stack([np.repeat(samples, neighbours.shape[1]), neighbours.ravel()])
-
-
-def _stacked(parts: list[Pairs]) -> Pairs:
-    return np.concatenate(parts) if parts else np.empty((0, 2), dtype=np.intp)

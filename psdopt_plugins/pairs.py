@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.checks import finite, indices, real_array
+from psdopt.checks import CheckedIndices, finite, indices, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 
@@ -19,18 +20,21 @@ NAMED = 5
 KINDS = ("similar", "dissimilar")
 
 
-def checked_pairs(pairs: Any, n: int | None = None, name: str = "pairs", empty: bool = True) -> Pairs:
-    """`pairs` as an integer array (p, 2), each row two different indices below `n`; an empty list is (0, 2). O(p).
+def checked_pairs(pairs: Any, n: int | None = None, name: str = "pairs", empty: bool = True) -> CheckedIndices:
+    """`pairs` as checked indices (p, 2), each row two different ones below `n`; an empty list is (0, 2). O(p).
 
-    n : None if the caller checks the range. empty : whether p = 0 is allowed.
+    n : None if the caller checks the range. empty : whether p = 0 is allowed. Pairs that are checked are not looked
+    through again.
 
     Raises InvalidInputError, InvalidTypeError.
     """
     return _checked_rows(pairs, n, name, 2, empty)
 
 
-def checked_triplets(triplets: Any, n: int | None = None, name: str = "triplets", empty: bool = False) -> Pairs:
-    """`triplets` as an integer array (m, 3), each row (i, j, k) three different indices below `n`. O(m).
+def checked_triplets(
+    triplets: Any, n: int | None = None, name: str = "triplets", empty: bool = False
+) -> CheckedIndices:
+    """`triplets` as checked indices (m, 3), each row (i, j, k) three different ones below `n`. O(m).
 
     n, empty : as in :func:`checked_pairs`. Raises InvalidInputError, InvalidTypeError.
     """
@@ -64,7 +68,7 @@ def distinct_pairs(
 
     Raises InvalidInputError, which names pairs with two values, and InvalidTypeError.
     """
-    ends = checked_pairs(pairs, n, name)
+    ends = checked_pairs(pairs, n, name).array
     wanted = finite(values, values_name)
     if wanted.shape != (len(ends),):
         raise InvalidInputError(f"{values_name} must have shape ({len(ends)},) like {name}; found {wanted.shape}")
@@ -115,53 +119,74 @@ def listed_pairs(pairs: Any) -> Pairs:
     return listed
 
 
-def signed_pairs(pairs: Any, m: int) -> Pairs:
-    """`pairs` in normal form: rows (i, j, s), i < j, ascending, each once. O(p log p).
+@dataclass(frozen=True)
+class SignedPairs:
+    """Pairs of m samples, similar (+1) or dissimilar (−1), in normal form; :func:`signed_pairs` makes and checks them.
 
-    pairs : as in :func:`listed_pairs`; the order within a pair and repetitions do not matter. m : number of samples.
+    ends : (p, 2), rows (i, j), i < j, ascending, each once. signs : (p,). listed : (q, 3), the rows (i, j, s) in the
+    order given; places : (q,), where they are in `ends`.
+    """
+
+    m: int
+    ends: CheckedIndices
+    signs: NDArray[np.intp]
+    listed: Pairs
+    places: NDArray[np.intp]
+
+    def summed(self, weights: Array) -> Array:
+        """The sum (p,) of the `weights` (q,) of all listings of each pair. O(q)."""
+        return np.bincount(self.places, weights, len(self.ends)).astype(np.float64, copy=False)
+
+    def laplacian(self) -> sp.csr_array:
+        """diag(S e) − S (m, m): tr(XᵀTX M) = Σ_t s_t d_M(i, j) (Yuan et al., section 2.2, corrected)."""
+        return pair_laplacian(self.ends.array, self.m, self.signs)
+
+    def among(self, ends: CheckedIndices, m: int) -> SignedPairs:
+        """The same pairs by their positions `ends` among `m` of the samples."""
+        return replace(self, ends=ends, m=m)
+
+
+def signed_pairs(pairs: Any, m: int) -> SignedPairs:
+    """`pairs` of m samples, checked and in normal form; :class:`SignedPairs` as they are. One sort, O(q log q).
+
+    pairs : as in :func:`listed_pairs`; the order within a pair and repetitions do not matter.
 
     Raises InvalidInputError for no pair at all, indices out of range, a pair of a sample with itself, and a pair that
     is both similar and dissimilar; and what :func:`listed_pairs` raises.
     """
+    if isinstance(pairs, SignedPairs) and pairs.m == m:
+        return pairs
     rows = listed_pairs(pairs)
     if len(rows) == 0:
         raise InvalidInputError("pairs must hold at least one pair; found none")
-    ends, signs = rows[:, :2], rows[:, 2]
-    codes = pair_codes(checked_pairs(ends, m), m)
-    both = np.intersect1d(codes[signs > 0], codes[signs < 0])
+    codes, given = pair_codes(checked_pairs(rows[:, :2], m).array, m), rows[:, 2]
+    distinct, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    signs, places = given[first], places.ravel()
+    both = codes[given != signs[places]]
     if len(both):
         raise InvalidInputError(f"pairs must not be both similar and dissimilar; found {named_pairs(both, m)} in both")
-    distinct, first = np.unique(codes, return_index=True)
-    return np.column_stack([pairs_of(distinct, m), signs[first]])
+    return SignedPairs(m, CheckedIndices(pairs_of(distinct, m), m, distinct=True), signs, rows, places)
 
 
-def weights_of_signed_pairs(pairs: Any, weights: Array, m: int) -> Array:
-    """The weight (p,) of each row of :func:`signed_pairs`: the sum over its listings. O(p log p)."""
-    ends = listed_pairs(pairs)[:, :2]
-    _, positions = np.unique(pair_codes(ends, m), return_inverse=True)
-    return np.bincount(positions.ravel(), weights).astype(np.float64)
-
-
-def signed_laplacian(pairs: Pairs, m: int) -> sp.csr_array:
-    """T = diag(S e) − S (m, m), sparse, for pairs in normal form: Σ_t s_t (e_i − e_j)(e_i − e_j)ᵀ.
-
-    tr(XᵀTX M) = Σ_t s_t d_M(i, j) over unordered pairs (Yuan et al., section 2.2, corrected). O(p).
-    """
-    i, j, s = pairs.T
+def pair_laplacian(pairs: NDArray[np.integer[Any]], m: int, weights: NDArray[Any] | None = None) -> sp.csr_array:
+    """T = Σ_t w_t (e_i − e_j)(e_i − e_j)ᵀ (m, m), sparse, over pairs (i, j) number t; None: w_t = 1. O(p)."""
+    i, j = pairs[:, 0], pairs[:, 1]
     rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
-    entries = np.concatenate([s, s, -s, -s]).astype(np.float64)
+    entries = np.repeat([1.0, 1.0, -1.0, -1.0], len(i))
+    if weights is not None:
+        entries *= np.tile(weights, 4)
     return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(m, m)))
 
 
-def _checked_rows(values: Any, n: int | None, name: str, width: int, empty: bool) -> Pairs:
+def _checked_rows(values: Any, n: int | None, name: str, width: int, empty: bool) -> CheckedIndices:
     rows = indices(values, name, n, columns=width, empty=empty)
-    if len(rows) == 0:
-        return rows
+    if isinstance(values, CheckedIndices) and values.distinct:
+        return values
     same = np.logical_or.reduce([rows[:, a] == rows[:, b] for a, b in combinations(range(width), 2)])
     if np.any(same):
         found = tuple(map(int, rows[same][0]))
         raise InvalidInputError(f"{name} must join {('two', 'three')[width - 2]} different samples; found {found}")
-    return rows
+    return CheckedIndices(rows, n, distinct=True)
 
 
 def _is_row_of_three(row: Any) -> bool:

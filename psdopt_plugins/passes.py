@@ -1,8 +1,28 @@
-"""Progress bars for passes over rows that are read in blocks."""
+"""Passes over rows that are read in blocks: a progress bar, and rows that are standardised as they are read."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
+
+from psdopt.linalg import Array, Standardized, WithoutRows, mean_and_scale, watching
+from psdopt.plugins import Dataset
+
+
+@contextmanager
+def standardised(
+    dataset: Dataset, test: Array, progress: bool
+) -> Iterator[tuple[Standardized, Array, Callable[..., Array]]]:
+    """(rows but those of `test`, standardised by their own mean and deviation; their labels; rows ↦ such rows).
+
+    One pass; this one and later ones show a bar, if `progress` says so.
+    """
+    training = WithoutRows(dataset.X, test)
+    with PassBar(progress) as observe, watching(observe):
+        mean, scale = mean_and_scale(training)
+        taken = dataset.X.take
+        yield Standardized(training, mean, scale), dataset.y[training.kept], lambda rows: (taken(rows) - mean) / scale
 
 
 class PassBar:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from psdopt.linalg import Array, as_dense
-from psdopt.plugins import BLUE, COLOURS, GREY, MARKERS, draw_certificate, draw_gap, new_figure
+from psdopt.plugins import BLUE, COLOURS, GREY, MARKERS, Dataset, draw_certificate, draw_gap, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -75,6 +76,12 @@ def plot_embedding(
     colours = np.zeros(len(after)) if labels is None else labels
     _four_panels(figure, result, ((before,), (after,)), (colours,), titles, label_text, certificates, best, tol, title)
     return figure
+
+
+def embedding_picture(dataset: Dataset, before: Any, after: Any, titles: Sequence[str]) -> Callable[..., Figure]:
+    """:func:`plot_embedding` of the samples of `dataset`, for :func:`psdopt.plugins.run_report`."""
+    marks: dict[str, Any] = {"labels": dataset.y, "label_text": dataset.label_text}
+    return partial(plot_embedding, before=before, after=after, titles=titles, **marks)
 
 
 def plot_prediction(

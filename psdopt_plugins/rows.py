@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 from sklearn import get_config
+from sklearn.neighbors import NearestNeighbors
+from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import validate_data
 
-from psdopt.checks import real_array, squares_finite, unmasked
+from psdopt.checks import CheckedIndices, real_array, squares_finite, unmasked
 from psdopt.devices import device_of, held, is_device_array, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
@@ -56,6 +58,18 @@ def validated(
     rows = linear_map(source, "X")
     _counted(estimator, rows, options)
     return rows if isinstance(y, str) and y == "no_validation" else (rows, _labels(y, rows.shape[0], options))
+
+
+def validated_with(estimator: Any, X: Any, y: Any, given: Any, drawn: Callable[..., Any], **options: Any) -> Any:
+    """(X, pairs or triplets) with X as :func:`validated`: those `given`, else those `drawn` (X, y) from class labels y.
+
+    Raises what :func:`validated` raises, and scikit-learn's ValueError for labels that are no classes.
+    """
+    if given is not None:
+        return validated(estimator, X, **options), given
+    X, y = validated(estimator, X, y, **options)
+    check_classification_targets(y)
+    return X, drawn(X, y)
 
 
 def _on_device(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Any:
@@ -111,16 +125,22 @@ def weighted(X: Any, sample_weight: Any, *others: Any) -> tuple[Any, ...]:
     return (rows, w[kept], *(None if other is None else np.asarray(other)[kept] for other in others))
 
 
-def only_touched(X: LinearMap, tuples: NDArray[np.intp]) -> tuple[LinearMap, NDArray[np.intp]]:
+def only_touched(X: LinearMap, tuples: CheckedIndices) -> tuple[LinearMap, CheckedIndices]:
     """(X, tuples); if X is read in blocks, only the rows that occur in the tuples (p, k), in memory.
 
     The tuples are then positions among these rows. One pass, over the blocks that hold such rows.
     """
     if not isinstance(X, RowBlocks):
         return X, tuples
-    ends = np.asarray(tuples)
-    if ends.size and (ends.min() < 0 or ends.max() >= X.shape[0]):
-        wrong = ends.min() if ends.min() < 0 else ends.max()
-        raise InvalidInputError(f"indices of rows must lie between 0 and {X.shape[0] - 1}; found {wrong}")
-    rows, positions = touched(tuples)
-    return LinearMap(X.take(rows), X.name, owned=True), positions
+    rows, positions = touched(tuples.array)
+    among = CheckedIndices(positions, len(rows), tuples.distinct)
+    return LinearMap(X.take(rows), X.name, checked=True), among
+
+
+def keeping_fitted(X: Any, embedding: Array, new: Any, placed: Array) -> Array:
+    """`placed` (q, k), with rows replaced by `embedding` (n, k) if the row of `new` (q, d) equals one of X (n, d)."""
+    nearest = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(new, return_distance=False)[:, 0]
+    gaps: Any = abs(X[nearest] - new)
+    equal = np.asarray(gaps.sum(axis=1)).ravel() == 0.0
+    placed[equal] = embedding[nearest[equal]]
+    return placed

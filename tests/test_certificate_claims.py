@@ -25,8 +25,8 @@ from psdopt import (
     constraints,
     solve,
 )
-from psdopt.certificates.certificate import Certificate, certify
-from psdopt.certificates.inspection import DIGITS
+from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.certify import DIGITS, certify
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.metric_learning import kta_problem, triplet_margin_problem

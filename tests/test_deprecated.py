@@ -40,17 +40,17 @@ def test_a_former_name_is_the_object_of_the_new_name(old: str, new: str) -> None
 
 
 def test_a_former_module_lists_its_names_and_has_no_others() -> None:
-    import psdopt.parts as former
+    import psdopt.oracles as former
 
-    from psdopt import engines
+    from psdopt import plotting
 
-    assert former.__all__ == ["Summed", "Touched", "even_slices", "touched"]
-    with pytest.warns(DeprecationWarning, match=r"psdopt.engines.Here is now psdopt.problems.distributed.Here"):
-        assert engines.Here is import_module("psdopt.problems.distributed").Here
-    with pytest.raises(AttributeError, match=r"module 'psdopt\.parts' has no attribute 'Split'"):
+    assert former.__all__ == ["BACKENDS", "least_eigenpairs"]
+    with pytest.warns(DeprecationWarning, match=r"psdopt.plotting.plot_run is now psdopt.plugins.plot_run"):
+        assert plotting.plot_run is import_module("psdopt.plugins").plot_run
+    with pytest.raises(AttributeError, match=r"module 'psdopt\.oracles' has no attribute 'Split'"):
         former.Split  # noqa: B018
     with pytest.raises(ModuleNotFoundError):
-        import_module("psdopt.partsandmore")
+        import_module("psdopt.oraclesandmore")
 
 
 def test_other_names_are_missing_as_in_any_module() -> None:

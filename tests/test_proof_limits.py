@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from psdopt import Ability, AutogradProblem, QuadraticSDP, TermSum
-from psdopt.certificates import proofs
-from psdopt.certificates.proofs import (
+from psdopt.certificates import bounds as proofs
+from psdopt.certificates.bounds import (
     FAR_OUT,
     checked_eigenpair,
     falls_without_end,
@@ -21,7 +21,7 @@ from psdopt.certificates.proofs import (
     pair_at_fixed_trace,
     plane_minimum,
 )
-from psdopt.certificates.units import ROUNDINGS
+from psdopt.certificates.scales import ROUNDINGS
 from psdopt.contracts.roles import Duality
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS

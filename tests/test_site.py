@@ -8,7 +8,7 @@ import pytest
 
 import psdopt
 from psdopt.testing import CHECKS
-from psdopt.testing.badzoo import ZOO
+from tests.testing.zoo import ZOO
 
 EXTENSIONS = Path(psdopt.__file__).resolve().parents[1] / "docs" / "_ext"
 

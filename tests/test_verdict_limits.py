@@ -12,8 +12,8 @@ from psdopt import Ability, FixedTrace, FlatQuotient, Polar, PSDCone, QuadraticS
 from psdopt.running.verdicts import (
     RECOVERIES,
     _with_room,
-    final_word,
-    kept_back,
+    blocked_by_geometry,
+    proven_verdict,
     recovered,
     settled,
     unbounded,
@@ -34,8 +34,8 @@ def test_words_that_settle_a_run():
     assert status is Status.OPTIMAL_WITHIN
     assert "traces up to 4; tr M is 4" in words
     assert settled(BASE, 0.374) is None
-    assert final_word(PROVEN, 1e-6)[0] is Status.OPTIMAL
-    assert final_word(BASE, 0.375) is None
+    assert proven_verdict(PROVEN, 1e-6)[0] is Status.OPTIMAL
+    assert proven_verdict(BASE, 0.375) is None
 
 
 @pytest.mark.parametrize(("size", "word"), [(1.0, Status.UNBOUNDED), (1e-5, Status.UNBOUNDED), (1e-7, Status.DIVERGED)])
@@ -61,8 +61,8 @@ def test_what_a_restricted_geometry_keeps_back(relative, kept):
     """Twice the larger of tol and the stationarity that is left: 0.2."""
     certificate = replace(BASE, stationarity_relative=relative)
     for tol, left in ((0.1, 0.01), (0.01, 0.1)):
-        assert kept_back(certificate, Polar(3, 2, 0.0), left, tol) is kept
-        assert not kept_back(certificate, Polar(3, 2, 0.5), left, tol)
+        assert blocked_by_geometry(certificate, Polar(3, 2, 0.0), left, tol) is kept
+        assert not blocked_by_geometry(certificate, Polar(3, 2, 0.5), left, tol)
 
 
 def with_room(geometry, columns, most=5, allowed=True, held=1, n=5):

@@ -13,7 +13,6 @@ from benchmarks.papers.sdp_families import PROGRAMS
 from benchmarks.papers.sdp_graphs import GRAPHS
 from benchmarks.reproduction.experiments import Experiment, ExperimentCase, Findings, ResultTable
 from psdopt import Constrained, read_sdpa, solve
-from psdopt.constraints import ConstrainedCertificate
 from psdopt.errors import DataFileError
 
 Sizes = Mapping[str, tuple[int, ...]]
@@ -93,8 +92,9 @@ def ours(problem: Constrained, tol: float, max_time: float) -> dict[str, Any]:
     proof = result.certificate
     found = {"m": problem.m, "n": problem.n, "method": result.method, "value": result.value, "seconds": seconds}
     found |= {"status": result.status.label, "bound": None, "infeasibility": None, "gap": None}
-    if isinstance(proof, ConstrainedCertificate):
-        found |= {"bound": proof.dual_value, "infeasibility": proof.primal_infeasibility, "gap": proof.gap_relative}
+    if proof is not None and proof.constraints is not None:
+        missed = proof.constraints.primal_infeasibility
+        found |= {"bound": proof.dual_value, "infeasibility": missed, "gap": proof.gap_relative}
     return found
 
 

@@ -20,12 +20,13 @@ class ConformanceChecks(SphinxDirective):
         kinds: dict[str, list[Any]] = {}
         for check in importlib.import_module("psdopt.testing").CHECKS.values():
             kinds.setdefault(check.kind, []).append(check)
-        rejected = faults(importlib.import_module("psdopt.testing.badzoo").ZOO)
+        rejected = faults(importlib.import_module("tests.testing.zoo").ZOO)
         lines: list[str] = []
         for kind, checks in kinds.items():
             lines += ["", f".. rubric:: {kind}", ""]
             for check in checks:
-                lines += [f"``{check.name}``", f"    {escaped(' '.join(check.statement.split()))}", ""]
+                claim = escaped(" ".join(check.statement.split()))
+                lines += [f"``{check.name}`` (since {check.since})", f"    {claim}", ""]
                 lines += [f"    *Fails on:* {escaped(rejected[check.name])}", ""]
         return parsed(self, lines)
 

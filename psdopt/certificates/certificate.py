@@ -3,20 +3,90 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from psdopt.certificates.inspection import DIGITS, WORSE, Inspection
-from psdopt.certificates.units import ratio
-from psdopt.checks import instance, number, number_or_none, one_of
-from psdopt.contracts.geometry import Geometry
-from psdopt.contracts.matrix import LowRankPSD
-from psdopt.contracts.problem import Evaluation, Problem
+import numpy as np
+
+from psdopt.certificates.scales import ratio
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
-#: How far a proof is sought.
-PROOFS = ("full", "cheap")
+#: At a fixed trace the gap must also be at most this share of |F(M)|, because the unit may exceed |F(M)|.
+DIGITS = 1e-2
+#: F(M) and F(0) tie if they differ by at most this many roundings.
+WORSE = 64.0
+
+#: (name, absolute, relative) of a residual.
+Row = tuple[str, float, float | None]
+
+
+@dataclass(frozen=True)
+class ConstraintRecord:
+    """What (M, y) prove of min F(M), M ⪰ 0, lower <= A(M) <= upper, beside what :class:`Certificate` says of F.
+
+    S = ∇F(M) + A*(y). For every y with finite σ(y) = Σ_t max(y_t lower_t, y_t upper_t), and τ >= tr N for feasible N,
+
+        min F >= F(M) − ⟨∇F(M), M⟩ − σ(y) + min(0, λ_min(S)) τ,
+
+    with λ_min(S) in the place of the minimum where the trace is fixed. Without τ a curved F may have a bound from a
+    matrix near M where ∇F + A*(y) ⪰ 0 (:mod:`psdopt.certificates.constrained.cone_bound`). M is `optimal` if two
+    numbers are at most tol: the primal infeasibility, and the gap F(M) − bound relative to the certificate's `unit`.
+    Infeasible points cannot enlarge this unit (:func:`~psdopt.certificates.constrained.scales.gap_unit`).
+
+    Attributes
+    ----------
+    primal_infeasibility : the largest |a_t − Π(a)_t| of a = A(M), each over its own scale max(|Π(a)_t|,
+        Σ_ij |A_t,ij| √(M_ii M_jj)), M_ii at least √eps tr M where Π(a)_t = 0
+        (:func:`~psdopt.constraints.violation.row_scales`). On a face, P M P is held to the rows as well, P the
+        projector onto the range of feasible matrices.
+    violations : (name, the same for its constraints) of each group.
+    dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + max |b_t|), "dual" max(0, −λ_min(S))/(1 + max |C_ij|), "gap"
+        |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise (e1, e4, e5 and e6; M ⪰ 0 makes e2 zero,
+        and S is no variable of its own, which makes e3 zero). max |C_ij| is over the entries of a linear F, else
+        |∇F(M)|. Without a trace bound the gap is that to the dual value at S ⪰ 0, an estimate.
+    multipliers : y (m,) of the best bound.
+    trace_bound, trace_source : τ, and where it is from: "given" or "constraints"; None and "" without one.
+    on_face : how many constraints define a face of the cone: ⟨A_t, M⟩ = 0 with A_t semidefinite, that is A_t M = 0, or
+        equations of which a combination is such a constraint. Finite multipliers of them need not attain the bound,
+        and λ_min(S) is that of S compressed to the null spaces of these A_t. Where the gap is small, `multipliers`
+        has finite ones for which S itself is semidefinite to tolerance, if they are found.
+    infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, which proves that no M is feasible; else None. On a face A*(y)
+        is compressed to the null spaces as well.
+    ray : R (n, k) for which M + t R Rᵀ stays feasible and a linear F falls, ⟨C, R Rᵀ⟩ < 0, as t grows
+        (:func:`~psdopt.certificates.constrained.recession.proven_ray`). Where M is feasible as well, to 1e-6, F is
+        `unbounded`. None where F has a proven bound, and where M is feasible but for what may be feasible in the limit
+        only (:func:`~psdopt.certificates.constrained.recession.shown_feasible`).
+    """
+
+    primal_infeasibility: float
+    violations: tuple[tuple[str, float], ...]
+    dimacs: dict[str, float]
+    multipliers: Array
+    trace_bound: float | None = None
+    trace_source: str = ""
+    on_face: int = 0
+    infeasibility_proof: Array | None = None
+    ray: Array | None = None
+
+    def rows(self, residuals: list[Row], gap: float | None, gap_relative: float | None) -> list[Row]:
+        """(residual, absolute, relative) for a table: violations, `residuals` of S and M, the gap, DIMACS errors."""
+        groups = self.violations if len(self.violations) > 1 else ()
+        rows: list[Row] = [
+            ("primal infeasibility", self.dimacs.get("primal", math.nan), self.primal_infeasibility),
+            *((f"  largest in {name}", violation, violation) for name, violation in groups),
+            *residuals,
+        ]
+        if gap is not None:
+            rows.append(("duality gap", gap, gap_relative))
+        if self.on_face:
+            rows.append(("constraints that define a face, multipliers unbounded", float(self.on_face), None))
+        return rows + [(f"DIMACS {name}", error, error) for name, error in self.dimacs.items()]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Numbers and lists, for files."""
+        return {name: each.tolist() if isinstance(each, np.ndarray) else each for name, each in asdict(self).items()}
 
 
 @dataclass(frozen=True)
@@ -33,9 +103,10 @@ class Certificate:
     - on the cone: min(F(0) − F(M), 4 (F(M/4) − F(M))), so that no F(0) out of proportion enlarges it; at M = 0, where
       it is 0, only a gap of 0 is a proof;
     - at a fixed trace: the least rise of F from M to a matrix of the set far from M
-      (:func:`psdopt.certificates.units.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is. It may be
+      (:func:`psdopt.certificates.scales.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is. It may be
       far larger than F(M), so that `value_scale` is |F(M)| here; elsewhere it is inf;
-    - on a geometry's own set without a fixed trace: that of the cone.
+    - on a geometry's own set without a fixed trace: that of the cone;
+    - under linear constraints: :func:`psdopt.certificates.constrained.scales.gap_unit`.
 
     `holds_within(tol)` says less: F(M) <= F(N) + tol · unit for every N ⪰ 0 with tr N <= `reach(tol)`, at least tr M,
     and no step in the planes that were tried lowers F. Without a bound on tr M*, nothing stronger can be proven.
@@ -57,8 +128,8 @@ class Certificate:
         number.
     value_scale : |F(M)| at a fixed trace, for which a proof must give two digits; inf elsewhere.
     rounding : what F(M) and ⟨S, M⟩ may be wrong by. At a fixed trace, where a proof depends on it, it is measured from
-        recomputed values of F (:func:`psdopt.certificates.units.measured_rounding`), and where F(M) is 0 up to that, it
-        is at least 64 roundings of t |S|.
+        recomputed values of F (:func:`psdopt.certificates.scales.measured_rounding`), and where F(M) is 0 up to that,
+        it is at least 64 roundings of t |S|.
     decrease : the decrease of F by the best step found along `descent`; more than tol · unit refutes optimality.
     descent : unit v of that step alpha M + beta v vᵀ, or None.
     shortfall : −λ_min(S) in units of the coordinates, in which the diagonal of S is 1, where a proof from S as a matrix
@@ -69,6 +140,8 @@ class Certificate:
     eigenvector : unit vector of the smallest Ritz value.
     failure_probability : see `lower_bound`.
     products : the number of columns to which S was applied.
+    constraints : what is known of linear constraints (:class:`ConstraintRecord`); None without them. `gap` is a bound
+        over feasible matrices then, S = ∇F(M) + A*(y), and no residual stands in for a gap that is not proven.
     """
 
     value: float
@@ -97,6 +170,7 @@ class Certificate:
     shortfall: float = 0.0
     provable: bool = True
     rounding: float = 0.0
+    constraints: ConstraintRecord | None = None
 
     @property
     def omega(self) -> float:
@@ -105,23 +179,24 @@ class Certificate:
 
     @property
     def above_zero(self) -> bool:
-        """Whether M = 0 is feasible and better, beyond rounding."""
+        """Whether M = 0 is known to be feasible and better, beyond rounding."""
         slack = WORSE * EPS * max(abs(self.value), abs(self.value_at_zero))
-        return self.fixed_trace is None and self.value > self.value_at_zero + slack
+        on_the_cone = self.fixed_trace is None and self.constraints is None
+        return on_the_cone and self.value > self.value_at_zero + slack
 
     @property
     def infeasible(self) -> bool:
         """Whether it is proven that no M meets the constraints; never without constraints."""
-        return False
+        return self.constraints is not None and self.constraints.infeasibility_proof is not None
 
     def misses(self, tol: float) -> bool:
         """Whether M is not feasible to relative `tol`; never without constraints."""
-        return False
+        return self.constraints is not None and self.constraints.primal_infeasibility > tol
 
     @property
     def unbounded(self) -> bool:
         """Whether a direction is known along which F falls without end inside the constraints."""
-        return False
+        return self.constraints is not None and self.constraints.ray is not None and not self.misses(FEASIBLE)
 
     @property
     def residual(self) -> float:
@@ -137,8 +212,14 @@ class Certificate:
 
     @property
     def relative(self) -> float:
-        """The relative gap where one is proven, else the largest relative residual."""
-        return self.residual if self.gap_relative is None else self.gap_relative
+        """The relative gap where one is proven, else the largest relative residual.
+
+        Under constraints the largest DIMACS error where no gap is proven, and at least the primal infeasibility.
+        """
+        if self.constraints is None:
+            return self.residual if self.gap_relative is None else self.gap_relative
+        errors = self.constraints.dimacs.values() if self.gap_relative is None else [self.gap_relative]
+        return max(self.constraints.primal_infeasibility, *errors)
 
     @property
     def proof(self) -> str:
@@ -146,8 +227,8 @@ class Certificate:
         return "residuals" if self.gap_relative is None else "gap"
 
     def proves(self, tol: float) -> bool:
-        """Whether `gap` proves M optimal, for a convex F: gap <= :meth:`allowed` at tol."""
-        return self.convex and self.gap is not None and self.gap <= self.allowed(tol)
+        """Whether `gap` proves M optimal, for a convex F: gap <= :meth:`allowed` at tol, and M is feasible to tol."""
+        return self.convex and self.gap is not None and self.gap <= self.allowed(tol) and not self.misses(tol)
 
     def allowed(self, tol: float) -> float:
         """The largest gap that is a proof: max(rounding, min(tol · unit, max(tol, 1 %) · value_scale))."""
@@ -161,30 +242,30 @@ class Certificate:
         return tol if not self.unit > 0.0 else min(tol, max(self.allowed(tol) / self.unit, EPS))
 
     def reach(self, tol: float) -> float:
-        """R with F(M) <= F(N) + tol · unit proven for every N ⪰ 0 of trace at most R; inf where the gap is proven."""
+        """R with F(M) <= F(N) + tol · unit proven for every N ⪰ 0 of trace at most R; inf where the gap is proven.
+
+        0 under constraints without a proven gap: residuals prove nothing there.
+        """
         if self.proves(tol):
             return math.inf
         room = tol * self.unit - self.complementarity
-        if not (self.convex and room >= 0.0 and self.fixed_trace is None):
+        if not (self.convex and room >= 0.0 and self.fixed_trace is None and self.constraints is None):
             return 0.0
         return room / self.dual_infeasibility if self.dual_infeasibility > 0.0 else math.inf
 
     def holds_within(self, tol: float) -> bool:
         """Whether M is best to `tol` up to the trace `reach(tol)` >= tr M, and no step that was tried is better."""
-        return self.convex and self.trace > 0.0 and self.residual <= tol and self.reach(tol) >= self.trace
+        on_the_cone = self.convex and self.trace > 0.0 and self.constraints is None
+        return on_the_cone and self.residual <= tol and self.reach(tol) >= self.trace
 
-    def rows(self) -> list[tuple[str, float, float | None]]:
-        """(residual, absolute, relative) for a table; the rows that decide are marked."""
-        by_gap = self.proof == "gap"
-        mark = "" if by_gap else " (decides)"
-        rows: list[tuple[str, float, float | None]] = [
+    def rows(self) -> list[Row]:
+        """(residual, absolute, relative) for a table; the rows that decide are marked where F has no constraints."""
+        if self.constraints is not None:
+            return self.constraints.rows(self._residuals(""), self.gap, self.gap_relative)
+        mark = "" if self.proof == "gap" else " (decides)"
+        rows: list[Row] = [
             ("stationarity |S Y|" + mark, self.stationarity, self.stationarity_relative),
-            (
-                "dual infeasibility max(0, -lambda_min(S))" + mark,
-                self.dual_infeasibility,
-                self.dual_infeasibility_relative,
-            ),
-            ("complementarity |<S, M>|" + mark, self.complementarity, self.complementarity_relative),
+            *self._residuals(mark),
         ]
         if self.gap is not None:
             rows.append(("bound on F(M) - min F (decides)", self.gap, self.gap_relative))
@@ -194,65 +275,20 @@ class Certificate:
             rows.append(("F(M) - F(0): M = 0 is better", self.value - self.value_at_zero, math.inf))
         return rows
 
+    def _residuals(self, mark: str) -> list[Row]:
+        return [
+            (
+                "dual infeasibility max(0, -lambda_min(S))" + mark,
+                self.dual_infeasibility,
+                self.dual_infeasibility_relative,
+            ),
+            ("complementarity |<S, M>|" + mark, self.complementarity, self.complementarity_relative),
+        ]
+
     def as_dict(self) -> dict[str, Any]:
-        """Plain numbers, for files."""
-        plain = asdict(self)
-        plain.pop("eigenvector")
-        plain.pop("descent")
+        """Plain numbers, for files; those of the constraints beside the others."""
+        own = {} if self.constraints is None else self.constraints.as_dict()
+        plain = {**asdict(replace(self, constraints=None)), **own}
+        for name in ("eigenvector", "descent", "constraints"):
+            plain.pop(name)
         return {**plain, "omega": self.omega, "relative": self.relative, "proof": self.proof}
-
-
-def certify(
-    problem: Problem,
-    matrix: LowRankPSD | Evaluation | Array,
-    *,
-    tol: float = 1e-6,
-    trace: float | None = None,
-    start: Array | None = None,
-    seed: int = 0,
-    dual: Any = None,
-    geometry: Geometry | None = None,
-    tried: float = math.inf,
-    proof: str = "full",
-) -> Certificate:
-    """Certificate of M for `problem`, computed from scratch: images are recomputed, and no method is involved.
-
-    `tol` : the relative accuracy to which the gap must be bounded. `trace` : the fixed trace of the feasible set, if
-    there is one. `start` : a guess of the eigenvector. `seed` : the result is deterministic for a seed. `dual` : for
-    nonsmooth F, the weights from which :meth:`~psdopt.contracts.roles.Duality.subgradient` builds S; that method checks
-    the weights. `geometry` : if its linear oracle is its own, the oracle's lower bound on ⟨S, N⟩ over the set is used
-    as well. `tried` : a proof at a matrix near M is sought only if the `shortfall` is below this value, at which the
-    search failed earlier in the run (:class:`psdopt.certificates.dense_proof.DenseProof`).
-    `proof` : "full", or "cheap" for what the eigenpair, the multipliers and the problem's own bound prove: no matrix
-    near M is sought whose gradient is semidefinite.
-    Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see
-    :mod:`psdopt.certificates.proofs`.
-    """
-    problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
-    trace = number_or_none(trace, "trace", above=0.0)
-    if geometry is not None:
-        instance(geometry, "geometry", Geometry)
-    evaluation = _evaluation(problem, matrix)
-    one_of(proof, "proof", PROOFS)
-    asked = {} if proof == "full" else {"proof": proof}
-    own: Certificate | None = problem.duality.own_certificate(
-        evaluation, tol=tol, start=start, seed=seed, dual=dual, **asked
-    )
-    if own is not None:
-        return own
-    inspection = Inspection(problem, evaluation, tol, trace, dual, full=proof == "full")
-    inspection.find_eigenpair(start, seed)
-    inspection.measure_residuals()
-    inspection.collect_bounds(geometry)
-    inspection.resolve()
-    if inspection.worth_a_proof:
-        inspection.prove_or_refute(tried)
-    elif inspection.worth_a_bound:
-        inspection.prove_by_curvature()
-    return Certificate(**inspection.found())
-
-
-def _evaluation(problem: Problem, matrix: LowRankPSD | Evaluation | Array) -> Evaluation:
-    if isinstance(matrix, Evaluation):
-        return matrix.refresh()
-    return problem.at(matrix.factor if isinstance(matrix, LowRankPSD) else matrix)

@@ -1,4 +1,4 @@
-"""Proofs on the whole cone for orders at which S is formed: a matrix near M where the gradient is semidefinite."""
+"""Bounds on the gap for moderate n: M is perturbed until its gradient is positive semidefinite."""
 
 from __future__ import annotations
 
@@ -11,19 +11,18 @@ from typing import NamedTuple
 
 import numpy as np
 
-from psdopt.certificates.units import ROUNDINGS, reference_value
+from psdopt.certificates.scales import reference_value
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.problem import Evaluation, GradientOperator, Problem
+from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.signatures import accepts
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.subset import eigenpairs, spectrum
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
-#: Up to this order S is formed for a proof on the whole cone: a few factorisations, O(n³) each.
-PROOF_ORDER = 1500
 #: Beyond the order of dense eigensolvers, a proof is tried only if images of n columns have at most this many entries.
 IMAGE_ENTRIES = 2**24
 #: Evaluations of F in the search for a perturbation whose cost is within the goal.
@@ -250,23 +249,6 @@ def may_be_formed(problem: Problem) -> bool:
         return True
     small = n <= PROOF_ORDER and problem.device is None and rows is not None and rows * n <= IMAGE_ENTRIES
     return small and (Ability.QUADRATIC in problem.abilities or accepts(problem.duality.dual_bound, "S"))
-
-
-def dense_gradient(evaluation: Evaluation) -> Array:
-    """∇F(M) as a symmetric array (n, n): assembled if its entries are available, else computed by n products.
-
-    Products are taken DENSE_LIMIT columns at a time.
-    """
-    operator, n = evaluation.gradient, evaluation.problem.n
-    entries = operator.entries() if isinstance(operator, GradientOperator) else None
-    if entries is None:
-        unit = np.eye(n)
-        blocks = [unit[:, start : start + DENSE_LIMIT] for start in range(0, n, DENSE_LIMIT)]
-        entries = np.hstack([np.asarray(on_host(operator @ block)) for block in blocks])
-    S: Array = np.asarray(entries)
-    symmetric: Array = S + S.T
-    symmetric *= 0.5
-    return symmetric
 
 
 def _step_of_cost(own: float, slope: float, bend: float, cost: float) -> float | None:

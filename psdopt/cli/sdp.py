@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.certificates.certificate import Certificate, ConstraintRecord
 from psdopt.cli.parameters import Settings
-from psdopt.constraints import Constrained, ConstrainedCertificate, read_sdpa
+from psdopt.constraints import Constrained, read_sdpa
 from psdopt.errors import InvalidInputError
 from psdopt.plugins import Parameter, Spec
 from psdopt.reports import Report, RunOptions
@@ -43,9 +44,9 @@ def sdp_report(path: str | None, settings: Settings, options: RunOptions) -> Rep
         ("effort", f"{result.iterations} iterations, {result.seconds:.3g} s"),
     ]
     arrays: dict[str, Any] = {}
-    if isinstance(certificate, ConstrainedCertificate):
-        rows[3:3] = _proven(certificate)
-        arrays = _arrays(problem, certificate)
+    if certificate is not None and certificate.constraints is not None:
+        rows[3:3] = _proven(certificate, certificate.constraints)
+        arrays = _arrays(problem, certificate.constraints)
     residuals = residual_table(result)
     tables = () if residuals is None else (residuals,)
     decided = result.converged or result.status in (Status.INFEASIBLE, Status.UNBOUNDED)
@@ -59,25 +60,25 @@ def _blocks(problem: Constrained) -> str:
     return f"{len(sizes) - single} blocks of order up to {max(sizes, default=0)} and {single} of order 1"
 
 
-def _proven(certificate: ConstrainedCertificate) -> list[tuple[str, str]]:
+def _proven(certificate: Certificate, known: ConstraintRecord) -> list[tuple[str, str]]:
     if certificate.infeasible:
         return [("proof", "multipliers y with A*(y) PSD and sigma(y) < 0: no PSD matrix meets the constraints")]
     if certificate.unbounded:
         return [("proof", "a ray R R^T along which no constraint ends and the objective falls")]
     if certificate.dual_value is None:
         return [("bound", "none: S is not proven PSD and no bound on tr M is known; --set trace_bound= names one")]
-    tau = certificate.trace_bound
-    where = "" if tau is None else f", with tr M <= {tau:.6g} ({certificate.trace_source})"
+    tau = known.trace_bound
+    where = "" if tau is None else f", with tr M <= {tau:.6g} ({known.trace_source})"
     return [("proven bound", f"{certificate.dual_value:.10g}{where}")]
 
 
-def _arrays(problem: Constrained, certificate: ConstrainedCertificate) -> dict[str, Any]:
-    arrays: dict[str, Any] = {"y": certificate.multipliers}
+def _arrays(problem: Constrained, known: ConstraintRecord) -> dict[str, Any]:
+    arrays: dict[str, Any] = {"y": known.multipliers}
     if problem.conic is not None:
-        Z = problem.conic.slack(certificate.multipliers).tocoo()
+        Z = problem.conic.slack(known.multipliers).tocoo()
         arrays |= {"Z_row": Z.coords[0], "Z_column": Z.coords[1], "Z_value": Z.data, "Z_order": np.array(problem.n)}
     for name in ("infeasibility_proof", "ray"):
-        proof = getattr(certificate, name)
+        proof = getattr(known, name)
         if proof is not None:
             arrays[name] = proof
     return arrays

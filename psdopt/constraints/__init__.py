@@ -8,7 +8,6 @@ Short spellings: :func:`diagonal`, :func:`trace`, :func:`entries`, :func:`distan
 ``Constraint(measurement, lower, upper)``.
 """
 
-from psdopt.constraints.certificate import ConstrainedCertificate
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.explicit import explicit_forms
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
@@ -18,7 +17,6 @@ from psdopt.constraints.spellings import diagonal, distances, entries, quadratic
 
 __all__ = [
     "Constrained",
-    "ConstrainedCertificate",
     "Constraint",
     "OffersConstraints",
     "SparseForms",

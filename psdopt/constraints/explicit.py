@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import singledispatch
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from psdopt.checks import CheckedIndices
 from psdopt.constraints.limits import FACTOR_ORDER, NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.contracts.images import Images
@@ -38,12 +41,12 @@ def _(measurement: SparseForms) -> SparseForms | None:
 @explicit_forms.register
 def _(measurement: Trace) -> SparseForms | None:
     i = np.arange(measurement.n)
-    return SparseForms(i, i, np.ones((1, measurement.n)), measurement.n)
+    return _forms(i, i, np.ones((1, measurement.n)), measurement.n)
 
 
 @explicit_forms.register
 def _(measurement: Entries) -> SparseForms | None:
-    return SparseForms(measurement.i, measurement.j, sp.eye_array(measurement.size, format="csr"), measurement.n)
+    return _forms(measurement.i, measurement.j, sp.eye_array(measurement.size, format="csr"), measurement.n)
 
 
 @explicit_forms.register
@@ -53,7 +56,7 @@ def _(measurement: PairDistances) -> SparseForms | None:
     i, j, m = measurement.i, measurement.j, measurement.size
     t = np.arange(m)
     B = sp.csr_array((np.repeat([1.0, 1.0, -2.0], m), (np.tile(t, 3), np.arange(3 * m))), shape=(m, 3 * m))
-    return SparseForms(np.concatenate([i, j, i]), np.concatenate([i, j, j]), B, measurement.n)
+    return _forms(np.concatenate([i, j, i]), np.concatenate([i, j, j]), B, measurement.n)
 
 
 @explicit_forms.register
@@ -76,7 +79,7 @@ def _(measurement: QuadraticForms) -> SparseForms | None:
         numbers.append(np.where(a == b, 1.0, 2.0) * x[a] * x[b])
     i, j = np.concatenate(left), np.concatenate(right)
     B = sp.csr_array((np.concatenate(numbers), (np.concatenate(rows), np.arange(len(i)))), shape=(X.shape[0], len(i)))
-    return SparseForms(i, j, B, measurement.n)
+    return _forms(i, j, B, measurement.n)
 
 
 @explicit_forms.register
@@ -86,7 +89,12 @@ def _(measurement: Stacked) -> SparseForms | None:
     if len(known) < len(parts) or sum(part.B.nnz for part in known) > NUMBERS:
         return None
     i, j = np.concatenate([part.i for part in known]), np.concatenate([part.j for part in known])
-    return SparseForms(i, j, sp.block_diag([part.B for part in known], format="csr"), measurement.n)
+    return _forms(i, j, sp.block_diag([part.B for part in known], format="csr"), measurement.n)
+
+
+def _forms(i: NDArray[Any], j: NDArray[Any], B: Any, n: int) -> SparseForms:
+    """The forms with these entries, at places of other measurements, which have checked them."""
+    return SparseForms(CheckedIndices(i, n), CheckedIndices(j, n), B, n)
 
 
 def form_norms(measurement: Measurement) -> Array:

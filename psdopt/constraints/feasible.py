@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
-from psdopt.constraints.face import Face
+from psdopt.constraints.faces.face import Face
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.violation import relative, row_scales
 from psdopt.contracts.images import Images
@@ -17,7 +17,7 @@ from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
 
 #: M counts as feasible here at this violation of each constraint, relative to its own scale; limit of steps.
-REACHED, STEPS = 1e-10, 60
+REACHED, MOST_STEPS = 1e-10, 60
 #: Limits of LSQR's iterations in a step, and of halvings of a step that does not reduce the violation.
 INNER, HALVINGS = 200, 6
 #: The factor has at least this many columns.
@@ -48,11 +48,8 @@ def feasible_factor(
         return measurement.pair(images, images)
 
     norms = np.where(norms > 0.0, norms, 1.0)
-    Y = _on_face(face, _random(measurement) if start is None else start)
-    if start is None:
-        reached, aimed = norm(measured(Y) / norms), norm(np.clip(0.0, lower, upper) / norms)
-        Y = Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
-    for _ in range(STEPS):
+    Y = random_factor(measurement, lower, upper, norms, face) if start is None else _on_face(face, start)
+    for _ in range(MOST_STEPS):
         a = measured(Y)
         nearest = np.clip(a, lower, upper)
         v, scales = a - nearest, row_scales(forms, norms, nearest, Y)
@@ -73,10 +70,17 @@ def feasible_factor(
     return None
 
 
-def _random(measurement: Measurement) -> Array:
+def random_factor(
+    measurement: Measurement, lower: Array, upper: Array, norms: Array, face: Face | None = None, seed: int = 0
+) -> Array:
+    """Y (n, r) on the face, r > √(2 m), so long that A(Y Yᵀ) is as large as the bounds ask, each over |A_t|."""
     n = measurement.n
     r = min(n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
-    return np.random.default_rng(0).standard_normal((n, r)) / math.sqrt(r)
+    Y = _on_face(face, np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r))
+    images = Images(measurement.maps, Y)
+    reached = norm(measurement.pair(images, images) / norms)
+    aimed = norm(np.clip(0.0, lower, upper) / norms)
+    return Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
 
 
 def _on_face(face: Face | None, V: Array) -> Array:

@@ -10,9 +10,10 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.block import Block
-from psdopt.constraints.congruence import CarriedForms
+from psdopt.constraints.central_path.block import Block
+from psdopt.constraints.faces.congruence import CarriedForms
 from psdopt.constraints.model import ConstrainedModel
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, norm
@@ -23,7 +24,7 @@ from psdopt.terms.base import combine
 class ModelFit:
     """:class:`~psdopt.contracts.ConstrainedFit` of a problem whose A_t are at hand by their entries.
 
-    For A_t = Wᵀ A W (:class:`~psdopt.constraints.congruence.CarriedForms`) the entries of A are enough.
+    For A_t = Wᵀ A W (:class:`~psdopt.constraints.faces.congruence.CarriedForms`) the entries of A are enough.
     """
 
     def __init__(self, problem: ConstrainedModel) -> None:
@@ -102,9 +103,7 @@ class Tied:
         if problem.conic is not None:
             return np.asarray(problem.conic.slack(w).toarray())
         assert self.fit.forms is not None
-        operator = self.evaluation.gradient
-        S = getattr(operator, "entries", lambda: None)()
-        S = np.asarray(operator @ np.eye(self.fit.n)) if S is None else S
+        S = dense_gradient(self.evaluation)
         if self.fit.W is None:
             self.fit.forms.add_to(S, w)
         else:

@@ -17,7 +17,7 @@ CANCELLED = 64.0
 #: Where A*(y) = 0 up to rounding only, a y' with A*(y') = 0 is as near to y as the conditioning of the A_t allows.
 #: Then, and where a face is computed, σ(y) < 0 is a proof if it exceeds this share of |y| |b|, every |A_t| = 1.
 CONTRADICTS = 1.5e-8
-#: A relative residual or step length below this changes no digit of the answer; such an iterate is tried as a proof.
+#: A relative residual or step length below this changes no digit of the answer; the iterate is then tested as a proof.
 NEGLIGIBLE = 1e-7
 #: A step makes progress if its residual is below this share of the least one so far.
 GAIN = 0.9

@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.checks import brief, real, real_array
+from psdopt.checks import CheckedIndices, brief, real, real_array
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg.arrays import Array, inner, is_finite
 from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.terms.base import Forces
+from psdopt.terms.indexed import checked_indices, rows_of
 from psdopt.terms.measurements import Entries, Indices, Measurement
 
 #: If over one entry of M in this many is a place, one product of all rows costs less than gathering rows by place.
@@ -68,25 +69,26 @@ class SparseForms(Measurement):
     couples = True
 
     def __init__(self, i: Any, j: Any, B: Any, n: int) -> None:
-        entries = Entries(i, j, n)
+        _, _, self.n = rows_of(None, n)
+        i, j = checked_indices({"i": i, "j": j}, self.n)
         matrix = _sparse(B, "B")
-        if matrix.ndim != 2 or matrix.shape[1] != entries.size:
-            raise InvalidInputError(
-                f"B must be (m, {entries.size}), a column for each place; found shape {matrix.shape}"
-            )
+        if matrix.ndim != 2 or matrix.shape[1] != len(i):
+            raise InvalidInputError(f"B must be (m, {len(i)}), a column for each place; found shape {matrix.shape}")
         if matrix.shape[0] == 0:
             raise InvalidInputError("B must have at least one row; found none")
         if not is_finite(matrix):
             raise InvalidInputError("B must be finite; found NaN or infinite entries")
-        low, high = np.minimum(entries.i, entries.j), np.maximum(entries.i, entries.j)
-        codes, where = np.unique(low.astype(np.int64) * n + high, return_inverse=True)
-        join = sp.csr_array((np.ones(len(where)), (np.arange(len(where)), where)), shape=(len(where), len(codes)))
-        self.B: sp.csr_array = sp.csr_array(matrix @ join)
-        self.B.sum_duplicates()
+        codes = np.minimum(i, j).astype(np.int64) * self.n + np.maximum(i, j)
+        if np.any(np.diff(codes) <= 0):  # places in another order, or listed again
+            codes, where = np.unique(codes, return_inverse=True)
+            join = sp.csr_array((np.ones(len(where)), (np.arange(len(where)), where)), shape=(len(where), len(codes)))
+            matrix = sp.csr_array(matrix @ join)
+        matrix.sum_duplicates()
+        matrix.eliminate_zeros()
+        self.B: sp.csr_array = matrix
         self._back = sp.csr_array(self.B.T)
-        self.i, self.j = (codes // n).astype(np.intp), (codes % n).astype(np.intp)
-        self.entries = Entries(self.i, self.j, n)
-        self.n, self.size = int(n), int(self.B.shape[0])
+        self.i, self.j = (codes // self.n).astype(np.intp), (codes % self.n).astype(np.intp)
+        self.size = int(self.B.shape[0])
 
     @classmethod
     def of(cls, matrices: Sequence[Any]) -> SparseForms:
@@ -112,6 +114,11 @@ class SparseForms(Measurement):
             raise InvalidInputError("matrices must not all be zero")
         B = sp.csr_array((np.concatenate(numbers), (np.concatenate(rows), where)), shape=(len(matrices), len(places)))
         return cls(places // n, places % n, B, n)
+
+    @cached_property
+    def entries(self) -> Entries:
+        """The entries of M at the places; their pattern is sorted at first use."""
+        return Entries(CheckedIndices(self.i, self.n), CheckedIndices(self.j, self.n), self.n)
 
     @property
     def norms(self) -> Array:

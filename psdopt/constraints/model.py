@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator
 
 from psdopt.checks import instance, instances, number_or_none
-from psdopt.constraints.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.explicit import (
@@ -25,16 +23,18 @@ from psdopt.constraints.explicit import (
     measured_objective,
     nearest_objective,
 )
-from psdopt.constraints.face import Face, found_face
+from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
+from psdopt.constraints.faces.face import Face, found_face
 from psdopt.constraints.feasible import feasible_factor
 from psdopt.constraints.limits import CONTRADICTS
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
-from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
+from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
+from psdopt.problems.composite import Composite, CompositeEvaluation
 from psdopt.terms.measurements import Measurement
 
 #: Squares and products of numbers beyond this overflow, so that norms are infinite.
@@ -44,7 +44,7 @@ HUGE = 1e100
 ON_FACE = ("carried", "on_face", "feasible_factor", "reduction", "_fit", "_missed_on_face")
 
 
-class ConstrainedModel(Problem):
+class ConstrainedModel(Composite):
     """What :class:`~psdopt.Constrained` knows of itself: F, all constraints, their entries, bounds on tr M.
 
     Certificates are computed from this model; the model does not know them.
@@ -68,15 +68,16 @@ class ConstrainedModel(Problem):
             if group.n != problem.n:
                 raise InvalidInputError(f"{group.name} must measure matrices of order {problem.n}; found {group.n}")
         trace_bound = number_or_none(trace_bound, "trace_bound", above=0.0)
-        self.problem, self.constraints, self.n = problem, groups, problem.n
+        super().__init__([problem])
+        self.problem, self.constraints = problem, groups
         stacked = groups[0].measurement if len(groups) == 1 else Stacked([group.measurement for group in groups])
         self.lower = np.concatenate([group.lower for group in groups])
         self.upper = np.concatenate([group.upper for group in groups])
         self.forms: SparseForms | None = explicit_forms(stacked)
         self.measurement: Measurement = stacked if self.forms is None or len(groups) == 1 else self.forms
-        self.m, self.rows = stacked.size, problem.rows
+        self.m = stacked.size
         self._refuse_huge("the entries of the forms", self.forms.B.data if self.forms is not None else np.zeros(0))
-        self.norms = form_norms(stacked)
+        self.norms = form_norms(stacked) if self.forms is None else self.forms.norms
         self.given_trace_bound = trace_bound
         self._refuse_impossible()
         for bound in (self.lower, self.upper):
@@ -251,47 +252,23 @@ class ConstrainedModel(Problem):
         return math.fsum(y[used] * bound[used])
 
     def at(self, Y: Array) -> ConstrainedEvaluation:
-        return ConstrainedEvaluation(self, self.problem.at(self.check_factor(Y)))
+        Y = self.check_factor(Y)
+        return ConstrainedEvaluation(self, Y, [self.problem.at(Y)])
 
     def value_at_zero(self) -> float:
         return self.problem.value_at_zero()
-
-    def counts(self) -> Mapping[str, int]:
-        return self.problem.counts()
 
     def __repr__(self) -> str:
         return f"Constrained({type(self.problem).__name__}, n={self.n}, m={self.m})"
 
 
-class ConstrainedEvaluation(Evaluation):
+class ConstrainedEvaluation(CompositeEvaluation):
     """F at M = Y Yᵀ as its own problem evaluates it, and the measurements of the constraints there."""
-
-    problem: ConstrainedModel
-
-    def __init__(self, problem: ConstrainedModel, inner: Evaluation) -> None:
-        self.problem, self.inner, self.factor = problem, inner, inner.factor
 
     @cached_property
     def measured(self) -> Array:
         """(⟨A_t, M⟩)_t, (m,)."""
-        return self.problem.measured(self.inner.factor)
-
-    @property
-    def value(self) -> float:
-        return self.inner.value
-
-    @property
-    def gradient(self) -> LinearOperator:
-        return self.inner.gradient
-
-    def factor_gradient(self) -> Array:
-        return self.inner.factor_gradient()
-
-    def along(self, D: Array) -> LineModel:
-        return self.inner.along(D)
-
-    def along_atom(self, v: Array) -> PlaneModel:
-        return self.inner.along_atom(v)
+        return np.asarray(self.problem.measured(self.factor))
 
     def best_multiple(self) -> float:
         """alpha >= 0 whose A(alpha M) is nearest to the bounds, in units of |A_t|; 1 where no alpha is nearest."""
@@ -304,15 +281,3 @@ class ConstrainedEvaluation(Evaluation):
                 break
             alpha = new
         return alpha
-
-    def mix(self, T: Array) -> ConstrainedEvaluation:
-        return ConstrainedEvaluation(self.problem, self.inner.mix(T))
-
-    def append(self, v: Array) -> ConstrainedEvaluation:
-        return ConstrainedEvaluation(self.problem, self.inner.append(v))
-
-    def refresh(self) -> ConstrainedEvaluation:
-        return ConstrainedEvaluation(self.problem, self.inner.refresh())
-
-    def hessian_vector(self, D: Array) -> Array:
-        return self.inner.hessian_vector(D)

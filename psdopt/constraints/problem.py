@@ -10,14 +10,12 @@ from typing import Any, Protocol, runtime_checkable
 
 import scipy.sparse as sp
 
-from psdopt.constraints.certificate import ConstrainedCertificate, certify_constrained
-from psdopt.constraints.congruence import CarriedForms
 from psdopt.constraints.constraint import Constraint
+from psdopt.constraints.faces.congruence import CarriedForms
 from psdopt.constraints.fit import ModelFit
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability, offered
 from psdopt.contracts.constrained_fit import ConstrainedFit
-from psdopt.contracts.problem import Evaluation
 from psdopt.contracts.roles import Duality
 from psdopt.errors import IncompatibleError
 
@@ -124,6 +122,3 @@ class ConstrainedDuality(Duality):
         at_zero = self.problem.value_at_zero()
         unit = max(abs(value - at_zero), abs(at_zero))
         return unit if math.isfinite(unit) and unit > 0.0 else None
-
-    def own_certificate(self, evaluation: Evaluation, **options: Any) -> ConstrainedCertificate:
-        return certify_constrained(self.problem, evaluation, **options)

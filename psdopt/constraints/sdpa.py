@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.checks import CheckedIndices
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.limits import SPECTRUM_ORDER
 from psdopt.constraints.measurements import SparseForms
@@ -81,20 +82,23 @@ def _problem(
 ) -> Constrained:
     t, i, j, values = entries
     n = int(np.sum(np.abs(sizes)))
-    named = len(np.unique(np.concatenate([i, j])))
+    seen = np.zeros(n, dtype=bool)
+    seen[i] = seen[j] = True
+    named = int(np.count_nonzero(seen))
     if n > max(SPECTRUM_ORDER, 2 * named):
         raise DataFileError(
             f"{path}: block sizes must not add up to more than twice the rows that have entries; "
             f"found {n} and {named}. No matrix sees the other rows: leave them out"
         )
-    i, j = np.minimum(i, j), np.maximum(i, j)
     first = t == 0
     C = sp.csr_array((-values[first], (i[first], j[first])), shape=(n, n))
     C = C + sp.csr_array(sp.triu(C, 1)).T
     own = ~first
     if not own.any():
         raise DataFileError(f"{path}: every constraint matrix is zero")
-    places, where = np.unique(i[own] * n + j[own], return_inverse=True)
+    codes = i[own] * n + j[own]  # ascending
+    new = np.diff(codes, prepend=-1) > 0
+    places, where = codes[new], np.cumsum(new) - 1
     with np.errstate(over="ignore"):
         weight = np.where(i[own] == j[own], 1.0, 2.0) * values[own]
     wrong = np.flatnonzero(np.isinf(weight))
@@ -106,8 +110,8 @@ def _problem(
         )
     try:
         B = sp.csr_array((weight, (t[own] - 1, where)), shape=(m, len(places)))
-        forms = SparseForms(places // n, places % n, B, n)
-        objective = TermSum([LinearTerm(MatrixForm(LinearMap(sp.csr_array(C), "C")))])
+        forms = SparseForms(CheckedIndices(places // n, n), CheckedIndices(places % n, n), B, n)
+        objective = TermSum([LinearTerm(MatrixForm(LinearMap(sp.csr_array(C), "C", checked=True)))])
         return Constrained(objective, Constraint(forms, c, c, path.name), trace_bound)
     except InvalidInputError as error:
         raise DataFileError(f"{path}: {error}") from error
@@ -150,12 +154,16 @@ def _sparse(reader: SdpaText, m: int, sizes: list[int]) -> Entries:
 
 
 def _once(path: Path, t: NDArray[Any], i: NDArray[Any], j: NDArray[Any], values: Array) -> Entries:
-    """Each entry once, where a file gives both triangles or an entry twice; an error where the values differ."""
-    keys = np.array([np.maximum(i, j), np.minimum(i, j), t])
-    order = np.lexsort(keys)  # one number (t n + i) n + j for the three would overflow for large m and n
-    t, i, j, values = t[order], i[order], j[order], values[order]
+    """Entries of the upper triangle by (i, j, t), each once, also where a file gives both triangles or one twice.
+
+    The only sort of a file's entries. An error where the values differ.
+    """
+    keys = np.array([t, np.maximum(i, j), np.minimum(i, j)])
+    order = np.lexsort(keys)  # one number (i n + j) m + t for the three would overflow for large m and n
+    keys, values = keys[:, order], values[order]
+    t, j, i = keys
     again = np.zeros(len(t), dtype=bool)
-    again[1:] = np.all(np.diff(keys[:, order]) == 0, axis=0)
+    again[1:] = np.all(np.diff(keys) == 0, axis=0)
     wrong = np.flatnonzero(again[1:] & (values[1:] != values[:-1]))
     if len(wrong):
         k = wrong[0]
@@ -184,5 +192,4 @@ def _dense(reader: SdpaText, m: int, sizes: list[int]) -> Entries:
             t, i, j = np.triu(cube).nonzero()
             found.append((t, first + i, first + j, cube[t, i, j]))
         position, first = position + length, first + abs(s)
-    t, i, j, values = (np.concatenate(parts) for parts in zip(*found, strict=True))
-    return t, i, j, values
+    return _once(reader.path, *(np.concatenate(parts) for parts in zip(*found, strict=True)))

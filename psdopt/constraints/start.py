@@ -17,7 +17,7 @@ from psdopt.terms.measured import MeasuredTerm
 #: The first penalty of an augmented Lagrangian is at least this many times the curvature of F.
 STIFF = 30.0
 #: Steps of LSQR. Few are enough, as only the size of the multipliers is used.
-STEPS = 10
+LSQR_STEPS = 10
 
 
 def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tuple[float, float]:
@@ -36,7 +36,7 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
 
     A = LinearOperator((Y.size, problem.m), matvec=pull, rmatvec=push, dtype=np.float64)
     GY = np.asarray(evaluation.gradient @ Y)
-    x = lsqr(A, -GY.ravel(), iter_lim=STEPS)[0]
+    x = lsqr(A, -GY.ravel(), iter_lim=LSQR_STEPS)[0]
     size = norm(x)
     a = problem.measured(Y)
     bounds = norm(scale * np.clip(a, problem.lower, problem.upper)) or norm(scale * a)

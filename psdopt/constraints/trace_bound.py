@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.constraints.least_squares import least_squares
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.tolerances import EPS, rounding
 
 #: Limit of rounds; each leaves out the constraints whose w_t has the sign of an infinite bound.

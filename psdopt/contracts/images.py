@@ -70,13 +70,13 @@ class Images:
         arrays = {key: Z + mu * direction.of(self.maps[key]) for key, Z in self._arrays.items()}
         new = Images(self.maps, self.factor + mu * direction.factor, arrays)
         moved = self.size + abs(mu) * direction.size
-        # on a device |Y + mu D| is not waited for
+        # do not block on |Y + mu D| on a device
         size = new.size if type(new.factor) is np.ndarray else self._size_along(mu, direction)
         new.drift = (self.drift * self.size + EPS * moved) / size if size > 0.0 else 0.0
         return new
 
     def ask(self, direction: Images) -> None:
-        """Have what a step along `direction` needs computed on a device, to be fetched with other numbers."""
+        """Queue the numbers that a step along `direction` needs on a device, so that they share one transfer."""
         _ = self.size, direction.size, direction.against(self)
 
     def against(self, start: Images) -> float:

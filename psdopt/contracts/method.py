@@ -45,7 +45,7 @@ class State:
     certificate. `step` is the last step length; `extras` are further history columns; `dual` are dual variables for
     :meth:`psdopt.contracts.roles.Duality.subgradient` and :meth:`~psdopt.contracts.roles.Duality.dual_bound`, which
     check them. `ray` is D (n, k) if the outcome is UNBOUNDED: F falls without end at (Y + mu D)(Y + mu D)ᵀ as mu grows,
-    the narrower of Y and D padded with zero columns. :func:`psdopt.certificates.proofs.falls_without_end` evaluates F
+    the narrower of Y and D padded with zero columns. :func:`psdopt.certificates.bounds.falls_without_end` evaluates F
     there; unless this test confirms the ray, the run is not called unbounded. The driver reads these fields and no
     others. The fields after `evaluation` are given by keyword. Subclasses are ``@dataclass(kw_only=True)``, so that
     their own fields need no default.

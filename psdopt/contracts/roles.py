@@ -55,14 +55,6 @@ class Duality:
         """:func:`psdopt.linalg.extreme.smallest_eigenpair` of S = ∇F(M); override it if S can be factorised."""
         return smallest_eigenpair(S, **options)
 
-    def own_certificate(self, evaluation: Any, **options: Any) -> Any:
-        """The certificate, if optimality requires more than S ⪰ 0 and S M = 0, as under constraints; else None.
-
-        `options` : tol, start, seed and dual of :func:`psdopt.certify`, which returns this certificate; proof as well
-        where it is not "full".
-        """
-        return None
-
     def value_unit(self, value: float, trace: float) -> float | None:
         """The unit of relative gaps at F(M) = `value`, tr M = `trace`; None for the certificate's own unit."""
         return None

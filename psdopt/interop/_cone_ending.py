@@ -8,7 +8,7 @@ from enum import Enum
 import numpy as np
 
 from psdopt.certificates.certificate import Certificate
-from psdopt.constraints import Constrained, ConstrainedCertificate
+from psdopt.constraints import Constrained
 from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_forms import DualForm, PrimalForm
 from psdopt.interop._cone_program import ConeProgram
@@ -39,8 +39,8 @@ class Proofs:
 def proofs(form: PrimalForm | DualForm, problem: Problem, certificate: Certificate | None) -> Proofs:
     """Those of a run on `problem`, the problem of `form`, for the program of `form`; its own numbers confirm them."""
     w = D = None
-    if isinstance(certificate, ConstrainedCertificate):
-        w, D = certificate.infeasibility_proof, certificate.ray
+    if certificate is not None and certificate.constraints is not None:
+        w, D = certificate.constraints.infeasibility_proof, certificate.constraints.ray
     elif certificate is not None and form.program.P is None and not form.swapped:
         D = certificate.eigenvector[:, None]  # of ∇F, which is C
     refutation = direction = None

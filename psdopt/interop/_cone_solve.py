@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.certificate import Certificate, certify
-from psdopt.constraints import ConstrainedCertificate
+from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.certify import certify
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_ending import Ending, feasibility, proofs, refutation
@@ -57,9 +57,10 @@ class Answer:
 
     @property
     def residual(self) -> float:
-        if isinstance(self.certificate, ConstrainedCertificate):
-            return max(self.certificate.dimacs.values())
-        return math.inf if self.certificate is None else self.certificate.relative
+        if self.certificate is None:
+            return math.inf
+        known = self.certificate.constraints
+        return self.certificate.relative if known is None else max(known.dimacs.values())
 
     def proven(self, tol: float) -> str:
         """What the certificate proves to `tol`: "everywhere", "loosely", "within" or "".
@@ -73,7 +74,7 @@ class Answer:
             return "everywhere" if self.residual <= COARSE * tol else ""
         if self.status is Status.OPTIMAL_WITHIN:
             return "within"
-        if not isinstance(c, ConstrainedCertificate) or not c.convex or self.residual > tol:
+        if c is None or c.constraints is None or not c.convex or self.residual > tol:
             return ""
         if c.dual_value is not None:
             return "loosely"
@@ -166,10 +167,11 @@ def _infeasible(program: ConeProgram, answer: Answer, y: Array | None, limits: d
 
 def _unbounded(form: PrimalForm | DualForm, answer: Answer, x: Array, limits: dict[str, Any], verbose: bool) -> Answer:
     """`answer`, whose objective falls along the ray x: unbounded with a feasible point, infeasible with a proof."""
-    c = answer.certificate
-    own = c.primal_infeasibility if isinstance(c, ConstrainedCertificate) else 0.0 if answer.result else math.inf
+    missed = math.inf if answer.result is None else 0.0
+    if answer.certificate is not None and answer.certificate.constraints is not None:
+        missed = answer.certificate.constraints.primal_infeasibility
     proof = x / -(form.program.c @ x)
-    if not form.swapped and own <= limits["tol"]:
+    if not form.swapped and missed <= limits["tol"]:
         return replace(answer, ending=Ending.UNBOUNDED, proof=proof)
     point: Answer = solved(feasibility(form.program), limits, None, verbose)
     if point.ending is Ending.INFEASIBLE:
@@ -180,11 +182,12 @@ def _unbounded(form: PrimalForm | DualForm, answer: Answer, x: Array, limits: di
 
 def _zero(form: PrimalForm | DualForm, problem: Any, answer: Answer, tol: float) -> Answer | None:
     """M = 0, if the multipliers found, or zero ones, prove it optimal: no gap is relatively small near M = 0."""
-    Y, found = np.zeros((form.n, 1)), answer.certificate
-    if not isinstance(found, ConstrainedCertificate):
+    Y = np.zeros((form.n, 1))
+    if answer.certificate is None or answer.certificate.constraints is None:
         return None
+    y = answer.certificate.constraints.multipliers
     # multipliers at rounding level would leave a gap of their size, relative to a value of zero
-    tried = (certify(problem, LowRankPSD(Y), tol=tol, dual=y) for y in (found.multipliers, 0.0 * found.multipliers))
+    tried = (certify(problem, LowRankPSD(Y), tol=tol, dual=each) for each in (y, 0.0 * y))
     certificate = next((each for each in tried if each.proves(tol)), None)
     if certificate is None:
         return None
@@ -204,7 +207,7 @@ def _answer(form: PrimalForm | DualForm, result: Result, tol: float) -> Answer:
     if certificate is None:
         return Answer(status, result.message, result=result, iterations=result.iterations)
     Y, y = np.asarray(result.matrix.factor), _multipliers(certificate)
-    if form.feasibility and isinstance(certificate, ConstrainedCertificate) and certificate.primal_infeasibility <= tol:
+    if form.feasibility and certificate.constraints is not None and not certificate.misses(tol):
         status = Status.OPTIMAL
     message = result.message
     if status is not Status.OPTIMAL and certificate.proves(tol):
@@ -213,4 +216,4 @@ def _answer(form: PrimalForm | DualForm, result: Result, tol: float) -> Answer:
 
 
 def _multipliers(certificate: Certificate) -> Array:
-    return certificate.multipliers if isinstance(certificate, ConstrainedCertificate) else np.zeros(0)
+    return np.zeros(0) if certificate.constraints is None else certificate.constraints.multipliers

@@ -30,7 +30,6 @@ from cvxpy.reductions.solution import Solution, failure_solution
 from cvxpy.reductions.solvers import defines, utilities
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
-from psdopt.constraints import ConstrainedCertificate
 from psdopt.errors import PsdoptError
 from psdopt.interop._cone_ending import Ending
 from psdopt.interop._cone_forms import Point, form_of
@@ -258,8 +257,11 @@ def _failure(answer: Answer) -> str:
     """Why there is no solution: psdopt's sentence, and how far the last point is from one."""
     c = answer.certificate
     known = [] if c is None else [("relative gap", c.gap_relative)]
-    if isinstance(c, ConstrainedCertificate):
-        known += [("primal infeasibility", c.primal_infeasibility), ("largest DIMACS error", answer.residual)]
+    if c is not None and c.constraints is not None:
+        known += [
+            ("primal infeasibility", c.constraints.primal_infeasibility),
+            ("largest DIMACS error", answer.residual),
+        ]
     found = ", ".join(f"{name} {value:.1e}" for name, value in known if value is not None)
     return f"PSDOPT found no solution: {answer.message}" + (f" ({found})" if found else "")
 

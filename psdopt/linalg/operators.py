@@ -27,14 +27,15 @@ class LinearMap:
     `device` is the device of the data and of all images; None for NumPy arrays.
 
     NumPy and SciPy arrays are copied, so that changes to them do not reach a problem. `owned` says that nobody else
-    changes `data`, which are then kept as they are, like operators and arrays on a device.
+    changes `data`, which are then kept as they are, like operators and arrays on a device. `checked` says that besides
+    they were found to be finite real numbers where they entered, and are not looked through again.
     """
 
     most_columns: int | None = None
     device: Device | None = None
 
-    def __init__(self, data: Any, name: str = "A", *, owned: bool = False) -> None:
-        self.data = _validated(data, name, owned)
+    def __init__(self, data: Any, name: str = "A", *, owned: bool = False, checked: bool = False) -> None:
+        self.data = _validated(data, name, owned, checked)
         self.name = name
         self.device = device_of(self.data)
         self.shape: tuple[int, int] = (int(self.data.shape[0]), int(self.data.shape[1]))
@@ -88,13 +89,13 @@ class LinearMap:
         return f"LinearMap({self.name}: {self.shape[0]}x{self.shape[1]}, {type(self.data).__name__})"
 
 
-def symmetric_map(data: Any, name: str, n: int | None = None) -> LinearMap:
-    """A square symmetric :class:`LinearMap`; asymmetry beyond rounding is an error.
+def symmetric_map(data: Any, name: str, n: int | None = None, *, checked: bool = False) -> LinearMap:
+    """A square symmetric :class:`LinearMap`; asymmetry beyond rounding is an error. `checked` : as for LinearMap.
 
     A ``LinearOperator`` is probed with two fixed vectors, which a nonsymmetric one fails except
     on a set of measure zero.
     """
-    A = LinearMap(data, name)
+    A = LinearMap(data, name, checked=checked)
     if A.shape[0] != A.shape[1]:
         raise InvalidInputError(f"{name} must be square and symmetric; found shape {A.shape}")
     if n is not None and A.shape[0] != n:
@@ -125,7 +126,7 @@ def _largest(numbers: Array) -> float:
     return float(np.max(np.abs(numbers), initial=0.0))
 
 
-def _validated(data: Any, name: str, owned: bool) -> Any:
+def _validated(data: Any, name: str, owned: bool, checked: bool) -> Any:
     if isinstance(data, LinearOperator):
         if np.issubdtype(data.dtype, np.complexfloating):
             raise InvalidTypeError(f"{name} must be real; found dtype {data.dtype}")
@@ -150,8 +151,9 @@ def _validated(data: Any, name: str, owned: bool) -> Any:
         raise InvalidInputError(f"{name} must not be empty; found shape {data.shape}")
     if not (np.issubdtype(data.dtype, np.number) or data.dtype == bool) or np.iscomplexobj(data):
         raise InvalidTypeError(f"{name} must hold real numbers; found dtype {data.dtype}")
-    data = data.astype(np.float64, copy=not owned)
-    finite(cast(Any, data).data if sp.issparse(data) else data, name)
+    data = data.astype(np.float64, copy=not (owned or checked))
+    if not checked:
+        finite(cast(Any, data).data if sp.issparse(data) else data, name)
     return data
 
 

@@ -201,14 +201,14 @@ def _within(rows: slice, first: int) -> slice:
     return slice(rows.start - first, rows.stop - first)
 
 
-def linear_map(data: Any, name: str = "A", *, owned: bool = False) -> LinearMap:
+def linear_map(data: Any, name: str = "A", *, owned: bool = False, checked: bool = False) -> LinearMap:
     """The :class:`LinearMap` for `data`: in memory, matrix-free, or read in blocks of rows (:class:`RowBlocks`).
 
-    `owned` : as for :class:`LinearMap`; a LinearMap is returned as it is.
+    `owned`, `checked` : as for :class:`LinearMap`; a LinearMap is returned as it is.
 
     Raises InvalidInputError or InvalidTypeError where `data` is no finite real matrix, or could only be loaded whole.
     """
     if isinstance(data, LinearMap):
         return data
     source = row_source(data, name)
-    return LinearMap(data, name, owned=owned) if source is None else RowBlocks(source, name)
+    return LinearMap(data, name, owned=owned, checked=checked) if source is None else RowBlocks(source, name)

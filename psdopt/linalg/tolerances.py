@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 EPS = 2.0**-52
+#: An entry of S may be wrong by this many roundings of its size, times n; F by √n times as many of its own.
+ROUNDINGS = 16.0
 
 
 def rounding(scale: float, size: int, factor: float = 8.0) -> float:

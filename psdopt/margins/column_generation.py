@@ -23,7 +23,7 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.loss import CappedMargin
-from psdopt.margins.masters import Answer, BlockMaster, Bundle, Master, Unsolved
+from psdopt.margins.masters import BlockMaster, Bundle, Master, MasterSolution, Unsolved
 from psdopt.margins.masters.base import solve_selected, widest_block, working_rows
 from psdopt.margins.structure import MarginStructure
 
@@ -161,7 +161,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         state = ColumnGenerationState(
             problem, geometry, start, evaluation, bundle=bundle, weights=T, answer_dual=uniform
         )
-        return self._priced(state, T, Answer(T, uniform, 0), evaluation, trace)
+        return self._priced(state, T, MasterSolution(T, uniform, 0), evaluation, trace)
 
     def step(self, state: ColumnGenerationState) -> ColumnGenerationState:
         if is_name(self.master, "lp"):
@@ -201,7 +201,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         return max(self.max_columns or default, self._per_round(n) + 1)
 
     def _priced(
-        self, state: ColumnGenerationState, T: Array, answer: Answer, evaluation: Evaluation, trace: float
+        self, state: ColumnGenerationState, T: Array, answer: MasterSolution, evaluation: Evaluation, trace: float
     ) -> ColumnGenerationState:
         """The state after pricing at the master's dual: values, bounds, and the columns of the next master."""
         problem, geometry, margins = state.problem, state.geometry, margins_of(state.problem)

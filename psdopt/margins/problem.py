@@ -10,7 +10,8 @@ import numpy as np
 
 from psdopt.checks import number_or_none, vector
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.problem import Evaluation, GradientOperator
+from psdopt.contracts.gradient import GradientOperator
+from psdopt.contracts.problem import Evaluation
 from psdopt.contracts.roles import Duality
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner

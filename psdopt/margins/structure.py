@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.images import Images
-from psdopt.contracts.problem import GradientOperator
 from psdopt.errors import InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, row_dots

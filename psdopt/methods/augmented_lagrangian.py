@@ -8,18 +8,18 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.certificates.units import stationarity_scale
+from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.recession import proven_ray
+from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.scales import relative_gap, relative_violation
+from psdopt.certificates.constrained.slack import slack_bound, slack_eigenpair, slack_operator
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.checks import integer, integer_or_none
-from psdopt.constraints.augmented import augmented, weights
-from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
+from psdopt.constraints.augmented.problem import augmented, weights
 from psdopt.constraints.feasible import least_move
 from psdopt.constraints.limits import FEASIBLE, LARGE, SLIGHT
 from psdopt.constraints.problem import Constrained, constrained_of
-from psdopt.constraints.recession import proven_ray
-from psdopt.constraints.refutation import proven_infeasible
-from psdopt.constraints.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.start import first_multipliers, stiff_penalty
-from psdopt.constraints.units import relative_gap, relative_violation
 from psdopt.contracts.abilities import Ability, Requires, missing_needs, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State

@@ -7,14 +7,16 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from psdopt.constraints.certificate import Multipliers
+from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints.limits import GAIN
 from psdopt.contracts.method import Outcome, State
 from psdopt.linalg.arrays import Array
 from psdopt.methods.columns import VANISHED
 
-#: A round ends after this many steps even if it has missed its aim, and counts as this many rounds without progress.
-LONGEST, LONG, LONG_GAIN = 60, 5, 2
+#: Limit of steps of a round.
+LONGEST = 60
+#: Rounds without progress for which a round at this limit counts: without a gain in it, and with one.
+LONG, LONG_GAIN = 5, 2
 #: The run ends after this many rounds in a row that reduce infeasibility and gap by less than a tenth.
 PATIENCE = 25
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.certificates.units import stationarity_scale
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite
@@ -28,7 +28,7 @@ ALPHA_BOUNDS = {
     "random-conic": (0.0, math.inf),
     "laue": (0.0, 1.0),
 }
-#: If atoms would not help, the search continues until the smaller of its residual and −λ_min has fallen to this share.
+#: Where new atoms cannot help, the local search continues until min(its residual, −λ_min) has fallen by this factor.
 RESTART = 0.1
 #: Accuracy of an eigenvector relative to its eigenvalue: a direction of descent needs no more.
 ORACLE_ACCURACY = 0.3

@@ -17,8 +17,8 @@ from psdopt.linalg.arrays import Array, norm
 
 #: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
 SEARCH_FRACTION = 0.3
-#: The same once S has fewer directions of descent than FEW times the columns, since the rank is about right then; and
-#: from the block of atoms at M = 0, where λ_min(S) is no measure of the error.
+#: A smaller share once the rank has settled (S has fewer than FEW · r directions of descent), and for the first block
+#: of atoms at M = 0, where λ_min(S) does not measure the error.
 LAST_FRACTION, FEW = 0.001, 0.25
 #: Most steps of a local search before the eigenvectors of S are computed again: while the rank grows, and afterwards.
 #: The number doubles each time that the search continues.

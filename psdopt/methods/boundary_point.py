@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 
 from psdopt.checks import number
-from psdopt.constraints.standard import StandardForm
+from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual

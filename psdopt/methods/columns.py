@@ -16,7 +16,7 @@ from psdopt.linalg.extreme import smallest_eigenpair
 
 #: |Y| below this share of the first |Y| counts as zero.
 VANISHED = 1e-6
-#: The number of new columns at once is this part of the present columns, and one where no spectrum is computed.
+#: r / WIDER columns are added at a time; one where the whole spectrum is not affordable.
 WIDER = 4
 #: A new column has at least this share of the mean column of M.
 LEAST = 1e-4

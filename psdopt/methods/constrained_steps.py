@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.certificates.units import stationarity_scale
-from psdopt.constraints.certificate import Multipliers
+from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.certificates.constrained.slack import slack_operator
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.problem import constrained_of
-from psdopt.constraints.slack import slack_operator
 from psdopt.constraints.start import first_multipliers
-from psdopt.constraints.units import relative_violation
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.constrained_fit import ConstrainedFit, constrained_fit_of
 from psdopt.contracts.geometry import Geometry
@@ -31,7 +31,7 @@ HALVINGS = 10
 #: The penalty of the merit function falls by this factor per step, as far as its first value, where the slope allows.
 RELAXED = 10.0
 #: Below the first residual, a negative eigenvalue of S beyond the second times the residual shows a saddle.
-NEAR, SADDLE = 1e-3, 100.0
+NEAR_SADDLE, SADDLE = 1e-3, 100.0
 #: How often the penalty of the merit function is raised in one step.
 RAISES = 3
 #: If the penalty exceeds the first one by this factor, the linearised constraints do not lead to a solution.
@@ -126,7 +126,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         if after is None:
             return stalled
         # S is that before the step, and so is the residual that may explain a negative eigenvalue
-        saddle = after.residual <= NEAR and after.indefinite > SADDLE * state.residual
+        saddle = after.residual <= NEAR_SADDLE and after.indefinite > SADDLE * state.residual
         mark = min(state.mark, state.residual)
         fast = after.residual <= SLOW * mark
         return replace(after, saddle=saddle, slow=0 if fast else state.slow + 1, mark=after.residual if fast else mark)

@@ -9,14 +9,14 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.certificates.units import stationarity_scale
-from psdopt.constraints.certificate import Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.explicit import Nearest
 from psdopt.constraints.limits import FEASIBLE, FORCING, LARGE, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained, constrained_of
-from psdopt.constraints.refutation import proven_infeasible
-from psdopt.constraints.units import relative_violation
 from psdopt.contracts.abilities import Ability, Requires, name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State

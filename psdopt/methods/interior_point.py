@@ -11,13 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.checks import number
+from psdopt.constraints.central_path.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
+from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, first_iterate, missing, newton_step
+from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
-from psdopt.constraints.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
-from psdopt.constraints.interior_steps import Iterate, definite_move, first_iterate, missing, newton_step
 from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained
-from psdopt.constraints.standard import StandardForm
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
@@ -29,7 +29,7 @@ from psdopt.methods.primal_dual import PrimalDualState, begun, constrained, move
 SHARE = 0.9
 #: The run stalls after this many steps in which the largest relative residual did not fall by a tenth.
 CALM = 12
-#: After this many such steps a factorisation of the root of the system may cost more than before.
+#: After this many stalled steps the costlier factorisation of the root of the system is allowed.
 DOUBTFUL = 2
 #: Below this relative gap X is moved onto the constraints, if their violation changes the gap.
 CLOSE = 1e-3

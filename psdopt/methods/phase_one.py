@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
-from psdopt.constraints.augmented import squared_distance
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.constraints.augmented.problem import squared_distance
+from psdopt.constraints.feasible import random_factor
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.constraints.units import relative_violation
 from psdopt.contracts.method import Outcome
 from psdopt.geometries import FlatQuotient
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array
 from psdopt.methods.truncated_newton import TruncatedNewton
 
 #: Relative violation at which M is feasible, and the limit of Newton steps.
 REACHED, STEPS = 1e-9, 200
-#: The factor has at least this many columns.
-FEWEST = 8
 
 
 def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
@@ -28,16 +25,10 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
     steps that see each in its own scale. With √(2 m) columns every local minimum is the global one. Cost:
     up to 200 Newton steps on Y, without evaluations of F.
     """
-    n = problem.n
     norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
-    r = min(n, max(math.isqrt(2 * problem.m) + 1, FEWEST))
-    Y = np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r)
-    reached = norm(problem.measured(Y) / norms)
-    aimed = norm(np.clip(0.0, problem.lower, problem.upper) / norms)
-    if reached > 0.0 and aimed > 0.0:
-        Y *= math.sqrt(aimed / reached)
+    Y = random_factor(problem.measurement, problem.lower, problem.upper, norms, seed=seed)
     method = TruncatedNewton()
-    state = method.init(squared_distance(problem), FlatQuotient(n, r), Y)
+    state = method.init(squared_distance(problem), FlatQuotient(*Y.shape), Y)
     for _ in range(STEPS):
         Y = state.evaluation.factor
         if state.outcome is not Outcome.RUNNING or relative_violation(problem, problem.measured(Y), Y) <= REACHED:

@@ -8,17 +8,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from psdopt.certificates.units import stationarity_scale
-from psdopt.constraints.certificate import SHRUNK, Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.certify import SHRUNK, Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.definite_slack import proven_semidefinite
+from psdopt.certificates.constrained.recession import proven_ray
+from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.scales import gap_unit, relative_gap, relative_violation
+from psdopt.certificates.constrained.slack import slack_eigenpair
+from psdopt.certificates.scales import stationarity_scale
+from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
-from psdopt.constraints.definite_slack import proven_semidefinite
 from psdopt.constraints.limits import FEASIBLE, GAIN, NEGLIGIBLE, SLIGHT
 from psdopt.constraints.problem import Constrained, constrained_of
-from psdopt.constraints.recession import proven_ray
-from psdopt.constraints.refutation import proven_infeasible
-from psdopt.constraints.slack import slack_eigenpair
-from psdopt.constraints.standard import StandardForm
-from psdopt.constraints.units import gap_unit, relative_gap, relative_violation
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
@@ -29,7 +29,7 @@ from psdopt.linalg.tolerances import EPS, rounding
 from psdopt.methods.phase_one import phase_one
 
 #: |C − A*(v) − Z| below this share of |C| is rounding.
-SETTLED = 1e-10
+DUAL_ROUNDING = 1e-10
 
 
 @dataclass(kw_only=True)
@@ -176,7 +176,7 @@ def moved(
     if splits:
         bound -= form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
     best, provable = old.dual.best, old.bound
-    if bound > provable and (splits or slack <= SETTLED) and (limit is not None or _definite(form, v)):
+    if bound > provable and (splits or slack <= DUAL_ROUNDING) and (limit is not None or _definite(form, v)):
         best, provable = y, bound
     bound = max(bound, provable)
     gap = relative_gap(problem, evaluation, bound)

@@ -11,6 +11,7 @@ import numpy as np
 
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite, factor_residual
 from psdopt.contracts.problem import Evaluation, Problem
@@ -111,7 +112,7 @@ class ProjectedGradient(Method[ProjectedGradientState]):
     ) -> ProjectedGradientState:
         evaluation = ensure_finite(evaluation or problem.at(geometry.factor(start)))
         x = evaluation.matrix.to_dense()
-        g = dense_gradient(evaluation)
+        g = finite_gradient(evaluation)
         L = _first_lipschitz(evaluation, g)
         residual = L * norm(x - geometry.project(x - g / L).to_dense())
         momentum = Momentum(x, evaluation, x, 1.0, L, residual)
@@ -127,7 +128,7 @@ class ProjectedGradient(Method[ProjectedGradientState]):
             evaluation: Evaluation = problem.at(M.factor if M.factor.shape[1] else np.zeros((problem.n, 1)))
             return evaluation
 
-        m = accelerated_step(state.momentum, at, dense_gradient, geometry.project, self.accelerated)
+        m = accelerated_step(state.momentum, at, finite_gradient, geometry.project, self.accelerated)
         return replace(
             state,
             point=m.evaluation.factor,
@@ -140,12 +141,12 @@ class ProjectedGradient(Method[ProjectedGradientState]):
         )
 
 
-def dense_gradient(evaluation: Evaluation) -> Array:
-    """S = ∇F(M) as an array (n, n): n columns of products."""
-    S = np.asarray(evaluation.gradient @ np.eye(evaluation.problem.n))
+def finite_gradient(evaluation: Evaluation) -> Array:
+    """S = ∇F(M) as an array (n, n); FloatingPointError where it is not finite."""
+    S = dense_gradient(evaluation)
     if not is_finite(S):
         raise FloatingPointError("the gradient is not finite")
-    return np.asarray(0.5 * (S + S.T))
+    return S
 
 
 def _residual(geometry: Geometry, m: Momentum) -> float:
@@ -160,5 +161,5 @@ def _first_lipschitz(evaluation: Evaluation, g: Array) -> float:
     longest first step that rounding allows.
     """
     v = np.linalg.eigh(g)[1][:, :1] * (norm(evaluation.factor) or 1.0)
-    moved = dense_gradient(evaluation.append(v))
+    moved = finite_gradient(evaluation.append(v))
     return float(max(norm(moved - g), EPS * norm(g)) / norm(v) ** 2) or 1.0

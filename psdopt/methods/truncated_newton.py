@@ -20,9 +20,9 @@ from psdopt.linalg.tolerances import rounding
 
 #: Number of trial points on the arc; each mu is the one before divided by WIDER.
 TRIALS = 4
-#: If the best mu is below FAR, D left the region where the quadratic model holds: the next D is at most as long as the
-#: step. If mu is above NEAR, the model holds at D, and the next D may be WIDER times as long.
-FAR, NEAR, WIDER = 0.5, 0.75, 4.0
+#: If the best mu is below OUTSIDE, D left the region where the quadratic model holds: the next D is at most as long as
+#: the step. If mu is above INSIDE, the model holds at D, and the next D may be WIDER times as long.
+OUTSIDE, INSIDE, WIDER = 0.5, 0.75, 4.0
 
 
 @dataclass(kw_only=True)
@@ -87,9 +87,9 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
             return replace(state, step=0.0, outcome=Outcome.STALLED)
         line, mu = _lower(evaluation, line, mu, D)
         radius = state.radius
-        if mu < FAR:
+        if mu < OUTSIDE:
             radius = mu * norm(D)
-        elif mu > NEAR:
+        elif mu > INSIDE:
             radius = max(radius, WIDER * mu * norm(D))
         moved = line.step(mu)
         G = moved.factor_gradient()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from functools import partial
+from types import UnionType
+from typing import Any, get_args, get_type_hints
 
 import numpy as np
 
@@ -20,190 +24,137 @@ SHEN = "Shen, Welsh, Wang: PSDBoost, Matrix-Generation Linear Programming for Po
 HU = "Hu, Kwok: Low-rank kernel learning by ADMM"
 HAO = "Hao, Yuan, Ghanem: BILGO, Bilateral Greedy Optimization for Large Scale Semidefinite Programming"
 MEYER = "Meyer, Bonnabel, Sepulchre: Regression on Fixed-Rank Positive Semidefinite Matrices"
+HELMBERG = "Helmberg, Rendl, Vanderbei, Wolkowicz (1996)"
 
-_METRIC = f"{', '.join(METRICS[:-1])} or {METRICS[-1]}"
-_SEARCH = Parameter("search", str, "exact", "line search: exact or armijo")
-_PRECONDITIONER = Parameter("preconditioner", str, "auto", "auto, gram, problem, diagonal or none")
+_SEARCH = {"search": "line search: exact or armijo"}
+_PRECONDITIONER = {"preconditioner": "auto, gram, problem, diagonal or none"}
+_RANK = Parameter("r", int, None, "rank (also --rank)")
+_TRACE = Parameter("trace", float, 1.0, "of all members")
+_METRIC = Parameter("metric", str, "affine-invariant", f"{', '.join(METRICS[:-1])} or {METRICS[-1]}")
+_WEIGHT = Parameter("weight", float, 0.5, "of the subspace's moves")
+
+#: Class -> summary, reference, parameters, arguments of the example.
+GEOMETRIES: Mapping[type, tuple[str, str, tuple[Parameter, ...], tuple[int, ...]]] = {
+    FlatQuotient: ("rank at most r: factors Y (n, r) up to rotation, flat metric", MEYER, (_RANK,), (6, 2)),
+    PSDCone: ("all PSD matrices of order n, no rank limit", "", (), (6,)),
+    Polar: ("rank r: subspace and PSD matrix within it, M = U R RᵀUᵀ", MEYER, (_RANK, _WEIGHT), (6, 2)),
+    PositiveDefinite: ("the interior of the cone under a Riemannian metric", MEYER, (_METRIC,), (4,)),
+    Spectraplex: ("PSD matrices of a fixed trace", SHEN, (_TRACE,), (6,)),
+    FixedTrace: ("rank at most r and a fixed trace: factors of a fixed norm", SHEN, (_RANK, _TRACE), (6, 2)),
+}
+
+#: Class -> summary, reference, helps of the fields that `--set` may give: types and defaults are those of the fields.
+METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
+    methods.ConjugateGradient: (
+        "nonlinear conjugate gradient on the factor, exact line search",
+        YUAN,
+        {"update": "rule for beta: PR+, FR, HS or DY", **_SEARCH, **_PRECONDITIONER},
+    ),
+    methods.BlockConjugateGradient: (
+        "best M in the span of factor, gradient and last direction",
+        YUAN,
+        {"preconditioner": "diagonal, problem, gram, none or auto"},
+    ),
+    methods.LBFGS: (
+        "limited-memory BFGS on the factor, exact line search",
+        YUAN,
+        {"memory": "pairs kept", **_SEARCH, **_PRECONDITIONER},
+    ),
+    methods.LagrangeNewton: (
+        "Newton on factor and multipliers, for quadratic fits of few measurements",
+        f"Schur complement: {HELMBERG}",
+        {"steps": "conjugate gradient steps before the first Newton step"},
+    ),
+    methods.ClosedForm: ("the known minimiser, for problems that have one", YUAN, {}),
+    methods.TrustRegions: ("Riemannian trust regions on the factor", "Absil, Baker, Gallivan (2007)", {}),
+    methods.TruncatedNewton: (
+        "Newton's method on the factor, systems by conjugate gradient",
+        "Dembo, Steihaug (1983)",
+        {"inner": "most Hessian products per step"},
+    ),
+    methods.AugmentedLagrangian: (
+        "linear constraints, by any method on the factor inside",
+        "Burer, Monteiro (2003)",
+        {"inside_steps": "steps of the method inside, per step"},
+    ),
+    methods.DualNewton: (
+        "nearest matrix under linear equations: semismooth Newton on the multipliers",
+        "Qi, Sun (2006)",
+        {"inner": "most Hessian products per step"},
+    ),
+    methods.InteriorPoint: (
+        "linear objective, linear constraints: primal-dual path following, by blocks",
+        HELMBERG,
+        {"share": "of the way to the boundary, per step"},
+    ),
+    methods.BoundaryPoint: (
+        "linear objective, very many linear constraints: splitting on the dual",
+        "Povh, Rendl, Wiegele (2006)",
+        {"overshoot": "step of the multiplier, relative to the penalty"},
+    ),
+    methods.RiemannianGradient: ("gradient descent along a retraction", MEYER, {}),
+    methods.OnlineRiemannianGradient: (
+        "mini-batch gradient steps over a stream of samples",
+        MEYER,
+        {"batch_size": "samples per step"},
+    ),
+    methods.FrankWolfe: (
+        "conditional gradient over a fixed trace, fully corrective",
+        "Hazan (2008); Jaggi (2013)",
+        {"variant": "fully-corrective (auto) or vanilla"},
+    ),
+    methods.BILGO: (
+        "bilateral greedy search for atoms on the cone, with local search",
+        HAO,
+        {"every": "atoms between two local searches"},
+    ),
+    methods.ProjectedGradient: (
+        "accelerated projected gradient, full eigendecompositions",
+        "Nesterov (1983)",
+        {"accelerated": "Nesterov's momentum"},
+    ),
+    methods.ColumnGeneration: (
+        "matrix generation with a stabilised master problem",
+        SHEN,
+        {
+            "stabilization": "centre (auto) or none",
+            "columns": "new columns per round",
+            "max_columns": "most columns kept; the others are aggregated",
+        },
+    ),
+    methods.ADMM: (
+        "alternating directions on a bi-convex split, then a polish on the factor",
+        HU,
+        {"adapt": "adapt rho", "switch": "residual that starts polish"},
+    ),
+}
 
 
 @hookimpl
 def psdopt_components() -> Iterator[Spec]:
     """Geometries, methods, problems and data sets of the core."""
-    yield from _geometries()
-    yield from _methods()
-    yield ProblemSpec(
-        "quadratic-sdp",
-        QuadraticSDP,
-        "min tr((A M)²) + tr(B M²) + 2 tr(C M) over M ⪰ 0",
-        YUAN,
-        example=_example_quadratic,
-    )
+    for cls, (summary, reference, parameters, example) in GEOMETRIES.items():
+        yield GeometrySpec(spoken(cls), cls, summary, reference, parameters, partial(cls, *example))
+    for cls, (summary, reference, helps) in METHODS.items():
+        yield MethodSpec(spoken(cls), cls, summary, reference, tuple(_parameters(cls, helps)))
+    summary = "min tr((A M)²) + tr(B M²) + 2 tr(C M) over M ⪰ 0"
+    yield ProblemSpec("quadratic-sdp", QuadraticSDP, summary, YUAN, example=_example_quadratic)
     for name, summary in BUNDLED.items():
         yield DatasetSpec(name, partial(bundled, name), summary, "scikit-learn", example=partial(bundled, "iris"))
 
 
-def _geometries() -> Iterator[Spec]:
-    yield GeometrySpec(
-        "flat-quotient",
-        FlatQuotient,
-        "rank at most r: factors Y (n, r) up to rotation, flat metric",
-        MEYER,
-        (Parameter("r", int, None, "rank (also --rank)"),),
-        partial(FlatQuotient, 6, 2),
-    )
-    yield GeometrySpec("psd-cone", PSDCone, "all PSD matrices of order n, no rank limit", example=partial(PSDCone, 6))
-    yield GeometrySpec(
-        "polar",
-        Polar,
-        "rank r: subspace and PSD matrix within it, M = U R RᵀUᵀ",
-        MEYER,
-        (Parameter("r", int, None, "rank (also --rank)"), Parameter("weight", float, 0.5, "of the subspace's moves")),
-        partial(Polar, 6, 2),
-    )
-    yield GeometrySpec(
-        "positive-definite",
-        PositiveDefinite,
-        "the interior of the cone under a Riemannian metric",
-        MEYER,
-        (Parameter("metric", str, "affine-invariant", _METRIC),),
-        partial(PositiveDefinite, 4),
-    )
-    yield GeometrySpec(
-        "spectraplex",
-        Spectraplex,
-        "PSD matrices of a fixed trace",
-        SHEN,
-        (Parameter("trace", float, 1.0, "of all members"),),
-        partial(Spectraplex, 6),
-    )
-    yield GeometrySpec(
-        "fixed-trace",
-        FixedTrace,
-        "rank at most r and a fixed trace: factors of a fixed norm",
-        SHEN,
-        (Parameter("r", int, None, "rank (also --rank)"), Parameter("trace", float, 1.0, "of all members")),
-        partial(FixedTrace, 6, 2),
-    )
+def spoken(cls: type) -> str:
+    """The name of a class in lower-case words joined by hyphens: PSDCone is psd-cone."""
+    name = "OnlineGradient" if cls is methods.OnlineRiemannianGradient else cls.__name__
+    return "-".join(re.findall(r"[A-Z]+(?![a-z])|[A-Z][a-z]+", name)).lower()
 
 
-def _methods() -> Iterator[Spec]:
-    yield MethodSpec(
-        "conjugate-gradient",
-        methods.ConjugateGradient,
-        "nonlinear conjugate gradient on the factor, exact line search",
-        YUAN,
-        (Parameter("update", str, "PR+", "rule for beta: PR+, FR, HS or DY"), _SEARCH, _PRECONDITIONER),
-    )
-    yield MethodSpec(
-        "block-conjugate-gradient",
-        methods.BlockConjugateGradient,
-        "best M in the span of factor, gradient and last direction",
-        YUAN,
-        (Parameter("preconditioner", str, "diagonal", "diagonal, problem, gram, none or auto"),),
-    )
-    yield MethodSpec(
-        "lbfgs",
-        methods.LBFGS,
-        "limited-memory BFGS on the factor, exact line search",
-        YUAN,
-        (Parameter("memory", int, 20, "pairs kept"), _SEARCH, _PRECONDITIONER),
-    )
-    yield MethodSpec(
-        "lagrange-newton",
-        methods.LagrangeNewton,
-        "Newton on factor and multipliers, for quadratic fits of few measurements",
-        "Schur complement: Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
-        (Parameter("steps", int, None, "conjugate gradient steps before the first Newton step"),),
-    )
-    yield MethodSpec("closed-form", methods.ClosedForm, "the known minimiser, for problems that have one", YUAN)
-    yield MethodSpec(
-        "trust-regions",
-        methods.TrustRegions,
-        "pymanopt's Riemannian trust regions on the factor",
-        "Absil, Baker, Gallivan (2007)",
-    )
-    yield MethodSpec(
-        "truncated-newton",
-        methods.TruncatedNewton,
-        "Newton's method on the factor, systems by conjugate gradient",
-        "Dembo, Steihaug (1983)",
-        (Parameter("inner", int, 200, "most Hessian products per step"),),
-    )
-    yield MethodSpec(
-        "augmented-lagrangian",
-        methods.AugmentedLagrangian,
-        "linear constraints, by any method on the factor inside",
-        "Burer, Monteiro (2003)",
-        (Parameter("inside_steps", int, 5, "steps of the method inside, per step"),),
-    )
-    yield MethodSpec(
-        "dual-newton",
-        methods.DualNewton,
-        "nearest matrix under linear equations: semismooth Newton on the multipliers",
-        "Qi, Sun (2006)",
-        (Parameter("inner", int, 100, "most Hessian products per step"),),
-    )
-    yield MethodSpec(
-        "interior-point",
-        methods.InteriorPoint,
-        "linear objective, linear constraints: primal-dual path following, by blocks",
-        "Helmberg, Rendl, Vanderbei, Wolkowicz (1996)",
-        (Parameter("share", float, 0.9, "of the way to the boundary, per step"),),
-    )
-    yield MethodSpec(
-        "boundary-point",
-        methods.BoundaryPoint,
-        "linear objective, very many linear constraints: splitting on the dual",
-        "Povh, Rendl, Wiegele (2006)",
-        (Parameter("overshoot", float, 1.6, "step of the multiplier, relative to the penalty"),),
-    )
-    yield MethodSpec("riemannian-gradient", methods.RiemannianGradient, "gradient descent along a retraction", MEYER)
-    yield MethodSpec(
-        "online-gradient",
-        methods.OnlineRiemannianGradient,
-        "mini-batch gradient steps over a stream of samples",
-        MEYER,
-        (Parameter("batch_size", int, 32, "samples per step"),),
-    )
-    yield MethodSpec(
-        "frank-wolfe",
-        methods.FrankWolfe,
-        "conditional gradient over a fixed trace, fully corrective",
-        "Hazan (2008); Jaggi (2013)",
-        (Parameter("variant", str, "auto", "fully-corrective (auto) or vanilla"),),
-    )
-    yield MethodSpec(
-        "bilgo",
-        methods.BILGO,
-        "bilateral greedy search for atoms on the cone, with local search",
-        HAO,
-        (Parameter("every", int, 5, "atoms between two local searches"),),
-    )
-    yield MethodSpec(
-        "projected-gradient",
-        methods.ProjectedGradient,
-        "accelerated projected gradient, full eigendecompositions",
-        "Nesterov (1983)",
-        (Parameter("accelerated", bool, True, "Nesterov's momentum"),),
-    )
-    yield MethodSpec(
-        "column-generation",
-        methods.ColumnGeneration,
-        "matrix generation with a stabilised master problem",
-        SHEN,
-        (
-            Parameter("stabilization", str, "auto", "centre (auto) or none"),
-            Parameter("columns", int, None, "new columns per round"),
-            Parameter("max_columns", int, None, "most columns kept; the others are aggregated"),
-        ),
-    )
-    yield MethodSpec(
-        "admm",
-        methods.ADMM,
-        "alternating directions on a bi-convex split, then a polish on the factor",
-        HU,
-        (Parameter("adapt", bool, True, "adapt rho"), Parameter("switch", float, 1e-2, "residual that starts polish")),
-    )
+def _parameters(cls: Any, helps: Mapping[str, str]) -> Iterator[Parameter]:
+    """The fields `helps` of the dataclass as parameters: the type is the first of an optional one."""
+    kinds, defaults = get_type_hints(cls), {field.name: field.default for field in fields(cls)}
+    for name, text in helps.items():
+        kind = kinds[name]
+        yield Parameter(name, get_args(kind)[0] if isinstance(kind, UnionType) else kind, defaults[name], text)
 
 
 def _example_quadratic() -> QuadraticSDP:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -9,6 +10,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import Any
 
+from psdopt.errors import PluginError
 from psdopt.plugins.specs import Spec
 
 
@@ -42,23 +44,48 @@ class LazyNames:
             raise AttributeError(f"no lazy name {name!r}; there are {', '.join(self._found)}") from None
 
 
-def lazy_names(package: str, names: Mapping[str, str]) -> LazyNames:
+def lazy_names(package: str, names: Mapping[str, str] | None = None) -> LazyNames:
     """Make `package` import its public names on first access; returns the same names, deferred, for its hook.
 
-        later = lazy_names(__name__, {"KTA": "kta", "kta_problem": "kta_problem"})
+        if TYPE_CHECKING:
+            from kitchen.kta import KTA as KTA
+            from kitchen.kta_problem import kta_problem as kta_problem
+
+        later = lazy_names(__name__)
 
         @hookimpl
         def psdopt_components():
             yield ApplicationSpec("metric-kta", later.KTA, ..., problem=later.kta_problem)
 
-    `names` : public name -> the module within the package that defines it. The two may be equal:
-    ``from package import kta_problem`` is the function, whichever was imported first.
+    `names` : public name -> the module within the package that defines it. None: the package's own imports "as" the
+    same name, as above: one list, which type checkers and editors read too. The list is then ``__all__`` as well.
+    A name may be that of its module: ``from package import kta_problem`` is the function, whichever was imported first.
+
+    Raises PluginError if the list is to be read from a package that was installed without its source.
     """
     module = sys.modules[package]
+    if names is None:
+        names = _listed(module)
+        vars(module)["__all__"] = sorted(names)
     found = LazyNames(package, names)
     members = {name: _Later(deferred) for name, deferred in found._found.items()}
     module.__class__ = type("LazyPackage", (type(module),), members)
     return found
+
+
+def _listed(package: ModuleType) -> dict[str, str]:
+    """Name -> module of every ``from package.module import name as name`` in the source of `package`."""
+    name = package.__name__
+    source = getattr(getattr(package, "__loader__", None), "get_source", lambda name: None)(name)
+    if source is None:
+        raise PluginError(f"{name} has no source to read its public names from; pass them to lazy_names")
+    return {
+        alias.name: node.module.removeprefix(f"{name}.")
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith(f"{name}.")
+        for alias in node.names
+        if alias.asname == alias.name
+    }
 
 
 def resolved(spec: Spec) -> Spec:

@@ -11,7 +11,8 @@ import numpy as np
 
 from psdopt.checks import boolean, integer
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, PlaneModel, Problem
+from psdopt.contracts.gradient import GradientOperator
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.errors import InvalidTypeError
 from psdopt.linalg.arrays import Array, append_columns, inner
 

@@ -1,4 +1,4 @@
-"""A lower bound on F that is linear plus a share of a tangent, for F = linear + convex nonnegative."""
+"""Lower bound of F(M) = ⟨C, M⟩ + g(M), g >= 0 convex: the tangent of g times the largest θ <= 1 with C + θ G ⪰ 0."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from psdopt.certificates.dense_proof import PROOF_ORDER, dense_gradient
-from psdopt.certificates.units import ROUNDINGS
+from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
 #: The share that an eigenvalue allows is reduced by this fraction, then by more, until a factorisation proves it.
 RESERVES = (1e-10, 1e-6, 1e-3)

@@ -10,8 +10,9 @@ import numpy as np
 
 from psdopt.checks import instances, number
 from psdopt.contracts.abilities import Ability
+from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.images import Images
-from psdopt.contracts.problem import Evaluation, GradientOperator, LineModel, Problem
+from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.contracts.quadratic_fit import QuadraticFit
 from psdopt.contracts.roles import Duality, PlainPreconditioner, Preconditioner
 from psdopt.devices import Device, held, placed, require_host

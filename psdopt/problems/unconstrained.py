@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.pencil import EigenBasis
 from psdopt.linalg.subset import spectrum
@@ -65,6 +66,4 @@ def positive_part(
 def _formed(form: Form) -> Array:
     if form.holds_array:
         return form.to_dense()
-    linear = TermSum([LinearTerm(form)])
-    products = linear.at(np.zeros((form.n, 0))).gradient @ np.eye(form.n)
-    return np.asarray(0.5 * (products + products.T))
+    return dense_gradient(TermSum([LinearTerm(form)]).at(np.zeros((form.n, 0))))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.certificate import certify
+from psdopt.certificates.certify import certify
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
 from psdopt.running.result import History, Result

@@ -23,7 +23,7 @@ from psdopt.running.escape import Escape
 from psdopt.running.result import History, Result
 from psdopt.running.run import NonFiniteStart, Rules, Run
 from psdopt.running.starts import fitted_start, plain_start
-from psdopt.running.verdicts import NOT_BEGUN, Verdict
+from psdopt.running.verdicts import NOT_BEGUN, Conclusion
 
 #: While the rank may still grow, a certificate is computed at this loose stationarity: only the final rank needs
 #: accuracy.
@@ -77,7 +77,7 @@ class Beginning:
     def _in_time(self) -> AbstractContextManager[None]:
         return until(self.clock + self.rules.end)
 
-    def cut_short(self, cut: Verdict, start: Any) -> Result:
+    def cut_short(self, cut: Conclusion, start: Any) -> Result:
         """The result of a run that never began: the start as far as it is known, F unknown there."""
         status, message = cut
         if self.point is not None and self.geometry is not None:

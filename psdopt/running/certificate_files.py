@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.certificate import Certificate, ConstraintRecord
 from psdopt.devices import on_host
 from psdopt.errors import DataFileError
 from psdopt.linalg.arrays import Array
@@ -18,20 +18,28 @@ from psdopt.linalg.arrays import Array
 FORMAT = 2
 #: Member with the JSON text, and the prefix of members that are arrays.
 TEXT, PREFIX = "certificate", "certificate_"
-#: Fields that are arrays in old files of constrained problems, written there as lists.
+#: Names of what is known of linear constraints; stored beside the other fields, as in :meth:`Certificate.as_dict`.
+RECORD = frozenset(field.name for field in fields(ConstraintRecord))
+#: Those that are arrays in old files of constrained problems, written there as lists.
 LISTS = ("multipliers", "infeasibility_proof", "ray")
+#: The class of certificates of constrained problems in files of development versions.
+FORMER = "ConstrainedCertificate"
 
 
 def stored(certificate: Certificate) -> dict[str, Any]:
     """The members of an archive that hold `certificate`: its class, its numbers as JSON, and its arrays."""
     numbers: dict[str, Any] = {}
     arrays: dict[str, Any] = {}
-    for field in fields(certificate):
-        value = on_host(getattr(certificate, field.name))
+    known = certificate.constraints
+    members = {field.name: getattr(certificate, field.name) for field in fields(certificate)}
+    members |= {} if known is None else {name: getattr(known, name) for name in RECORD}
+    members.pop("constraints")
+    for name, each in members.items():
+        value = on_host(each)
         if isinstance(value, np.ndarray):
-            arrays[PREFIX + field.name] = value
+            arrays[PREFIX + name] = value
         else:
-            numbers[field.name] = value
+            numbers[name] = value
     text = json.dumps({"format": FORMAT, "class": type(certificate).__name__, "numbers": numbers})
     return {TEXT: np.array(text), **arrays}
 
@@ -41,22 +49,28 @@ def restored(arrays: Mapping[str, Array]) -> Certificate:
     plain = json.loads(str(arrays[TEXT]))
     if plain["format"] != FORMAT:
         raise DataFileError(f"its certificate has format {plain['format']}; this version of psdopt reads {FORMAT}")
-    known = _kinds()
-    if plain["class"] not in known:
+    known, name = _kinds(), "Certificate" if plain["class"] == FORMER else plain["class"]
+    if name not in known:
         raise DataFileError(
-            f"its certificate is a {plain['class']}, found are {', '.join(known)}; import the package that defines it"
+            f"its certificate is a {name}, found are {', '.join(known)}; import the package that defines it"
         )
     own: dict[str, Any] = {
         name.removeprefix(PREFIX): array for name, array in arrays.items() if name.startswith(PREFIX)
     }
     numbers = {name: _in_tuples(value) for name, value in plain["numbers"].items()}
-    return known[plain["class"]](**numbers, **own)
+    return _made(known[name], {**numbers, **own})
+
+
+def _made(kind: type[Certificate], members: Mapping[str, Any]) -> Certificate:
+    """The certificate with these members, those of constraints in their record."""
+    record = {name: members[name] for name in RECORD if "primal_infeasibility" in members}
+    others = {name: each for name, each in members.items() if name not in RECORD}
+    return kind(**others, constraints=ConstraintRecord(**record) if record else None)
 
 
 def from_numbers(numbers: Mapping[str, Any], eigenvector: Array) -> Certificate:
     """The certificate of a file of psdopt 0.1 or of a development version, from the numbers of its summary."""
-    kind = _kinds()["ConstrainedCertificate" if "primal_infeasibility" in numbers else "Certificate"]
-    names = {field.name for field in fields(kind)} - {"eigenvector", "descent"}
+    names = {*(field.name for field in fields(Certificate)), *RECORD} - {"eigenvector", "descent", "constraints"}
     found = {name: value for name, value in numbers.items() if name in names}
     for name in LISTS:
         if found.get(name) is not None:
@@ -64,7 +78,8 @@ def from_numbers(numbers: Mapping[str, Any], eigenvector: Array) -> Certificate:
     gap, relative = found["gap"], found["gap_relative"]
     if "unit" not in found and gap and relative:
         found["unit"] = gap / relative
-    return kind(eigenvector=eigenvector, **{name: _in_tuples(value) for name, value in found.items()})
+    numbers = {name: _in_tuples(value) for name, value in found.items()}
+    return _made(Certificate, {**numbers, "eigenvector": eigenvector})
 
 
 def _in_tuples(value: Any) -> Any:
@@ -74,10 +89,8 @@ def _in_tuples(value: Any) -> Any:
 
 def _kinds() -> dict[str, type[Certificate]]:
     """Certificate and all classes derived from it by name, those of psdopt and of packages imported by the caller."""
-    from psdopt.constraints.certificate import ConstrainedCertificate
-
     found: dict[str, type[Certificate]] = {}
-    waiting: list[type[Certificate]] = [Certificate, ConstrainedCertificate]
+    waiting: list[type[Certificate]] = [Certificate]
     while waiting:
         kind = waiting.pop(0)
         found.setdefault(kind.__name__, kind)

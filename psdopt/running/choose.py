@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from psdopt.checks import instance
 from psdopt.constraints import Constrained, constrained_of
-from psdopt.constraints.preconditioner import is_diagonal
+from psdopt.constraints.augmented.preconditioner import is_diagonal
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
@@ -33,9 +34,6 @@ from psdopt.methods import (
 )
 from psdopt.running.compatibility import fits
 
-#: Beyond this order A is not decomposed, so that conjugate gradient lacks its best preconditioner. Block conjugate
-#: gradient, which needs none and gains most from each product, is then faster (docs/experiments/lro.md).
-LARGE_ORDER = 2000
 #: Methods that are tried, in this order, if the usual method does not fit a given geometry.
 PARTNERS: tuple[Method, ...] = (
     ConjugateGradient(),
@@ -46,33 +44,46 @@ PARTNERS: tuple[Method, ...] = (
     ColumnGeneration(),
     OnlineRiemannianGradient(),
 )
-#: Least and largest number of columns at the start of a run under constraints. Columns are added if they do not
-#: suffice, and short ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
-FEWEST, MOST = 8, 30
-#: If only the diagonal is constrained, a run begins with √(2 m) columns divided by this number: solutions had a
-#: quarter of √(2 m) columns on random graphs, an eighth on tori.
-SPARE = 3
-#: Largest number of flops in a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and largest number
-#: of constraints; the system of 6,000 constraints takes 0.3 GB.
-AFFORDABLE, MOST_CONSTRAINTS = 6e10, 6000
-#: Beyond this order problems with constraints on the diagonal alone are solved by the augmented Lagrangian. On SDPLIB's
-#: mcp problems it is as fast as an interior point method at order 124 and two to three times as fast at 250; on a torus
-#: of order 200 it takes twice as long.
-DIAGONAL_ORDER = 200
-#: On a face (balanced partitions) an interior point method is faster and more reliable than Newton on factor and
-#: multipliers up to this order, if its steps are affordable: bisection of a random graph of order 1,001 took it 12 s,
-#: and Newton was far from a solution after 48 s.
-FACE_ORDER = 1500
-#: Up to this order Newton steps on factor and multipliers are affordable: one took 0.35 s at order 2,000.
-MOST_NEWTON = 1500
-#: Up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: 2e11, some seconds.
-MOST_DECOMPOSED = 3000
-#: Above this number of constraints per row of a block, splitting the dual is cheaper than Newton systems of order m: at
-#: 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
-MANY = 9.0
-#: Up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point method, the
-#: most reliable one, is chosen.
-CHEAP = 1e9
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Where :func:`choose` turns from one method to another, with the measurement behind each number.
+
+    large_order : beyond this order A is not decomposed, so that conjugate gradient lacks its best preconditioner, and
+        block conjugate gradient, which needs none, is faster (docs/experiments/lro.md).
+    fewest, most : columns at the start of a run under constraints. Columns are added if they do not suffice, and short
+        ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
+    spare : if only the diagonal is constrained, a run begins with √(2 m) columns divided by this number: solutions had
+        a quarter of √(2 m) columns on random graphs, an eighth on tori.
+    affordable : flops of a step of an interior point method, at most (thetaG11 of SDPLIB takes 2.5e10), and of Newton's
+        system for m multipliers; m = 5,646 takes 0.26 GB.
+    diagonal_order : beyond this order problems with constraints on the diagonal alone are solved by the augmented
+        Lagrangian. On SDPLIB's mcp problems it is as fast as an interior point method at order 124 and two to three
+        times as fast at 250; on a torus of order 200 it takes twice as long.
+    newton_order : up to this order Newton steps on factor and multipliers are affordable (0.35 s at order 2,000). On a
+        face with a linear F an interior point method is faster up to it: bisection of a random graph of order 1,001
+        took it 12 s, and Newton was far from a solution after 48 s.
+    decomposed_order : up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: some seconds.
+    many : above this number of constraints per row of a block, splitting the dual is cheaper than systems of order m:
+        at 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
+    cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
+        method, the most reliable one, is chosen.
+    """
+
+    large_order: int = 2000
+    fewest: int = 8
+    most: int = 30
+    spare: int = 3
+    affordable: float = 6e10
+    diagonal_order: int = 200
+    newton_order: int = 1500
+    decomposed_order: int = 3000
+    many: float = 9.0
+    cheap: float = 1e9
+
+
+THRESHOLDS = Thresholds()
 
 
 def choose(
@@ -130,14 +141,14 @@ def _constrained(problem: Constrained, geometry: Geometry | None, method: Method
     AugmentedLagrangian.
 
     The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
-    second-order stationary point is optimal. It is also chosen beyond order DIAGONAL_ORDER if only the diagonal is
-    constrained. On a face of the cone, LagrangeNewton is chosen beyond order FACE_ORDER for a linear F (balanced
+    second-order stationary point is optimal. It is also chosen beyond `diagonal_order` if only the diagonal is
+    constrained. On a face of the cone, LagrangeNewton is chosen beyond `newton_order` for a linear F (balanced
     partitions), and at any order for a curved F, for which there is no interior point method here.
     """
     if method is None:
         full = geometry is None or Ability.FULL_CONE in geometry.abilities
         free = geometry is not None or not _has_face(problem)  # methods on a face bring a geometry of factors
-        if full and free and Ability.NEAREST in problem.abilities and problem.n <= MOST_DECOMPOSED:
+        if full and free and Ability.NEAREST in problem.abilities and problem.n <= THRESHOLDS.decomposed_order:
             method = DualNewton()
         else:
             splits, newton = full and _splits(problem), full and _decomposable(problem)
@@ -145,8 +156,8 @@ def _constrained(problem: Constrained, geometry: Geometry | None, method: Method
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:
-        share = SPARE if isinstance(method, AugmentedLagrangian) and _diagonal_beside_face(problem) else 1
-        few = min(problem.n, max(math.isqrt(2 * problem.m) // share + 1, FEWEST), MOST)
+        share = THRESHOLDS.spare if isinstance(method, AugmentedLagrangian) and _diagonal_beside_face(problem) else 1
+        few = min(problem.n, max(math.isqrt(2 * problem.m) // share + 1, THRESHOLDS.fewest), THRESHOLDS.most)
         # if F is curved, solutions may have any rank
         geometry = FlatQuotient(problem.n, few if Ability.CONIC in problem.abilities else first_rank(problem.n))
     return geometry, method
@@ -154,12 +165,12 @@ def _constrained(problem: Constrained, geometry: Geometry | None, method: Method
 
 def _splits(problem: Constrained) -> bool:
     """Whether a dozen Newton steps of m³/3 flops cost more than a few hundred decompositions of the blocks."""
-    if problem.conic is None or problem.n > MOST_DECOMPOSED:
+    if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
         return False
-    if float(problem.m) ** 3 / 3.0 <= CHEAP or _mostly_inequalities(problem):
+    if float(problem.m) ** 3 / 3.0 <= THRESHOLDS.cheap or _mostly_inequalities(problem):
         return False
     cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
-    return float(problem.m) ** 3 > MANY**3 * cubes
+    return float(problem.m) ** 3 > THRESHOLDS.many**3 * cubes
 
 
 def _mostly_inequalities(problem: Constrained) -> bool:
@@ -169,14 +180,16 @@ def _mostly_inequalities(problem: Constrained) -> bool:
 
 def _decomposable(problem: Constrained) -> bool:
     """Whether a step of an interior point method, 40 Σ s³ + m³/3 flops for blocks of order s, is affordable."""
-    if problem.conic is None or problem.m > MOST_CONSTRAINTS:
+    if problem.conic is None:
         return False
-    if problem.n > (FACE_ORDER if _has_face(problem) else DIAGONAL_ORDER) and _diagonal_beside_face(problem):
+    if problem.n > (
+        THRESHOLDS.newton_order if _has_face(problem) else THRESHOLDS.diagonal_order
+    ) and _diagonal_beside_face(problem):
         return False
-    if problem.m**3 / 3.0 > CHEAP and _mostly_inequalities(problem):
+    if problem.m**3 / 3.0 > THRESHOLDS.cheap and _mostly_inequalities(problem):
         return False
     cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
-    return 40.0 * cubes + problem.m**3 / 3.0 <= AFFORDABLE
+    return 40.0 * cubes + problem.m**3 / 3.0 <= THRESHOLDS.affordable
 
 
 def _on_factors(problem: Constrained) -> Method:
@@ -187,7 +200,7 @@ def _on_factors(problem: Constrained) -> Method:
     problems are rounding. For a curved F both methods run in the coordinates of the face
     (:class:`~psdopt.methods.on_face.OnFace`).
     """
-    affordable = problem.n <= MOST_NEWTON and problem.m <= MOST_CONSTRAINTS
+    affordable = problem.n <= THRESHOLDS.newton_order and problem.m**3 / 3.0 <= THRESHOLDS.affordable
     curved = Ability.CONIC not in problem.abilities
     if affordable and Ability.CONSTRAINED_FIT in problem.abilities and (curved or _has_face(problem)):
         return LagrangeNewton(steps=0) if _has_face(problem) else LagrangeNewton()
@@ -211,7 +224,7 @@ def _diagonal_beside_face(problem: Constrained) -> bool:
 
 def _iteration(problem: Problem, geometry: Geometry | None) -> Method:
     straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
-    large = problem.n > LARGE_ORDER and Ability.RESTRICTION in problem.abilities
+    large = problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities
     if straight and LagrangeNewton.is_efficient_for(problem, (geometry and geometry.rank) or first_rank(problem.n)):
         return LagrangeNewton()
     return BlockConjugateGradient() if large and straight else ConjugateGradient()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
-from psdopt.certificates.units import natural_trace
+from psdopt.certificates.scales import natural_trace
 from psdopt.contracts.abilities import Ability, name_of
 from psdopt.contracts.method import Method, Outcome
 from psdopt.contracts.problem import Problem
@@ -25,7 +25,7 @@ from psdopt.running.verdicts import (
     FINAL,
     NO_PROGRESS,
     NOT_BEGUN,
-    Verdict,
+    Conclusion,
     cut_by,
     in_short,
     unbounded,
@@ -73,9 +73,9 @@ class Driver:
         self.judge = Judge(problem, method, run, rules.tol, rules.proof)
         self.calling = False
         self.kept = run.kept()
-        self.word: Verdict | None = None
+        self.word: Conclusion | None = None
 
-    def loop(self, fresh: bool) -> Verdict:
+    def loop(self, fresh: bool) -> Conclusion:
         run = self.run
         if run.ended is not None and run.ended[0] in FINAL and run.ended[2] <= self.tol:
             self.judge.certified = run.state if run.certificate is not None else None
@@ -97,7 +97,7 @@ class Driver:
                 return Status.NO_PROGRESS, f"{Status.NO_PROGRESS.value}: {edge}"
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
 
-    def _turns(self, fresh: bool) -> Verdict:
+    def _turns(self, fresh: bool) -> Conclusion:
         """A verdict on each point and a step to the next, until the run is over."""
         run = self.run
         if fresh:
@@ -142,7 +142,7 @@ class Driver:
         self.calling = False
         return stop
 
-    def _verdict(self) -> Verdict | None:
+    def _verdict(self) -> Conclusion | None:
         run, state = self.run, self.run.state
         if not math.isfinite(state.evaluation.value) or isinstance(state, NonFiniteStart):
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} (at the start)"
@@ -226,7 +226,7 @@ class Driver:
         else:
             self.unsaved = ""
 
-    def cut_short(self, cut: Verdict) -> Result:
+    def cut_short(self, cut: Conclusion) -> Result:
         """The result if a cut came between or after loop() and result(), or in what the latter does not guard."""
         if self.word is None:
             self._undo()
@@ -275,7 +275,7 @@ class Driver:
             state=state,
         )
 
-    def _certified(self, status: Status, message: str) -> Verdict:
+    def _certified(self, status: Status, message: str) -> Conclusion:
         """The verdict after the certificate of the point that is returned, if F is finite there."""
         if not math.isfinite(self.run.state.evaluation.value):
             return status, message
@@ -284,7 +284,7 @@ class Driver:
                 self.judge.certify()
             except (FloatingPointError, np.linalg.LinAlgError) as error:
                 return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
-        return (status, message) if status in DECIDED else self.judge.last_word(status, message)
+        return (status, message) if status in DECIDED else self.judge.final_verdict(status, message)
 
     def _save_last(self, run: Run, ended: tuple[Status, str, float] | None) -> None:
         run.ended = ended

@@ -46,7 +46,7 @@ class Escape:
         return iteration < self.last + min(self.wait, SETTLING)
 
     def waits(self, iteration: int, binds: Callable[[], bool]) -> bool:
-        """Whether columns that are still growing or shrinking need steps rather than further columns."""
+        """Whether to take more steps before the next widening."""
         return iteration < self.last + self.wait and not binds()
 
     def wants(self, certificate: Certificate, stationarity: float, tol: float, binds: Callable[[], bool]) -> bool:

@@ -8,8 +8,9 @@ from functools import cache
 
 import numpy as np
 
-from psdopt.certificates.certificate import Certificate, certify
-from psdopt.certificates.units import reference_value
+from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.certify import certify
+from psdopt.certificates.scales import reference_value
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Problem
@@ -20,9 +21,9 @@ from psdopt.running.result import Status
 from psdopt.running.run import Run
 from psdopt.running.verdicts import (
     FINAL,
-    Verdict,
-    final_word,
-    kept_back,
+    Conclusion,
+    blocked_by_geometry,
+    proven_verdict,
     recovered,
     settled,
     why_stationary,
@@ -58,7 +59,7 @@ class Judge:
         again = run.judged >= 0 and run.iteration >= run.judged + max(10.0, LONGER * run.judged)
         return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
 
-    def verdict(self, stationarity: float, ended: bool) -> Verdict | None:
+    def verdict(self, stationarity: float, ended: bool) -> Conclusion | None:
         """The verdict on a (nearly) stationary point; None where the run continues, from here or from a better point.
 
         The questions, in this order: Is a final status proven? Does the failed certificate lead to a better point or to
@@ -69,7 +70,7 @@ class Judge:
         run = self.run
         run.judged = run.iteration
         certificate = self.certify()
-        proven = final_word(certificate, self.tol)
+        proven = proven_verdict(certificate, self.tol)
         if proven is not None:
             return proven
         binds = cache(self._rank_binds)
@@ -110,7 +111,7 @@ class Judge:
             run.nearest = run.state, run.certificate
         return run.certificate
 
-    def last_word(self, status: Status, message: str) -> Verdict:
+    def final_verdict(self, status: Status, message: str) -> Conclusion:
         """The verdict after the returned point is certified.
 
         An earlier point of the run is returned if its certificate is clearly better. A certificate that holds overrules
@@ -195,7 +196,7 @@ class Judge:
         run = self.run
         if (ended or run.iteration > 0) and recovered(self.problem, self.method, run, self.tol):
             return True
-        kept = kept_back(certificate, run.geometry, stationarity, self.tol)
+        kept = blocked_by_geometry(certificate, run.geometry, stationarity, self.tol)
         if kept or run.geometry.trace is not None or not certificate.convex:
             return False
         wanted = run.escape.wants(certificate, stationarity, self.tol, (lambda: True) if ended else binds)
@@ -206,7 +207,7 @@ class Judge:
         geometry = self.run.geometry
         if stationarity > self.tol or certificate.misses(self.tol):
             return False
-        if kept_back(certificate, geometry, stationarity, self.tol):
+        if blocked_by_geometry(certificate, geometry, stationarity, self.tol):
             return True
         # with a fixed trace S Y = s Y at a stationary point, with s above the smallest eigenvalue where the rank binds
         if geometry.trace is None and certificate.stationarity_relative > self.tol:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from psdopt.certificates.certificate import Certificate
-from psdopt.certificates.units import reference_value, stationarity_scale
+from psdopt.certificates.scales import reference_value, stationarity_scale
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Evaluation, Problem

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.certificate import Certificate, certify
+from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.certify import certify
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.errors import InvalidInputError
@@ -20,7 +21,7 @@ from psdopt.running.run import Rules
 from psdopt.running.solve import solve
 from psdopt.running.starts import starting_point
 from psdopt.running.stopping import MaxIterations
-from psdopt.running.verdicts import CUTS, Verdict, cut_by
+from psdopt.running.verdicts import CUTS, Conclusion, cut_by
 
 #: mu of the next stage in units of the present one.
 SHRINK = 0.2
@@ -63,7 +64,7 @@ def solve_smoothed(
     begun: Beginning | None = None
     rules = Rules(tol, MaxIterations(max_iterations))
     stages: list[tuple[Result, Certificate]] = []
-    cut: Verdict | None = None
+    cut: Conclusion | None = None
     try:
         begun = Beginning(problem, rules, clock)
         begun.geometry, begun.method = geometry, method

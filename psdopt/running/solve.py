@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.certificate import PROOFS
+from psdopt.certificates.certify import PROOFS
 from psdopt.checks import boolean, instance, integer, integer_or_none, number, one_of
 from psdopt.contracts.abilities import name_of
 from psdopt.contracts.geometry import Geometry

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.units import finite_value, reference_value
+from psdopt.certificates.scales import finite_value, reference_value
 from psdopt.checks import finite
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry

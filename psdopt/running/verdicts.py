@@ -7,9 +7,9 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from psdopt.certificates.bounds import falls_without_end, plane_minimum
 from psdopt.certificates.certificate import Certificate
-from psdopt.certificates.proofs import falls_without_end, plane_minimum
-from psdopt.certificates.units import natural_trace
+from psdopt.certificates.scales import natural_trace
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
@@ -21,9 +21,9 @@ from psdopt.running.result import Status
 from psdopt.running.run import Run
 from psdopt.running.stopping import MaxTime
 
-Verdict = tuple[Status, str]
-NO_PROGRESS: Verdict = (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
-#: Verdicts after which a resumed run does not continue.
+Conclusion = tuple[Status, str]
+NO_PROGRESS: Conclusion = (Status.NO_PROGRESS, Status.NO_PROGRESS.value)
+#: Statuses after which a resumed run does not continue.
 FINAL = frozenset(
     {
         Status.OPTIMAL,
@@ -51,7 +51,7 @@ RECOVERIES = 50
 NOT_BEGUN = "F at the start is not known"
 
 
-def cut_by(error: BaseException, seconds: float = math.inf) -> Verdict:
+def cut_by(error: BaseException, seconds: float = math.inf) -> Conclusion:
     """The verdict on a run that one of CUTS has ended; `seconds` is its own limit of time."""
     status = next(status for kind, status in CUTS.items() if isinstance(error, kind))
     if status is Status.TIME_LIMIT and seconds < math.inf:
@@ -64,7 +64,7 @@ def in_short(status: Status) -> str:
     return status.value.partition(";")[0]
 
 
-def settled(certificate: Certificate, tol: float) -> Verdict | None:
+def settled(certificate: Certificate, tol: float) -> Conclusion | None:
     """The verdict of a certificate that holds, on the whole set or up to a trace; None if it does not hold."""
     if certificate.proves(tol):
         return Status.OPTIMAL, f"{Status.OPTIMAL.value} (tol = {tol:g})"
@@ -75,7 +75,7 @@ def settled(certificate: Certificate, tol: float) -> Verdict | None:
     return None
 
 
-def final_word(certificate: Certificate, tol: float) -> Verdict | None:
+def proven_verdict(certificate: Certificate, tol: float) -> Conclusion | None:
     """What is proven of F on its whole set: a minimum, that nothing is feasible, or that F is unbounded; else None."""
     if certificate.proves(tol):
         return settled(certificate, tol)
@@ -86,7 +86,7 @@ def final_word(certificate: Certificate, tol: float) -> Verdict | None:
     return None
 
 
-def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, grown: bool) -> Verdict:
+def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, grown: bool) -> Conclusion:
     """The verdict if a method reports a ray along which F falls without bound, or if tr M has `grown` beyond any scale.
 
     A certificate that holds overrules the method. Otherwise the report is verified: F is evaluated along the ray of the
@@ -144,7 +144,7 @@ def _verified_ray(certificate: Certificate, run: Run, problem: Problem) -> bool:
     return any(falls_without_end(problem, Y, ray) for ray in rays)
 
 
-def kept_back(certificate: Certificate, geometry: Geometry, stationarity: float, tol: float) -> bool:
+def blocked_by_geometry(certificate: Certificate, geometry: Geometry, stationarity: float, tol: float) -> bool:
     """Whether S Y is nonzero only in directions in which the geometry cannot move."""
     return geometry.restricted and certificate.stationarity_relative > 2.0 * max(tol, stationarity)
 
@@ -152,7 +152,7 @@ def kept_back(certificate: Certificate, geometry: Geometry, stationarity: float,
 def why_stationary(certificate: Certificate, run: Run, stationarity: float, tol: float) -> str:
     """The message for a first-order point that is not certified optimal."""
     geometry, factor = run.geometry, run.state.evaluation.factor
-    if kept_back(certificate, geometry, stationarity, tol):
+    if blocked_by_geometry(certificate, geometry, stationarity, tol):
         kept = f"keeps {geometry.invariant}" if geometry.invariant else "allows no move that decreases F"
         return f"{Status.STATIONARY.value}; {geometry!r} {kept}"
     if not certificate.convex:

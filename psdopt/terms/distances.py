@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.checks import CheckedIndices
 from psdopt.contracts.images import Images
 from psdopt.devices import Device, DeviceArray, once
 from psdopt.devices.groups import GroupSums
@@ -17,7 +18,7 @@ from psdopt.terms.indexed import (
     both_at,
     checked_indices,
     codes_of,
-    place,
+    device_of_measurements,
     require_distinct,
     rows_of,
 )
@@ -40,7 +41,7 @@ class PairDistances(RankOne):
     def __init__(self, i: Any, j: Any, X: Any = None, n: int | None = None) -> None:
         self.X, rows, self.n = rows_of(X, n)
         self.maps = () if self.X is None else (self.X,)
-        self.device = place(self.X, i=i, j=j)
+        self.device = device_of_measurements(self.X, i=i, j=j)
         self.i, self.j = checked_indices({"i": i, "j": j}, rows)
         self._there: dict[Device, tuple[Any, Any]] = {}
         require_distinct(self.i, self.j, "i", "j")
@@ -97,14 +98,15 @@ class TripletDifferences(Measurement):
 
     def __init__(self, i: Any, j: Any, k: Any, X: Any = None, n: int | None = None) -> None:
         shared, rows, self.n = rows_of(X, n)
-        self.device = place(shared, i=i, j=j, k=k)
+        self.device = device_of_measurements(shared, i=i, j=j, k=k)
         i, j, k = checked_indices({"i": i, "j": j, "k": k}, rows)
         for left, right, names in ((i, j, ("i", "j")), (i, k, ("i", "k")), (j, k, ("j", "k"))):
             require_distinct(left, right, *names)
         self.size = len(i)
         codes, where = np.unique(np.concatenate([codes_of(i, j, rows), codes_of(i, k, rows)]), return_inverse=True)
         self.near, self.far = np.split(where, 2)
-        self.pairs = PairDistances(codes // rows, codes % rows, shared, n)
+        first, second = (CheckedIndices(index, rows) for index in (codes // rows, codes % rows))
+        self.pairs = PairDistances(first, second, shared, n)
         self.maps = self.pairs.maps
         self._there: dict[Device, tuple[Any, Any]] = {}
         self._sums: dict[Device, GroupSums] = {}

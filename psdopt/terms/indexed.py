@@ -17,8 +17,8 @@ from psdopt.linalg.row_blocks import linear_map
 Indices = NDArray[np.intp]
 
 
-def place(X: LinearMap | None, **arrays: Any) -> Device | None:
-    """Where measurements are taken: where X is, or else the first of the arrays of indices."""
+def device_of_measurements(X: LinearMap | None, **arrays: Any) -> Device | None:
+    """The device of X, or else that of the first array of indices."""
     if X is not None:
         return X.device
     devices = [device_of(values, name) for name, values in arrays.items()]

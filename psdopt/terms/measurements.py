@@ -20,7 +20,7 @@ from psdopt.linalg.row_blocks import linear_map
 from psdopt.terms.base import Forces
 from psdopt.terms.distances import PairDistances, TripletDifferences
 from psdopt.terms.entry_coupling import entry_coupling
-from psdopt.terms.indexed import Indices, both_at, checked_indices, place, rows_of
+from psdopt.terms.indexed import Indices, both_at, checked_indices, device_of_measurements, rows_of
 from psdopt.terms.measurement import Measurement, RankOne
 
 __all__ = ["Entries", "Indices", "Measurement", "PairDistances", "QuadraticForms", "RankOne", "TripletDifferences"]
@@ -57,7 +57,7 @@ class Entries(Measurement):
 
     def __init__(self, i: Any, j: Any, n: int) -> None:
         _, rows, self.n = rows_of(None, n)
-        self.device = place(None, i=i, j=j)
+        self.device = device_of_measurements(None, i=i, j=j)
         self.i, self.j = checked_indices({"i": i, "j": j}, rows)
         self._there: dict[Device, tuple[Any, Any]] = {}
         self.size = len(self.i)

@@ -7,7 +7,7 @@
 Each check is a theorem about the object, tried where it is not trivial, with a tolerance computed from
 eps, conditioning and scale. Under pytest use :func:`parametrize_with_checks`; on the command line
 ``psdopt check PLUGIN_OR_MODULE``. Hypothesis strategies are in :mod:`psdopt.testing.strategies`, naive twins
-in :mod:`psdopt.testing.reference`, objects with one known sin each in :mod:`psdopt.testing.badzoo`.
+in :mod:`psdopt.testing.reference`.
 """
 
 from psdopt.deprecated import former_names

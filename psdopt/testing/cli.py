@@ -7,6 +7,7 @@ import importlib.util
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -22,10 +23,11 @@ from psdopt.plugins.lazy import resolved
 from psdopt.plugins.specs import Spec
 from psdopt.testing.builders import Builder
 from psdopt.testing.record import CheckStatus, Record
-from psdopt.testing.registry import CHECKS, checks_of
+from psdopt.testing.registry import CHECKS, checks_of, pinned
 from psdopt.testing.runner import PROFILES, run_checks
 from psdopt.testing.subjects import kind_of
 
+__all__ = ["list_checks", "pinned", "run_check", "targets"]
 KINDS = ("problem", "geometry", "method", "application")
 _STYLES = {
     CheckStatus.PASSED: "green",
@@ -49,6 +51,7 @@ def run_check(
     target: str,
     profile: str = "ci",
     *,
+    up_to: str | None = None,
     manager: PluginManager | None = None,
     seed: int = 0,
     console: Console | None = None,
@@ -57,8 +60,9 @@ def run_check(
 
     target : name of a plugin, of one of its pieces ("name" or "kind:name"), or of a module. Of a plugin the
     example instances of its specs are checked; of a module its ``psdopt_components``, else the Problem, Geometry,
-    Method and estimator instances in it. profile : "ci" or "thorough". `seed` is accepted for symmetry
-    with other commands: the samples are fixed, so that a failure can be repeated.
+    Method and estimator instances in it. profile : "ci" or "thorough". up_to : checks that later versions add do
+    not run; None for all. `seed` is accepted for symmetry with other commands: the samples are fixed, so that a failure
+    can be repeated.
 
     Raises UnknownNameError if nothing is called `target`, or it holds nothing to check.
     """
@@ -78,8 +82,8 @@ def run_check(
         if one.trouble:
             failures.append(f"{one.name}: {one.trouble}")
             continue
-        with console.status(f"checking {one.name}") if console.is_terminal else _quiet():
-            records = run_checks(one.obj, profile=profile, source=one.source)
+        with console.status(f"checking {one.name}") if console.is_terminal else nullcontext():
+            records = run_checks(one.obj, profile=profile, source=one.source, up_to=up_to)
         for record in records:
             counts[record.verdict] += 1
         failures += [str(record) for record in records if not record.ok]
@@ -92,19 +96,21 @@ def run_check(
         console.print()
     passed, waived, skipped = (counts[each] for each in (CheckStatus.PASSED, CheckStatus.WAIVED, CheckStatus.SKIPPED))
     also = f"{waived} waived, " if waived else ""
-    console.print(f"{passed} passed, {len(failures)} failed, {also}{skipped} do not apply")
+    newer = "" if up_to is None else f" or are newer than {up_to}"
+    console.print(f"{passed} passed, {len(failures)} failed, {also}{skipped} do not apply{newer}")
     return 1 if failures else 0
 
 
 def list_checks(console: Console | None = None) -> int:
-    """Print every check with the claim that it tests, by kind; 0."""
+    """Print every check with the version that added it and the claim that it tests, by kind; 0."""
     console = console or Console()
     for kind in dict.fromkeys(check.kind for check in CHECKS.values()):
         table = Table(title=kind, title_justify="left", box=box.SIMPLE)
         table.add_column("check", no_wrap=True)
+        table.add_column("since", no_wrap=True)
         table.add_column("claim")
         for check in checks_of(kind):
-            table.add_row(check.name, Text(check.statement))
+            table.add_row(check.name, check.since, Text(check.statement))
         console.print(table)
     console.print(f"{len(CHECKS)} checks")
     return 0
@@ -121,12 +127,6 @@ def _table(name: str, records: list[Record]) -> Table:
         numbers = ("", "", "") if skipped else (f"{record.error:.2g}", f"{record.tolerance:.2g}", str(record.samples))
         table.add_row(record.name, Text(str(record.verdict), style=_STYLES[record.verdict]), *numbers)
     return table
-
-
-class _quiet:
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *_: object) -> None: ...
 
 
 def targets(target: str, manager: PluginManager) -> Iterator[Target]:
@@ -214,8 +214,6 @@ def _refusals(module: Any, name: str) -> Iterator[Target]:
 def _yielded(components: Any) -> list[Any]:
     """What the hook yields, up to where it raises: that is reported as a refusal."""
     found: list[Any] = []
-    try:
+    with suppress(Exception):
         found.extend(components())
-    except Exception:
-        return found
     return found

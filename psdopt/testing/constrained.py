@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints import Constrained, Constraint
-from psdopt.constraints.certificate import Multipliers
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array, norm
+from psdopt.problems import QuadraticSDP
+from psdopt.problems.entry_fit import EntryFit
 from psdopt.terms.base import combine
-from psdopt.testing.conic import conic_objective, has_conic_objective
+from psdopt.testing.vectors import symmetric
 
 
 class DenseConstraints:
@@ -70,8 +75,8 @@ class DenseConstraints:
     def bound(self, Y: Array, y: Array, trace: float | None) -> float:
         """F(M) − ⟨∇F(M), M⟩ − σ(y) + min(0, λ_min(S)) τ; −inf without τ where S is not PSD to rounding."""
         evaluation = self.problem.problem.at(Y)
-        G = np.asarray(evaluation.gradient @ np.eye(self.n))
-        S = 0.5 * (G + G.T) + self.adjoint(y)
+        G = symmetric(evaluation.gradient, self.n)
+        S = G + self.adjoint(y)
         values = np.linalg.eigvalsh(S)
         base = float(evaluation.value) - float(np.sum(G * (Y @ Y.T))) - self.support(y)
         lowest = float(values[0])
@@ -82,49 +87,80 @@ class DenseConstraints:
     @cached_property
     def optimum(self) -> ConicOptimum | None:
         """Solution of the problem by Clarabel; None without cvxpy, or where the problem has no conic form."""
-        return conic_optimum(self.problem, self)
+        return conic_optimum(self.problem, dense=self)
 
     @cached_property
     def largest_trace(self) -> float | None:
         """max tr M over the feasible M, by Clarabel; inf where it is unbounded, None where nobody knows."""
-        return _largest_trace(self)
+        found = _clarabel(self.n, lambda cp, M: cp.Maximize(cp.trace(M)), lambda cp, M: _rows(cp, self, M))
+        return None if found is None else found.value
 
 
+@dataclass(frozen=True)
 class ConicOptimum:
-    """Value and M (n, n) of a conic solver."""
+    """Value and M (n, n) of a conic solver; where the value is infinite, M is NaN."""
 
-    def __init__(self, value: float, M: Array) -> None:
-        self.value, self.M = value, M
+    value: float
+    M: Array
 
 
-def conic_optimum(problem: ConstrainedModel, dense: DenseConstraints | None = None) -> ConicOptimum | None:
-    """min F over the feasible M by Clarabel, for the F of :func:`~psdopt.testing.conic.conic_objective`."""
-    if not has_conic_objective(problem.problem):
+def conic_optimum(
+    problem: Problem, trace: float | None = None, dense: DenseConstraints | None = None
+) -> ConicOptimum | None:
+    """min F over the feasible M ⪰ 0, or those of the trace, by Clarabel; None without cvxpy or an optimum.
+
+    For a QuadraticSDP or an EntryFit, alone or under constraints; None for other problems.
+    """
+    F: Any = problem
+    if isinstance(problem, ConstrainedModel):
+        F, dense = problem.problem, dense or DenseConstraints(problem)
+    if not isinstance(F, (QuadraticSDP, EntryFit)):
         return None
+
+    def rows(cp: Any, M: Any) -> list[Any]:
+        fixed = [] if trace is None else [cp.trace(M) == trace]
+        return fixed if dense is None else fixed + _rows(cp, dense, M)
+
+    found = _clarabel(problem.n, lambda cp, M: cp.Minimize(_objective(cp, F, M)), rows)
+    return found if found is not None and math.isfinite(found.value) else None
+
+
+def _clarabel(n: int, goal: Callable[[Any, Any], Any], rows: Callable[[Any, Any], list[Any]]) -> ConicOptimum | None:
+    """The optimum of a goal in M (n, n) ⪰ 0 under rows, both made of cvxpy and M; None if there is neither."""
     try:
         import cvxpy
     except ImportError:
         return None
     cp: Any = cvxpy
-    dense = dense or DenseConstraints(problem)
-    M = cp.Variable((problem.n, problem.n), PSD=True)
-    model = cp.Problem(cp.Minimize(conic_objective(problem.problem, M)), _rows(cp, dense, M))
-    value = model.solve(solver=cp.CLARABEL)
-    return ConicOptimum(float(value), np.asarray(M.value)) if model.status == cp.OPTIMAL else None
+    M = cp.Variable((n, n), PSD=True)
+    model = cp.Problem(goal(cp, M), rows(cp, M))
+    value = float(model.solve(solver=cp.CLARABEL))
+    known = model.status in (cp.OPTIMAL, cp.UNBOUNDED, cp.UNBOUNDED_INACCURATE)
+    return ConicOptimum(value, np.asarray(M.value, dtype=float)) if known else None
 
 
-def _largest_trace(dense: DenseConstraints) -> float | None:
-    try:
-        import cvxpy
-    except ImportError:
-        return None
-    cp: Any = cvxpy
-    M = cp.Variable((dense.n, dense.n), PSD=True)
-    model = cp.Problem(cp.Maximize(cp.trace(M)), _rows(cp, dense, M))
-    model.solve(solver=cp.CLARABEL)
-    if model.status in (cp.UNBOUNDED, cp.UNBOUNDED_INACCURATE):
-        return math.inf
-    return float(model.value) if model.status == cp.OPTIMAL else None
+def _objective(cp: Any, problem: Any, M: Any) -> Any:
+    """F as an expression of cvxpy in M (n, n).
+
+    For a QuadraticSDP, where tr((AM)²) = |A½ M A½|² and tr(BM²) = |B½ M|² make it a second-order cone program over the
+    PSD cone, and for an EntryFit, a least-squares problem over it.
+    """
+    total: Any = problem.constant
+    if isinstance(problem, QuadraticSDP):
+        A, B, C = (None if form is None else form.to_dense() for form in (problem.A, problem.B, problem.C))
+        if A is not None:
+            total = total + cp.sum_squares(_root(A) @ M @ _root(A))
+        if B is not None:
+            total = total + cp.sum_squares(_root(B) @ M)
+        return total if C is None else total + 2.0 * cp.trace(C @ M)
+    residuals = cp.hstack([M[i, j] for i, j in zip(problem.i, problem.j, strict=True)]) - problem.targets
+    total = total + cp.sum_squares(cp.multiply(np.sqrt(problem.weights), residuals))
+    return total if problem.L is None else total + cp.trace(problem.L.to_dense() @ M)
+
+
+def _root(A: Array) -> Array:
+    values, vectors = np.linalg.eigh(A)
+    return np.asarray((vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T)
 
 
 def _rows(cp: Any, dense: DenseConstraints, M: Any) -> list[Any]:

@@ -1,4 +1,4 @@
-"""An independent count of operator applications, against which a problem's own counts are held."""
+"""Independent counts of operator applications, against which a problem's or a geometry's own counts are held."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
+
+from psdopt.linalg.arrays import Array
 
 
 class Counter:
@@ -28,17 +30,11 @@ class _CountedOperator(LinearOperator):
         self._counter.calls += 1
         return self._data @ V
 
-    def _matvec(self, v: Any) -> Any:
-        self._counter.calls += 1
-        return self._data @ v
-
     def _rmatmat(self, V: Any) -> Any:
         self._counter.calls += 1
-        return self._data.rmatmat(V) if isinstance(self._data, LinearOperator) else self._data.T @ V
+        return self._data.T @ V
 
-    def _rmatvec(self, v: Any) -> Any:
-        self._counter.calls += 1
-        return self._data.rmatvec(v) if isinstance(self._data, LinearOperator) else self._data.T @ v
+    _matvec, _rmatvec = _matmat, _rmatmat
 
 
 @contextmanager
@@ -53,3 +49,14 @@ def counted_data(maps: Sequence[Any]) -> Iterator[Counter]:
     finally:
         for m, data in zip(maps, originals, strict=True):
             m.data = data
+
+
+class OnlyMatmul:
+    """S (n, n) with `shape`, `dtype` and ``@`` alone: no indexing, no transpose, no array. It counts its columns."""
+
+    def __init__(self, S: Array) -> None:
+        self.S, self.shape, self.dtype, self.columns = S, S.shape, S.dtype, 0
+
+    def __matmul__(self, V: Array) -> Array:
+        self.columns += 1 if V.ndim == 1 else V.shape[1]
+        return np.asarray(self.S @ V)

@@ -16,6 +16,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array, orthonormal_columns, row_dots
+from psdopt.problems import AutogradProblem, QuadraticSDP
 from psdopt.running.compatibility import fits as fit_together
 
 ORDER = 6
@@ -48,8 +49,6 @@ def problems(n: int = ORDER, definite: bool = False) -> Mapping[str, Problem]:
     to converge to.
     """
     import autograd.numpy as anp
-
-    from psdopt.problems import AutogradProblem, QuadraticSDP
 
     A = with_spectrum(np.linspace(0.5, 2.0, n), 1)
     target = with_spectrum(np.linspace(0.5, 2.0, n), 3)
@@ -104,7 +103,6 @@ def constrained_problems(n: int = ORDER, c: float = 1.0, s: float = 1.0) -> Mapp
     S = ∇F(M) + A*(y). An upper bound is active, a lower one is not.
     """
     from psdopt.constraints import Constrained, distances, entries, trace
-    from psdopt.problems import QuadraticSDP
     from psdopt.testing.constrained import DenseConstraints
 
     rng, width = np.random.default_rng(13), min(2, n)

@@ -7,11 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.constraints import Constrained, diagonal, sparse_forms, trace
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array, orthonormal_columns
+from psdopt.margins.problem import MarginProblem
+from psdopt.problems import QuadraticSDP
+from psdopt.problems.entry_fit import EntryFit
+from psdopt.terms.measurements import QuadraticForms
 from psdopt.testing.gallery import ORDER, Instance, constrained_problems, fits, geometries, needs_ability, with_spectrum
 
 #: (weight B, C): F(M) = weight · tr(M²) + 2 tr(C M), whose minimiser over the cone is the PSD part of −C/weight.
@@ -68,15 +73,11 @@ def _projections(make: Make) -> list[tuple[str, Problem, Any]]:
 
 
 def _as_quadratic(weight: float, C: Array) -> Problem:
-    from psdopt.problems import QuadraticSDP
-
     return QuadraticSDP(None, weight, C)
 
 
 def _as_entries(weight: float, C: Array) -> Problem:
     """weight · |M + C/weight|² less a constant, entry by entry: tr(M²) counts those off the diagonal twice."""
-    from psdopt.problems.entry_fit import EntryFit
-
     i, j = np.triu_indices(len(C))
     weights = np.where(i == j, weight, 2.0 * weight)
     targets = -C[i, j] / weight
@@ -85,9 +86,6 @@ def _as_entries(weight: float, C: Array) -> Problem:
 
 def _constrained() -> list[tuple[str, Problem, Any]]:
     """Units of values and matrices, a repeated equation, and one that leaves no strictly feasible matrix."""
-    from psdopt.constraints import Constrained, diagonal, sparse_forms, trace
-    from psdopt.problems import QuadraticSDP
-
     n = ORDER
     cases = []
     for words, c, s in (
@@ -110,9 +108,6 @@ def _constrained() -> list[tuple[str, Problem, Any]]:
 
 def _margins() -> list[tuple[str, Problem, Any]]:
     """Margins xᵀM x: the least of them is greatest where the worst directions are balanced."""
-    from psdopt.margins.problem import MarginProblem
-    from psdopt.terms.measurements import QuadraticForms
-
     n, rng = ORDER, np.random.default_rng(12)
     X = rng.standard_normal((2 * n, n))
     close = np.eye(n)[np.arange(2 * n) % n] + 1e-6 * X

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from psdopt.errors import MissingDependencyError, unknown_name
+from psdopt.errors import MissingDependencyError
 from psdopt.testing.record import CheckStatus
-from psdopt.testing.registry import CHECKS
+from psdopt.testing.registry import check_named
 from psdopt.testing.runner import BoundCheck, yield_checks
 from psdopt.testing.subjects import name_of_subject
 
@@ -34,8 +34,7 @@ def parametrize_with_checks(
     for number, obj in enumerate(objects):
         expected = expected_failures(obj) if callable(expected_failures) else (expected_failures or {})
         for name in expected:
-            if name not in CHECKS:
-                raise unknown_name("check", name, CHECKS)
+            check_named(name)
         for bound in yield_checks(obj, profile=profile, **options):
             if bound.inapplicable:
                 continue

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.problem import GradientOperator, Problem
+from psdopt.contracts.gradient import GradientOperator
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
 
 
@@ -70,6 +72,24 @@ class _Problem:
         return (SY * np.nan if self.at(Y).dead else SY), loss
 
 
+class _Model:
+    """A line or plane model: its own search sees the healthy function, what it steps to may be NaN."""
+
+    def __init__(self, inner: Any, poison: Poison) -> None:
+        self.inner, self.poison = inner, poison
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.inner, name)
+
+    def step(self, *weights: float) -> Any:
+        return _evaluation(self.inner.step(*weights), self.poison)
+
+
+def _passed(name: str, wrap: Callable[[Any, Poison], Any]) -> Callable[..., Any]:
+    """The member `name` of a healthy evaluation, whose answer is wrapped."""
+    return lambda self, *given, **named: wrap(getattr(_healthy(_Evaluation, self), name)(*given, **named), self.poison)
+
+
 class _Evaluation:
     poison: Poison
     dead: bool
@@ -95,36 +115,9 @@ class _Evaluation:
     def along(self, D: Array) -> Any:
         return _Model(_healthy(_Evaluation, self).along(np.nan_to_num(D)), self.poison)
 
-    def along_evaluation(self, D: Any) -> Any:
-        return _Model(_healthy(_Evaluation, self).along_evaluation(D), self.poison)
-
-    def along_atom(self, v: Array) -> Any:
-        return _Model(_healthy(_Evaluation, self).along_atom(v), self.poison)
-
-    def mix(self, T: Array) -> Any:
-        return _evaluation(_healthy(_Evaluation, self).mix(T), self.poison)
-
-    def append(self, v: Array) -> Any:
-        return _evaluation(_healthy(_Evaluation, self).append(v), self.poison)
-
-    def joined(self, others: Any) -> Any:
-        return _evaluation(_healthy(_Evaluation, self).joined(others), self.poison)
-
-    def refresh(self) -> Any:
-        return _evaluation(_healthy(_Evaluation, self).refresh(), self.poison)
-
-
-class _Model:
-    """A line or plane model: its own search sees the healthy function, what it steps to may be NaN."""
-
-    def __init__(self, inner: Any, poison: Poison) -> None:
-        self.inner, self.poison = inner, poison
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.inner, name)
-
-    def step(self, *weights: float) -> Any:
-        return _evaluation(self.inner.step(*weights), self.poison)
+    mix, append = _passed("mix", _evaluation), _passed("append", _evaluation)
+    joined, refresh = _passed("joined", _evaluation), _passed("refresh", _evaluation)
+    along_evaluation, along_atom = _passed("along_evaluation", _Model), _passed("along_atom", _Model)
 
 
 class _Split:

@@ -142,9 +142,3 @@ def velocity(geometry: Geometry, point: Any, vector: Any) -> Array:
         return dense(geometry, vectors.tree_map(lambda x, d: x + t * unit * d, point, vector))
 
     return derivative(at, 0.05)[0] / unit
-
-
-def slope_data(geometry: Geometry, case: Case) -> tuple[Array, Array]:
-    """Symmetric C and target T of F(M) = tr(C M) + |M − T|²/2, a function with no symmetry to hide behind."""
-    C, T = case.symmetric(geometry.n), case.symmetric(geometry.n)
-    return C, T

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import InitVar, asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -102,6 +103,13 @@ class Record:
 
 class Trivial(Exception):
     """Raised by a check when a sample lies where the claim is trivial: it does not count."""
+
+
+def worst(deviations: Sequence[Deviation], none: str | None = None) -> Deviation:
+    """The one that comes closest to failing, or fails most. Raises Trivial, with the text `none`, for no deviations."""
+    if not deviations:
+        raise Trivial(none or "there is nothing to measure")
+    return max(deviations, key=lambda deviation: deviation.ratio)
 
 
 def _indented(text: str) -> str:

@@ -6,16 +6,21 @@ Everything here is dense and written straight from the definition; cost O(n³) o
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
+from psdopt.constraints import Constrained
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
-from psdopt.testing.conic import conic_objective, has_conic_objective
+from psdopt.problems import AutogradProblem, QuadraticSDP
+from psdopt.testing.constrained import DenseConstraints, multipliers_of
+from psdopt.testing.vectors import symmetric
+
+#: The smallest number that counts as a size.
+TINY = float(np.finfo(float).tiny)
 
 
 def twin_of(problem: Any) -> Problem | None:
@@ -33,16 +38,12 @@ def twin_of(problem: Any) -> Problem | None:
         if not isinstance(twin, Problem):
             raise TypeError(f"reference() of {type(problem).__name__} must return a Problem; found {twin!r}")
         return twin
-    from psdopt.problems import QuadraticSDP
-
     return quadratic_sdp_twin(problem) if isinstance(problem, QuadraticSDP) else None
 
 
 def quadratic_sdp_twin(problem: Any) -> Problem:
     """tr((AM)²) + tr(B M²) + 2 tr(CM) + constant from dense A, B, C."""
     import autograd.numpy as anp
-
-    from psdopt.problems import AutogradProblem
 
     A, B, C = (None if form is None else form.to_dense() for form in (problem.A, problem.B, problem.C))
 
@@ -55,12 +56,6 @@ def quadratic_sdp_twin(problem: Any) -> Problem:
         return total if C is None else total + 2.0 * anp.sum(C * M)
 
     return AutogradProblem(value, problem.n, convex=True)
-
-
-def dense_gradient(problem: Problem, M: LowRankPSD) -> Array:
-    """S = ∇F(M) as an array, from n products."""
-    S = np.asarray(problem.at(M.factor).gradient @ np.eye(problem.n))
-    return np.asarray(0.5 * (S + S.T))
 
 
 @dataclass(frozen=True)
@@ -77,6 +72,22 @@ class DenseCertificate:
     relative: float
     condition: float
     unit: float
+
+    @classmethod
+    def of(
+        cls, S: Array, Y: Array, unit: float, relative: float | None = None, epsilon: float = 0.0, fixed: bool = False
+    ) -> DenseCertificate:
+        """Of S (n, n) at Y Yᵀ, S less λ_min(S) if the trace is fixed; `relative` is by default the largest residual."""
+        values, tr = np.linalg.eigvalsh(S), float(np.vdot(Y, Y))
+        size, infeasible = float(np.max(np.abs(values))), 0.0 if fixed else max(0.0, -float(values[0]))
+        SY = S @ Y - (values[0] * Y if fixed else 0.0)
+        stationarity, complementarity = float(np.linalg.norm(SY)), abs(float(np.vdot(SY, Y))) + epsilon
+        if relative is None and tr == 0.0 and not fixed:
+            relative = infeasible / max(size, TINY)
+        elif relative is None:
+            others = (0.0,) if fixed else (stationarity * math.sqrt(tr), infeasible * tr)
+            relative = max(complementarity, *others) / unit
+        return cls(stationarity, infeasible, complementarity, relative, 1.0 + size * tr / unit, unit)
 
     @property
     def words(self) -> str:
@@ -95,60 +106,27 @@ def dense_certificate(
     A bound that the problem knows of is believed: it has a check of its own, `problem.dual_bound`.
     Under constraints S = ∇F + A*(y), with multipliers from `dual`, and infeasibility counts.
     """
-    from psdopt.constraints import Constrained
-    from psdopt.testing.constrained import DenseConstraints, multipliers_of
-
     if isinstance(problem, Constrained):
         return _constrained_certificate(problem, DenseConstraints(problem), M, multipliers_of(dual))
-    Y = M.factor
-    evaluation, weights = problem.at(Y), dual
-    operator, epsilon = problem.duality.subgradient(evaluation, weights)
-    S = np.asarray(operator @ np.eye(problem.n))
-    S = 0.5 * (S + S.T)
-    value, at_zero = float(evaluation.value), problem.value_at_zero()
-    values = np.linalg.eigvalsh(S)
-    magnitude = float(np.max(np.abs(values))) * M.trace()
-    tr = M.trace()
-    if trace is not None:
-        S = S - values[0] * np.eye(problem.n)
-    dual = max(0.0, -float(values[0])) if trace is None else 0.0
-    stationarity, complementarity = float(np.linalg.norm(S @ Y)), abs(float(np.vdot(S @ Y, Y))) + epsilon
-    decrease = at_zero - value if at_zero > value else magnitude
-    own = problem.duality.value_unit(value, tr)
-    decrease = decrease if own is None else own
-    decrease = max(decrease, float(np.finfo(float).tiny))
-    residuals = (stationarity * np.sqrt(tr), dual * tr, complementarity) if trace is None else (complementarity,)
-    if tr == 0.0 and trace is None:
-        residuals = (dual / max(float(np.max(np.abs(values))), float(np.finfo(float).tiny)) * decrease,)
-    relative, bound = (
-        max(residuals) / decrease,
-        problem.duality.dual_bound(evaluation, weights) if trace is None else None,
-    )
-    if bound is not None:
-        relative = min(relative, max(value - bound, 0.0) / decrease)
-    return DenseCertificate(stationarity, dual, complementarity, relative, 1.0 + magnitude / decrease, decrease)
+    evaluation, at_zero = problem.at(M.factor), problem.value_at_zero()
+    value, (operator, epsilon) = float(evaluation.value), problem.duality.subgradient(evaluation, dual)
+    S, own = symmetric(operator, problem.n), problem.duality.value_unit(value, M.trace())
+    if own is None:
+        own = at_zero - value if at_zero > value else float(np.linalg.norm(S, 2)) * M.trace()
+    found = DenseCertificate.of(S, M.factor, max(own, TINY), epsilon=epsilon, fixed=trace is not None)
+    bound = problem.duality.dual_bound(evaluation, dual) if trace is None else None
+    gap = math.inf if bound is None else max(value - bound, 0.0) / found.unit
+    return replace(found, relative=min(found.relative, gap))
 
 
 def _constrained_certificate(problem: Any, dense: Any, M: LowRankPSD, candidates: list[Array]) -> DenseCertificate:
     """The best dense dual bound that the multipliers prove, and the violation of the constraints."""
-    Y, limit = M.factor, problem.trace_limit
-    value, trace = float(problem.at(Y).value), None if limit is None else limit.value
-    bounds = [dense.bound(Y, dense.admissible(y), trace) for y in candidates]
-    best = max(range(len(bounds)), key=bounds.__getitem__)
-    S = dense_gradient(problem, M) + dense.adjoint(dense.admissible(candidates[best]))
-    values = np.linalg.eigvalsh(S)
-    unit = _unit_of_gaps(problem, Y, value, bounds[best])
-    unit = max(unit, float(np.finfo(float).tiny))
-    relative = max(abs(value - bounds[best]) / unit, dense.relative_violation(M.to_dense()))
-    magnitude = float(np.max(np.abs(values))) * M.trace()
-    return DenseCertificate(
-        float(np.linalg.norm(S @ Y)),
-        max(0.0, -float(values[0])),
-        abs(float(np.vdot(S @ Y, Y))),
-        relative,
-        1.0 + magnitude / unit,
-        unit,
-    )
+    Y, limit, evaluation = M.factor, problem.trace_limit, problem.at(M.factor)
+    bounds = [(dense.bound(Y, dense.admissible(y), None if limit is None else limit.value)) for y in candidates]
+    value, bound = float(evaluation.value), max(bounds)
+    S = symmetric(evaluation.gradient, problem.n) + dense.adjoint(dense.admissible(candidates[bounds.index(bound)]))
+    unit = max(_unit_of_gaps(problem, Y, value, bound), TINY)
+    return DenseCertificate.of(S, Y, unit, max(abs(value - bound) / unit, dense.relative_violation(M.to_dense())))
 
 
 def _unit_of_gaps(problem: Any, Y: Array, value: float, bound: float) -> float:
@@ -173,82 +151,3 @@ def _range_on_the_ray(problem: Any, Y: Array, bound: float) -> float:
     around = 4.0 * float(np.ptp(near))
     unit = min(float(np.ptp([far, *near])), around) if math.isfinite(far) else around
     return unit if math.isfinite(unit) else abs(near[-1])
-
-
-def horizontal_by_least_squares(Y: Array, Z: Array) -> Array:
-    """Z minus its component along {YΩ : Ω skew}, by a dense least-squares fit over a basis of skew matrices."""
-    n, r = Y.shape
-    basis = []
-    for i in range(r):
-        for j in range(i):
-            W = np.zeros((r, r))
-            W[i, j], W[j, i] = 1.0, -1.0
-            basis.append((Y @ W).ravel())
-    if not basis:
-        return Z.copy()
-    V = np.array(basis).T
-    weights, *_ = np.linalg.lstsq(V, Z.ravel(), rcond=None)
-    return np.asarray(Z - (V @ weights).reshape(n, r))
-
-
-def project_psd(M: Array) -> Array:
-    """Closest PSD matrix: negative eigenvalues set to zero, written out term by term."""
-    values, vectors = np.linalg.eigh(0.5 * (M + M.T))
-    total = np.zeros_like(M)
-    for value, v in zip(values, vectors.T, strict=True):
-        if value > 0.0:
-            total = total + value * np.outer(v, v)
-    return total
-
-
-def project_simplex(x: Array, total: float = 1.0) -> Array:
-    """Closest point of {y ≥ 0, Σy = total}, by trying every number of positive entries."""
-    order = np.sort(x)[::-1]
-    best = np.full(len(x), total / len(x))
-    for k in range(1, len(x) + 1):
-        shift = (float(np.sum(order[:k])) - total) / k
-        candidate = np.maximum(x - shift, 0.0)
-        if abs(float(np.sum(candidate)) - total) <= 1e-9 * total:
-            best = candidate
-            break
-    return np.asarray(best)
-
-
-def project_spectraplex(M: Array, trace: float = 1.0) -> Array:
-    """Closest M ⪰ 0 with tr M = trace: the spectrum projected onto the simplex."""
-    values, vectors = np.linalg.eigh(0.5 * (M + M.T))
-    return np.asarray((vectors * project_simplex(values, trace)) @ vectors.T)
-
-
-def minimize_on_grid(function: Callable[[float], float], upper: float, points: int = 20001) -> float:
-    """Argmin of a function of one variable over a uniform grid on [0, upper]."""
-    grid = np.linspace(0.0, upper, points)
-    return float(grid[int(np.argmin([function(float(t)) for t in grid]))])
-
-
-def has_conic_form(problem: Problem) -> bool:
-    """Whether :func:`solve_conic` can write `problem` down."""
-    from psdopt.constraints import Constrained
-
-    return has_conic_objective(problem.problem if isinstance(problem, Constrained) else problem)
-
-
-def solve_conic(problem: Any, trace: float | None = None) -> float | None:
-    """min F over M ⪰ 0 by an interior point method (Clarabel through cvxpy); None without cvxpy.
-
-    For the objectives of :func:`conic_objective`, also under linear constraints.
-    """
-    from psdopt.constraints import Constrained
-    from psdopt.testing.constrained import conic_optimum
-
-    try:
-        import cvxpy
-    except ImportError:
-        return None
-    if isinstance(problem, Constrained):
-        optimum = conic_optimum(problem)
-        return None if optimum is None else optimum.value
-    cp: Any = cvxpy
-    M = cp.Variable((problem.n, problem.n), PSD=True)
-    constraints = [] if trace is None else [cp.trace(M) == trace]
-    return float(cp.Problem(cp.Minimize(conic_objective(problem, M)), constraints).solve(solver=cp.CLARABEL))

@@ -64,10 +64,14 @@ FEW = ("full-rank", "rank-one", "scale-up")
 
 @dataclass
 class Case:
-    """One sample: a regime and a seed. All drawing of a check goes through it, so that it can be repeated."""
+    """One sample: a regime and a seed. All drawing of a check goes through it, so that it can be repeated.
+
+    up_to : of a check that runs the checks of parts, the version up to which they run; None for all.
+    """
 
     regime: str = "full-rank"
     seed: int = 0
+    up_to: str | None = None
     rng: np.random.Generator = field(init=False, repr=False)
 
     def __post_init__(self) -> None:

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import re
+from collections.abc import Callable, Generator, Iterable
+from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+from psdopt.errors import InvalidInputError, InvalidTypeError, unknown_name
 from psdopt.running.compatibility import missing_members
-from psdopt.testing.record import Deviation
-from psdopt.testing.regimes import REGIMES, Case
+from psdopt.testing.record import Deviation as Deviation
+from psdopt.testing.record import Trivial as Trivial
+from psdopt.testing.record import worst as worst
+from psdopt.testing.regimes import FEW as FEW
+from psdopt.testing.regimes import REGIMES as REGIMES
+from psdopt.testing.regimes import Case as Case
 
-CheckFunction = Callable[[Any, Case], Deviation]
+#: What a check yields that measures several things; one that it returns is the answer.
+Deviations = Generator[Deviation, None, Any]
+CheckFunction = Callable[[Any, Case], Deviation | Deviations]
 
 
 def _always(obj: Any) -> bool:
@@ -21,19 +31,25 @@ def _always(obj: Any) -> bool:
 class Check:
     """A theorem about objects of one `kind`, tried on samples from `regimes`.
 
+    since : the version of psdopt that added it; empty for a check of another package, which every `up_to` lets run.
     needs : abilities the object must declare. when : further condition on the object, `reason` in words.
     repeats : whether more seeds are of use.
     """
 
     name: str
     kind: str
-    function: CheckFunction
+    function: Callable[[Any, Case], Deviation]
     statement: str
+    since: str
     needs: frozenset[str] = frozenset()
     regimes: tuple[str, ...] = tuple(REGIMES)
     when: Callable[[Any], bool] = _always
     reason: str = ""
     repeats: bool = True
+
+    def newer_than(self, up_to: str | None) -> bool:
+        """Whether a version later than `up_to` added the check; False for None."""
+        return bool(self.since) and up_to is not None and _numbers(self.since) > _numbers(up_to)
 
     def applies(self, obj: Any) -> str:
         """Empty if the check applies to `obj`, else why not."""
@@ -65,14 +81,54 @@ FIRST = (
 )
 
 
+def check_named(name: str) -> Check:
+    """The check of this name. Raises UnknownNameError."""
+    if name not in CHECKS:
+        raise unknown_name("check", name, CHECKS)
+    return CHECKS[name]
+
+
 def checks_of(kind: str) -> list[Check]:
     """The checks of one kind, in the order in which they are run: those named in `FIRST`, then by definition."""
     chosen = [one for one in CHECKS.values() if one.kind == kind]
     return sorted(chosen, key=lambda one: FIRST.index(one.name) if one.name in FIRST else len(FIRST))
 
 
+def pinned(up_to: Any, name: str = "up_to") -> str:
+    """A version such as "0.3", up to which checks are to run.
+
+    Raises InvalidTypeError for what is no text, InvalidInputError for what is no version, or older than every check.
+    """
+    oldest = min((one.since for one in CHECKS.values() if one.since), key=_numbers)
+    allowed = f"{name} must be a version such as '0.3', from {oldest!r} on, which has the first checks"
+    if not isinstance(up_to, str):
+        raise InvalidTypeError(f"{allowed}; found {up_to!r}")
+    if not re.fullmatch(r"[0-9]+(\.[0-9]+){1,2}", up_to) or _numbers(up_to) < _numbers(oldest):
+        raise InvalidInputError(f"{allowed}; found {up_to!r}")
+    return up_to
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(map(int, version.split(".")))
+
+
+def _measured(function: CheckFunction, obj: Any, case: Case) -> Deviation:
+    answer = function(obj, case)
+    if isinstance(answer, Deviation):
+        return answer
+    found: list[Deviation] = []
+    with closing(answer):
+        while not found or found[-1].ok:
+            try:
+                found.append(next(answer))
+            except StopIteration as end:
+                return end.value if isinstance(end.value, Deviation) else worst(found, end.value)
+    return found[-1]
+
+
 def check(
     kind: str,
+    since: str = "",
     *,
     needs: Iterable[str] = (),
     regimes: Iterable[str] = tuple(REGIMES),
@@ -82,6 +138,10 @@ def check(
 ) -> Callable[[CheckFunction], CheckFunction]:
     """Register a function (object, case) -> Deviation as the check ``kind.function_name``.
 
+    The function may yield deviations instead, the simplest first: the first that fails is the answer, else the one that
+    comes closest to failing, or what the function returns. A text that it returns says why it has yielded nothing.
+
+    since : the version of psdopt that adds it; other packages leave it out. The rest as for :class:`Check`.
     The first line of its docstring is the statement. Raise :class:`Trivial` where the claim is empty.
     """
 
@@ -92,9 +152,8 @@ def check(
         name = f"{kind}.{function.__name__}"
         if name in CHECKS:
             raise ValueError(f"there is a check {name} already")
-        CHECKS[name] = Check(
-            name, kind, function, statement, frozenset(map(str, needs)), tuple(regimes), when, reason, repeats
-        )
+        measured, abilities = partial(_measured, function), frozenset(map(str, needs))
+        CHECKS[name] = Check(name, kind, measured, statement, since, abilities, tuple(regimes), when, reason, repeats)
         return function
 
     return register

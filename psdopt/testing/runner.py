@@ -18,7 +18,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.testing.record import CheckStatus, Deviation, Record, Trivial
 from psdopt.testing.regimes import REGIMES, Case
-from psdopt.testing.registry import CHECKS, Check, checks_of
+from psdopt.testing.registry import Check, check_named, checks_of, pinned
 from psdopt.testing.subjects import kind_of, name_of_subject, source_of, subject_of
 from psdopt.testing.waivers import Waivers, waivers_of
 
@@ -39,6 +39,8 @@ class BoundCheck:
     source: str = ""
     #: Regime -> reason why this check need not pass there.
     waived: Mapping[str, str] = field(default_factory=dict)
+    #: The version up to which checks are to run; None for all.
+    up_to: str | None = None
 
     @property
     def name(self) -> str:
@@ -47,6 +49,8 @@ class BoundCheck:
     @property
     def inapplicable(self) -> str:
         """Why the check does not apply to the object, known without running it; empty if it applies."""
+        if self.check.newer_than(self.up_to):
+            return f"is new in {self.check.since}, after up_to={self.up_to!r}"
         return self.check.applies(self.subject)
 
     def __call__(self) -> Record:
@@ -64,21 +68,27 @@ def yield_checks(
     data: Sequence[Any] | None = None,
     source: str = "",
     waivers: Waivers | None = None,
+    up_to: str | None = None,
 ) -> Iterator[BoundCheck]:
     """The checks of the kind of `obj` (problem, term, loss, measurement, geometry, method, estimator, builder).
 
     profile : "ci" (one sample per regime) or "thorough" (twelve). instances : pairs (problem, geometry) to
     try a method on, beside the gallery's. data : (X, y) to try an estimator on. source : Python text that
     makes the object under the name ``obj``, for the examples that failures print. waivers : checks that need not
-    pass, {name: reason} or {name: {regime: reason}}, beside the object's own ``conformance_waivers``.
+    pass, {name: reason} or {name: {regime: reason}}, beside the object's own ``conformance_waivers``. up_to : a version
+    of psdopt such as "0.3": checks that later versions add do not run, so that an upgrade of psdopt fails nothing new.
+
+    Raises UnknownNameError, InvalidTypeError or InvalidInputError for options that are none.
     """
     if profile not in PROFILES:
         raise unknown_name("profile", profile, PROFILES)
     kind = kind_of(obj)
     subject = subject_of(obj, instances, data)
-    waived = waivers_of(obj, waivers)
+    if up_to is not None:
+        pinned(up_to)
+    waived = waivers_of(obj, waivers, up_to)
     for one in checks_of(kind):
-        yield BoundCheck(one, obj, subject, profile, source, waived.get(one.name, {}))
+        yield BoundCheck(one, obj, subject, profile, source, waived.get(one.name, {}), up_to)
 
 
 def run_checks(
@@ -90,32 +100,27 @@ def run_checks(
     data: Sequence[Any] | None = None,
     source: str = "",
     waivers: Waivers | None = None,
+    up_to: str | None = None,
 ) -> list[Record]:
     """Run every check of the object's kind; one :class:`Record` each, skipped ones with the reason.
 
     Arguments as for :func:`yield_checks`; `only` names the checks to run. Never raises for what `obj` does.
     """
-    wanted = None if only is None else set(only)
-    for name in wanted or ():
-        if name not in CHECKS:
-            raise unknown_name("check", name, CHECKS)
-    bound = yield_checks(obj, profile=profile, instances=instances, data=data, source=source, waivers=waivers)
+    wanted = None if only is None else {check_named(name).name for name in only}
+    options: dict[str, Any] = {"profile": profile, "instances": instances, "data": data, "source": source}
+    bound = yield_checks(obj, **options, waivers=waivers, up_to=up_to)
     return [one() for one in bound if wanted is None or one.name in wanted]
 
 
 def replay(name: str, obj: Any, regime: str = "full-rank", seed: int = 0, **options: Any) -> Record:
     """Repeat one sample of one check, print the record and return it. Options as for :func:`yield_checks`."""
-    if name not in CHECKS:
-        raise unknown_name("check", name, CHECKS)
+    one = check_named(name)
     if regime not in REGIMES:
         raise unknown_name("regime", regime, REGIMES)
-    one = CHECKS[name]
     if kind_of(obj) != one.kind:
         raise InvalidInputError(f"{name} is about a {one.kind}; found a {kind_of(obj)}")
-    subject = subject_of(obj, options.get("instances", ()), options.get("data"))
-    bound = BoundCheck(one, obj, subject)
-    answer = _sample(bound, Case(regime, seed))
-    record = _record(bound, answer, Case(regime, seed), 1, 0.0)
+    bound = BoundCheck(one, obj, subject_of(obj, options.get("instances", ()), options.get("data")))
+    record = _record(bound, _sample(bound, Case(regime, seed)), Case(regime, seed), 1, 0.0)
     print(record)
     return record
 
@@ -130,7 +135,7 @@ def _run(bound: BoundCheck) -> Record:
     samples, why = 0, "every sample is trivial"
     for seed in range(seeds):
         for regime in check.regimes:
-            case = Case(regime, seed)
+            case = Case(regime, seed, bound.up_to)
             answer = _sample(bound, case)
             if isinstance(answer, str):
                 why = answer

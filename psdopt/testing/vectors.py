@@ -1,4 +1,4 @@
-"""Arithmetic on points and vectors of any geometry: arrays, tuples, named tuples or dataclasses of arrays."""
+"""Arithmetic on points and vectors of any geometry: arrays, tuples or dataclasses of arrays; and S as an array."""
 
 from __future__ import annotations
 
@@ -64,3 +64,9 @@ def random_like(tree: Any, rng: np.random.Generator) -> Any:
 def same_layout(left: Any, right: Any) -> bool:
     """Whether both have leaves of the same shapes."""
     return [leaf.shape for leaf in leaves(left)] == [leaf.shape for leaf in leaves(right)]
+
+
+def symmetric(S: Any, n: int) -> Array:
+    """S as an array (n, n), from n products."""
+    A = np.asarray(S @ np.eye(n))
+    return np.asarray(0.5 * (A + A.T))

@@ -3,51 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt import TermSum
 from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
-    from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
-    from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
-    from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
-    from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel
-    from psdopt_plugins.kernel_learning.pairwise_problem import PairwiseKernelProblem, pairwise_kernel_problem
-    from psdopt_plugins.kernel_learning.problem import QuadraticKernelProblem, quadratic_kernel_problem
-
-__all__ = [
-    "DistanceKernel",
-    "PairwiseKernel",
-    "QuadraticKernel",
-    "QuadraticKernelProblem",
-    "distance_kernel_problem",
-    "pairwise_kernel_problem",
-    "psdopt_components",
-    "quadratic_kernel_problem",
-]
+    from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel as DistanceKernel
+    from psdopt_plugins.kernel_learning.distance_kernel_problem import (
+        distance_kernel_problem as distance_kernel_problem,
+    )
+    from psdopt_plugins.kernel_learning.estimator import QuadraticKernel as QuadraticKernel
+    from psdopt_plugins.kernel_learning.graphs import knn_laplacian as knn_laplacian
+    from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel as PairwiseKernel
+    from psdopt_plugins.kernel_learning.pairwise_problem import PairwiseKernelProblem as PairwiseKernelProblem
+    from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem as pairwise_kernel_problem
+    from psdopt_plugins.kernel_learning.problem import QuadraticKernelProblem as QuadraticKernelProblem
+    from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem as quadratic_kernel_problem
+    from psdopt_plugins.kernel_learning.report import kernel_report as kernel_report
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.3, eq. 10"
 ADMM_REFERENCE = "Hu, Kwok: Efficient kernel learning from side information using ADMM"
 REGRESSION_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices"
 
-later = lazy_names(
-    __name__,
-    {
-        "DistanceKernel": "distance_kernel",
-        "distance_kernel_problem": "distance_kernel_problem",
-        "QuadraticKernel": "estimator",
-        "knn_laplacian": "graphs",
-        "PairwiseKernel": "pairwise_estimator",
-        "PairwiseKernelProblem": "pairwise_problem",
-        "pairwise_kernel_problem": "pairwise_problem",
-        "QuadraticKernelProblem": "problem",
-        "quadratic_kernel_problem": "problem",
-        "kernel_report": "report",
-    },
-)
+later = lazy_names(__name__)
 
 
 @hookimpl
@@ -128,26 +108,19 @@ def psdopt_components() -> Iterable[Spec]:
     )
 
 
-def _example() -> QuadraticKernelProblem:
-    from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
-
+def _example() -> Any:
     N = 0.5 ** np.abs(np.subtract.outer(np.arange(6.0), np.arange(6.0)))
     E = np.eye(6)
     pairs = [(0, 1, 1.0), (3, 4, 1.0), (0, 4, -1.0), (1, 5, -1.0)]
     T = sum(s * np.outer(E[i] - E[j], E[i] - E[j]) for i, j, s in pairs)
-    return quadratic_kernel_problem(N, T, 0.1, 1.0)
+    return later.quadratic_kernel_problem(N, T, 0.1, 1.0)
 
 
-def _pairwise_example() -> PairwiseKernelProblem:
-    from psdopt_plugins.kernel_learning.graphs import knn_laplacian
-    from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
-
-    X = np.random.default_rng(0).standard_normal((12, 2))
-    return pairwise_kernel_problem(knn_laplacian(X, 3), [(0, 1), (1, 2), (3, 4), (0, 5), (2, 7)], [1, 1, 1, 0, 0])
+def _pairwise_example() -> Any:
+    L = later.knn_laplacian(np.random.default_rng(0).standard_normal((12, 2)), 3)
+    return later.pairwise_kernel_problem(L, [(0, 1), (1, 2), (3, 4), (0, 5), (2, 7)], [1, 1, 1, 0, 0])
 
 
-def _distance_example() -> TermSum:
-    from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
-
+def _distance_example() -> Any:
     pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 3), (1, 5)]
-    return distance_kernel_problem(6, pairs, np.linspace(0.5, 2.0, 7), np.arange(7) % 2 == 0, 0.25)
+    return later.distance_kernel_problem(6, pairs, np.linspace(0.5, 2.0, 7), np.arange(7) % 2 == 0, 0.25)

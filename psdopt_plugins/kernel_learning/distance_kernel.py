@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
@@ -16,17 +16,15 @@ from psdopt import LowRankPSD, Result
 from psdopt.checks import integer, integer_or_none, is_name, one_of, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, as_dense
-from psdopt_plugins.estimators import centred, generator, named_geometry, solved
-from psdopt_plugins.fitted_samples import keeping_fitted
+from psdopt_plugins.estimators import Embedding, centred, generator, named_geometry, solved
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
-from psdopt_plugins.kernel_learning.extension import KernelExtension
 from psdopt_plugins.pair_sampling import random_pairs
-from psdopt_plugins.rows import validated
+from psdopt_plugins.rows import keeping_fitted, validated
 
 KERNELS = ("linear", "rbf", "precomputed")
 
 
-class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class DistanceKernel(Embedding):
     """Kernel learning from distance constraints (Meyer et al., section 10.2), on given samples as in MDS.
 
     Distances y_ij of random pairs in the centred base kernel become constraints: at most y_ij (1 − alpha) within a
@@ -47,6 +45,7 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     pairs_ (m, 2). result_ : the :class:`psdopt.Result`. n_features_in_.
     """
 
+    takes_sparse, pairwise = True, "kernel"
     embedding_: Array
     kernel_: LowRankPSD
     pairs_: NDArray[np.intp]
@@ -110,17 +109,13 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
     def transform(self, X: Any) -> Array:
         """Positions (q, r) of new samples X (q, d), or of rows (q, n) of the kernel; a fitted sample keeps its own.
 
-        Other samples are placed by :class:`~psdopt_plugins.kernel_learning.extension.KernelExtension`, ridge regression
-        of the embedding on the base kernel. O(q n (d + r)). The fitted samples are stored for this.
+        Other samples are placed by :class:`KernelExtension`, ridge regression of the embedding on the base kernel.
+        O(q n (d + r)). The fitted samples are stored for this.
         """
         check_is_fitted(self)
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
         placed = self._extension.places(self._kernel(X, self._samples))
         return keeping_fitted(self._samples, self.embedding_, X, placed)
-
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """The embedding (n, r) of the samples."""
-        return self.fit(X, y).embedding_
 
     def _kernel(self, X: Any, fitted: Any) -> Array:
         """The base kernel (q, n) of X (q, d) and the `fitted` samples (n, d), or X itself if it is precomputed."""
@@ -129,17 +124,36 @@ class DistanceKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEsti
         X, fitted = centred(X, fitted), centred(fitted)
         return np.asarray(linear_kernel(X, fitted) if self.kernel == "linear" else rbf_kernel(X, fitted, self.gamma))
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_name(self.kernel, "precomputed")
-        return tags
-
 
 def kernel_pca(K: Array, rank: int) -> LowRankPSD:
     """The leading `rank` eigenpairs of a centred kernel K (n, n). O(n³)."""
     return LowRankPSD.from_dense(K, rank)
+
+
+#: Ridge relative to the mean eigenvalue of the centred kernel. Held-out 3-NN errors on iris and wine change by less
+#: than a sample in a hundred between 1e-3 and 1e-1.
+RIDGE = 1e-2
+
+
+@dataclass(frozen=True)
+class KernelExtension:
+    """x ↦ Wᵀ k(x), W = (K + ridge I)⁻¹ G with the centred base kernel K (n, n) and the embedding G (n, r).
+
+    k(x) (n,) is the base kernel of x and the fitted samples, centred as K was. For a linear kernel this is a linear map
+    of x, so that the learned kernel extends to that of a Mahalanobis metric.
+    """
+
+    weights: Array
+    means: Array
+
+    @classmethod
+    def of(cls, K: Array, means: Array, embedding: Array) -> Self:
+        """From the centred K, the means (n,) of the columns of the kernel before centring, and G. O(n³)."""
+        n = len(K)
+        ridge = RIDGE * max(float(np.trace(K)) / n, np.finfo(float).tiny)
+        return cls(np.asarray(np.linalg.solve(K + ridge * np.eye(n), embedding), dtype=np.float64), means)
+
+    def places(self, rows: Array) -> Array:
+        """Positions (q, r) for rows (q, n) of the base kernel, not centred. O(q n r)."""
+        centred = rows - rows.mean(axis=1)[:, None] - self.means + self.means.mean()
+        return np.asarray(centred @ self.weights)

@@ -9,22 +9,21 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
 from psdopt.checks import classes, positive, weight
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import centred, solved, sorted_components
+from psdopt_plugins.estimators import Estimator, centred, solved, sorted_components
 from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
 from psdopt_plugins.pair_sampling import nearest_pairs
-from psdopt_plugins.pairs import signed_laplacian, signed_pairs
-from psdopt_plugins.rows import validated
+from psdopt_plugins.pairs import signed_pairs
+from psdopt_plugins.rows import validated, validated_with
 
 
-class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Learn a kernel K ⪰ 0 (m, m) near N, N_ij = exp(−|x_i − x_j|²/σ²), from similar and dissimilar pairs.
 
     min tr(N⁻¹KN⁻¹K) + tau tr(N⁻¹K) + lam Σ s_ij (K_ii + K_jj − 2 K_ij) (Yuan et al., eq. 10). With K = Y Yᵀ, a new
@@ -59,6 +58,7 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     (150, 5)
     """
 
+    needs_y = True
     kernel_: LowRankPSD
     embedding_: Array
     result_: Result
@@ -89,15 +89,9 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         Raises InvalidInputError (names the argument) and scikit-learn's ValueErrors.
         """
-        if pairs is None:
-            X, y = validated(self, X, y, dtype=np.float64, ensure_min_samples=2)
-            check_classification_targets(y)
-            classes(y)
-            pairs = nearest_pairs(X, y, self.n_neighbors)
-        else:
-            X = validated(self, X, dtype=np.float64, ensure_min_samples=2)
+        X, pairs = validated_with(self, X, y, pairs, self._nearest, dtype=np.float64, ensure_min_samples=2)
         m = len(X)
-        T = signed_laplacian(signed_pairs(pairs, m), m)
+        T = signed_pairs(pairs, m).laplacian()
         squared = euclidean_distances(centred(X), squared=True)
         self.bandwidth_ = self._bandwidth(squared)
         N = np.exp(-squared / self.bandwidth_**2)
@@ -111,6 +105,10 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         R = np.asarray(problem.root)  # of a dense N
         self.dual_coef_ = solve_triangular(R, solve_triangular(R, self.embedding_, lower=True), lower=True, trans="T")
         return self
+
+    def _nearest(self, X: Any, y: Any) -> Any:
+        classes(y)
+        return nearest_pairs(X, y, self.n_neighbors)
 
     def transform(self, X: Any) -> Array:
         """Embedding (q, r) of samples X (q, d): inner products of its rows are values of the learned kernel."""
@@ -132,8 +130,3 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     @property
     def _n_features_out(self) -> int:
         return int(self.embedding_.shape[1])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.target_tags.required = True
-        return tags

@@ -10,7 +10,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
@@ -18,10 +18,10 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ADMM, FlatQuotient, LowRankPSD, Method, Problem, Result, solve
-from psdopt.checks import boolean, finite, integer, is_name, one_of, real_array
+from psdopt.checks import CheckedIndices, boolean, finite, integer, is_name, one_of, real_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import finished, generator, options_for_solve, random_source
+from psdopt_plugins.estimators import Estimator, finished, generator, options_for_solve, random_source
 from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
@@ -37,7 +37,7 @@ def constraint_rank(constraints: int, n: int) -> int:
     return max(1, min(n, (math.isqrt(8 * constraints + 1) - 1) // 2))
 
 
-class PairwiseKernel(ClusterMixin, BaseEstimator):
+class PairwiseKernel(ClusterMixin, Estimator):
     """Kernel learning from pairs by ADMM, and kernel k-means on the learned kernel (Hu & Kwok).
 
     min tr(K L) + γ/2 Σ (K_ij − T_ij)² over K ⪰ 0, kept as K = E Eᵀ with E = ``embedding_`` (n, r): k-means on
@@ -67,6 +67,7 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
     comes from the graph and the diagonal alone.
     """
 
+    takes_sparse, pairwise = True, "laplacian"
     embedding_: Array
     labels_: NDArray[np.intp]
     kernel_: LowRankPSD
@@ -162,15 +163,15 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
             L = X
         else:
             L = knn_laplacian(X, self.n_neighbors, sigma=self.sigma, normalized=boolean(self.normalized, "normalized"))
-        pairs = np.concatenate([self.must_link_, self.cannot_link_])
+        pairs = CheckedIndices(np.concatenate([self.must_link_, self.cannot_link_]), X.shape[0], distinct=True)
         targets = np.concatenate([np.ones(len(self.must_link_)), np.zeros(len(self.cannot_link_))])
         return pairwise_kernel_problem(L, pairs, targets, self.gamma)
 
     def _pairs(self, n: int, y: Any, must_link: Any, cannot_link: Any, rng: np.random.Generator) -> tuple[Pairs, Pairs]:
         if must_link is None and cannot_link is None and y is not None:
             return sampled_pairs(y, self.n_pairs, rng)
-        must = checked_pairs(() if must_link is None else must_link, n, "must_link")
-        cannot = checked_pairs(() if cannot_link is None else cannot_link, n, "cannot_link")
+        must = checked_pairs(() if must_link is None else must_link, n, "must_link").array
+        cannot = checked_pairs(() if cannot_link is None else cannot_link, n, "cannot_link").array
         check_consistent(must, cannot, n)
         return must, cannot
 
@@ -198,12 +199,6 @@ class PairwiseKernel(ClusterMixin, BaseEstimator):
         if not isinstance(self.rank, Integral) or isinstance(self.rank, bool):
             raise InvalidTypeError(f"rank must be 'auto', 'adaptive' or an integer; found {self.rank!r}")
         return int(self.rank), False
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_name(self.laplacian, "precomputed")
-        return tags
 
 
 def _checked_labels(y: Any, n: int) -> NDArray[Any]:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt import EntryFit, Starts
-from psdopt.checks import positive
+from psdopt.checks import CheckedIndices, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, low_pass, row_dots, sparse_product, with_data
 from psdopt_plugins.pairs import distinct_pairs
@@ -97,11 +97,11 @@ def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.
     gamma = positive(gamma, "gamma")
     n = _order(L)
     ends, wanted = distinct_pairs(pairs, targets, n)
-    diagonal = np.arange(n, dtype=np.intp)
+    places = CheckedIndices(np.concatenate([np.tile(np.arange(n)[:, None], 2), ends]), n)
     problem = PairwiseKernelProblem(
         L,
-        np.concatenate([diagonal, ends[:, 0]]),
-        np.concatenate([diagonal, ends[:, 1]]),
+        places[:, 0],
+        places[:, 1],
         np.concatenate([np.ones(n), wanted]),
         np.concatenate([np.full(n, 0.5 * gamma), np.full(len(wanted), gamma)]),
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, as_dense, norm
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report
-from psdopt_plugins.pictures import plot_embedding
+from psdopt_plugins.pictures import embedding_picture
 
 KMEANS_STARTS = 5
 
@@ -47,14 +46,7 @@ def kernel_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         rows.append((f"alignment with the training labels, {name}", f"{near:.3f}"))
         rows.append((f"purity of {len(labels)} clusters on the training labels, {name}", f"{100 * purity:.1f} %"))
         titles.append(f"{name.capitalize()}\nalignment {near:.3f}, purity {100 * purity:.1f} %")
-    draw = partial(
-        plot_embedding,
-        before=features,
-        after=learned,
-        labels=dataset.y,
-        titles=titles,
-        label_text=dataset.label_text,
-    )
+    draw = embedding_picture(dataset, features, learned, titles)
     return run_report(estimator, dataset, options, trace, rows, draw, {"embedding": learned})
 
 

@@ -4,36 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt import TermSum
 from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
-    from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
-    from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
-    from psdopt_plugins.manifold_learning.sstress import SSTRESS
-    from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
-
-__all__ = ["SSTRESS", "MaximumVarianceUnfolding", "mvu_problem", "psdopt_components", "sstress_problem"]
+    from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges as nearest_neighbour_edges
+    from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding as MaximumVarianceUnfolding
+    from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem as mvu_problem
+    from psdopt_plugins.manifold_learning.report import embedding_report as embedding_report
+    from psdopt_plugins.manifold_learning.sstress import SSTRESS as SSTRESS
+    from psdopt_plugins.manifold_learning.sstress import sstress_problem as sstress_problem
+    from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton as UnfoldingNewton
 
 REFERENCE = "Hao, Yuan, Ghanem: BILGO, section 5.2"
 SSTRESS_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8"
 
-later = lazy_names(
-    __name__,
-    {
-        "nearest_neighbour_edges": "graph",
-        "MaximumVarianceUnfolding": "mvu",
-        "mvu_problem": "mvu_problem",
-        "embedding_report": "report",
-        "SSTRESS": "sstress",
-        "sstress_problem": "sstress_problem",
-        "UnfoldingNewton": "unfolding_newton",
-    },
-)
+later = lazy_names(__name__)
 
 
 @hookimpl
@@ -114,18 +103,13 @@ def _stress(model: SSTRESS) -> list[tuple[str, str]]:
     return [("SSTRESS", f"{model.stress_:.6g}")]
 
 
-def _example() -> TermSum:
-    from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
-    from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
-
+def _example() -> Any:
     X = np.random.default_rng(0).standard_normal((12, 2))
-    return mvu_problem(nearest_neighbour_edges(X, 5).matrix(), 0.1)
+    return later.mvu_problem(later.nearest_neighbour_edges(X, 5).matrix(), 0.1)
 
 
-def _sstress_example() -> TermSum:
-    from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
-
+def _sstress_example() -> Any:
     X = np.random.default_rng(0).standard_normal((8, 2))
     delta = np.sum((X[:, None] - X) ** 2, axis=2)
     delta[0, 7] = delta[7, 0] = np.nan
-    return sstress_problem(delta)
+    return later.sstress_problem(delta)

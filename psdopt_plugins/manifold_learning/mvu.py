@@ -8,15 +8,13 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, Result
 from psdopt.checks import boolean, integer, number_or_none, one_of, positive, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, norm
-from psdopt_plugins.estimators import column_signs, finished, was_cut
-from psdopt_plugins.fitted_samples import keeping_fitted
+from psdopt_plugins.estimators import Embedding, column_signs, finished, was_cut
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import (
     Edges,
@@ -26,14 +24,14 @@ from psdopt_plugins.manifold_learning.graph import (
 )
 from psdopt_plugins.manifold_learning.new_points import local_placement
 from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
-from psdopt_plugins.rows import validated
+from psdopt_plugins.rows import keeping_fitted, validated
 
 #: A new sample is placed by LOCAL times n_neighbors neighbours, enough to surround it.
 LOCAL = 3
 DISCONNECTED = ("connect", "refuse", "separate")
 
 
-class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MaximumVarianceUnfolding(Embedding):
     """Unfold samples: the kernel of greatest variance that keeps the distances between neighbours.
 
     Minimises |U ∘ (m eᵀ + e mᵀ − 2M − D)|² − nu tr(W M) over M ⪰ 0 (Hao et al., eq. 11), with a certificate of global
@@ -74,6 +72,8 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
     >>> model.embedding_.shape, bool(model.edge_error_median_ < 0.06)
     ((80, 2), True)
     """
+
+    takes_sparse = True
 
     def __init__(
         self,
@@ -146,10 +146,6 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         placed = local_placement(self._samples, self.embedding_, X, LOCAL * self._n_neighbors)
         return keeping_fitted(self._samples, self.embedding_, X, placed)
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """The embedding of X."""
-        return self.fit(X, y).embedding_
-
     def _unfolded(self, edges: Edges, side: Any, cut: Unfolding | None) -> Unfolding:
         """After a component whose run was cut the others stay at their starts, and have its result."""
         if cut is None:
@@ -192,12 +188,3 @@ class MaximumVarianceUnfolding(ClassNamePrefixFeaturesOutMixin, TransformerMixin
         one_of(self.disconnected, "disconnected", DISCONNECTED)
         if boolean(self.coloured, "coloured") and y is None:
             raise InvalidInputError("y must be given when coloured=True: labels or side information")
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.n_components)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        return tags

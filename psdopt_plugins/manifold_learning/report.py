@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from psdopt.linalg import as_dense
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report
-from psdopt_plugins.pictures import plot_embedding
+from psdopt_plugins.pictures import embedding_picture
 
 #: Neighbours of each sample whose survival is measured.
 NEIGHBOURS = 5
@@ -53,12 +52,5 @@ def embedding_report(
         rows.append((f"trustworthiness, {name}", f"{trust:.4f}"))
         titles.append(f"{name[0].upper()}{name[1:]}\ntrustworthiness {trust:.3f}")
     rows.extend(() if describe is None else describe(estimator))
-    draw = partial(
-        plot_embedding,
-        before=features,
-        after=learned,
-        labels=dataset.y,
-        titles=titles,
-        label_text=dataset.label_text,
-    )
+    draw = embedding_picture(dataset, features, learned, titles)
     return run_report(estimator, dataset, options, trace, rows, draw, {"embedding": learned})

@@ -6,21 +6,71 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from numpy.typing import NDArray
 from sklearn.metrics import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import LowRankPSD, Result
-from psdopt.checks import boolean, integer, is_name, one_of
+from psdopt import LowRankPSD, Result, TermSum
+from psdopt.checks import boolean, integer, is_name, one_of, real_array
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import centred, column_signs, solved
-from psdopt_plugins.fitted_samples import keeping_fitted
+from psdopt_plugins.estimators import Embedding, centred, column_signs, solved
 from psdopt_plugins.manifold_learning.new_points import landmark_placement
-from psdopt_plugins.manifold_learning.sstress_problem import known_entries, sstress_problem
-from psdopt_plugins.rows import validated
+from psdopt_plugins.regression.problem import psd_regression_problem
+from psdopt_plugins.rows import keeping_fitted, validated
 
 
-class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+def sstress_problem(delta: Any, pairs: Any = None, *, n: int | None = None) -> TermSum:
+    """min 1/(2m) Σ (|g_i − g_j|² − delta_ij)² over M = G Gᵀ ⪰ 0 (Meyer et al., section 8.4): SSTRESS / (2m).
+
+    Parameters
+    ----------
+    delta : squared dissimilarities, >= 0: a symmetric (n, n) array with NaN for what is missing, or (m,) with `pairs`.
+    pairs : (m, 2) integers, with `n` objects.
+
+    M is determined up to M + a eᵀ + e aᵀ. Cost of a step O(m r).
+    Raises InvalidInputError for bad shapes, negative or asymmetric entries, no known entry.
+    """
+    if pairs is None:
+        delta = _numbers(delta)
+        pairs, targets = known_entries(delta)
+        n = len(delta)
+    else:
+        targets = _numbers(delta)
+    if targets.size and targets.min() < 0.0:
+        raise InvalidInputError(f"delta must be at least 0; found {targets.min():g}")
+    return psd_regression_problem(None, targets, pairs, n=n)
+
+
+def known_entries(D: Any) -> tuple[NDArray[np.intp], Array]:
+    """Pairs (m, 2), i < j, and entries (m,) of a symmetric D (n, n) that are not NaN; one known side is enough."""
+    dense = _numbers(D)
+    if dense.ndim != 2 or dense.shape[0] != dense.shape[1] or len(dense) < 2:
+        raise InvalidInputError(f"dissimilarities must be square, of order at least 2; found shape {dense.shape}")
+    upper, lower = dense[np.triu_indices(len(dense), 1)], dense.T[np.triu_indices(len(dense), 1)]
+    both = ~np.isnan(upper) & ~np.isnan(lower)
+    if not np.allclose(upper[both], lower[both]):
+        raise InvalidInputError("dissimilarities must be symmetric; found entries that differ across the diagonal")
+    entries = np.where(np.isnan(upper), lower, upper)
+    known = ~np.isnan(entries)
+    if not np.any(known):
+        raise InvalidInputError("dissimilarities must hold at least one known entry; found none")
+    if np.any(np.isinf(entries)) or entries[known].min() < 0.0:
+        raise InvalidInputError("dissimilarities must be finite and at least 0 (NaN where missing)")
+    i, j = np.triu_indices(len(dense), 1)
+    return np.column_stack([i[known], j[known]]).astype(np.intp), entries[known]
+
+
+def _numbers(delta: Any) -> Array:
+    """`delta` as floats, NaN allowed."""
+    array = real_array(delta, "delta")
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise InvalidTypeError(f"delta must hold real numbers; found dtype {array.dtype}") from error
+
+
+class SSTRESS(Embedding):
     """Coordinates G (n, k) with |g_i − g_j|² ≈ d_ij² where d_ij is known: min Σ (|g_i − g_j|² − d_ij²)².
 
     Parameters
@@ -37,6 +87,7 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     stress_ : SSTRESS, the sum over the known pairs. result_ : the :class:`psdopt.Result`. n_features_in_.
     """
 
+    pairwise = "dissimilarity"
     embedding_: Array
     stress_: float
     _samples: Any
@@ -93,18 +144,9 @@ class SSTRESS(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
         squared = euclidean_distances(X - centre, self._samples - centre) ** 2
         return keeping_fitted(self._samples, self.embedding_, X, landmark_placement(self.embedding_, squared))
 
-    def fit_transform(self, X: Any, y: Any = None) -> Array:
-        """The coordinates (n, k)."""
-        return self.fit(X).embedding_
-
-    @property
-    def _n_features_out(self) -> int:
-        return int(self.embedding_.shape[1])
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = is_name(self.dissimilarity, "precomputed")
-        tags.input_tags.allow_nan = is_name(self.dissimilarity, "precomputed")
+        tags.input_tags.allow_nan = tags.input_tags.pairwise
         return tags
 
 

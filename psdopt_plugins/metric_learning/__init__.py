@@ -3,46 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt import ConjugateGradient, MarginProblem, QuadraticSDP, TermSum
+from psdopt import ConjugateGradient
 from psdopt.linalg import Array
 from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
-    from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
-    from psdopt_plugins.metric_learning.kta import KTA
-    from psdopt_plugins.metric_learning.kta_problem import kta_problem
-    from psdopt_plugins.metric_learning.linearity import Linearity
-    from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
-    from psdopt_plugins.metric_learning.lmnn import LMNN
-    from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
-    from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration
-    from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
-    from psdopt_plugins.metric_learning.pairs_classifier import PairsClassifier
-    from psdopt_plugins.metric_learning.psdboost import PSDBoost
-    from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
-    from psdopt_plugins.metric_learning.triplets_classifier import TripletsClassifier
-
-__all__ = [
-    "KTA",
-    "LMNN",
-    "DistanceRegression",
-    "Linearity",
-    "MatrixGeneration",
-    "PSDBoost",
-    "PairsClassifier",
-    "TripletsClassifier",
-    "kta_problem",
-    "linearity_problem",
-    "lmnn_problem",
-    "pair_distance_problem",
-    "psdopt_components",
-    "triplet_margin_problem",
-]
+    from psdopt_plugins.metric_learning.distance_regression import DistanceRegression as DistanceRegression
+    from psdopt_plugins.metric_learning.distance_regression import pair_distance_problem as pair_distance_problem
+    from psdopt_plugins.metric_learning.kta import KTA as KTA
+    from psdopt_plugins.metric_learning.kta_problem import kta_problem as kta_problem
+    from psdopt_plugins.metric_learning.linearity import Linearity as Linearity
+    from psdopt_plugins.metric_learning.linearity import linearity_problem as linearity_problem
+    from psdopt_plugins.metric_learning.lmnn import LMNN as LMNN
+    from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem as lmnn_problem
+    from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration as MatrixGeneration
+    from psdopt_plugins.metric_learning.pairs_classifier import PairsClassifier as PairsClassifier
+    from psdopt_plugins.metric_learning.psdboost import PSDBoost as PSDBoost
+    from psdopt_plugins.metric_learning.report import metric_report as metric_report
+    from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem as triplet_margin_problem
+    from psdopt_plugins.metric_learning.triplets_classifier import TripletsClassifier as TripletsClassifier
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.2"
 LMNN_REFERENCE = "Hao, Yuan, Ghanem: BILGO, eq. 8"
@@ -52,25 +36,7 @@ LAMS = tuple(10.0**k for k in range(-5, 2))
 LABELLED = DataNeeds(samples=6, labels="classes", per_class=2, blocks=True)
 RANK = Parameter("rank", int, None, "largest rank of M; none: no limit")
 
-later = lazy_names(
-    __name__,
-    {
-        "DistanceRegression": "distance_regression",
-        "KTA": "kta",
-        "kta_problem": "kta_problem",
-        "Linearity": "linearity",
-        "linearity_problem": "linearity_problem",
-        "LMNN": "lmnn",
-        "lmnn_problem": "lmnn_problem",
-        "MatrixGeneration": "matrix_generation",
-        "pair_distance_problem": "pair_distance_problem",
-        "PairsClassifier": "pairs_classifier",
-        "PSDBoost": "psdboost",
-        "metric_report": "report",
-        "triplet_margin_problem": "triplet_problem",
-        "TripletsClassifier": "triplets_classifier",
-    },
-)
+later = lazy_names(__name__)
 
 
 @hookimpl
@@ -179,7 +145,7 @@ def psdopt_components() -> Iterable[Spec]:
         summary="Reg(M) + lam Σ S_ij d_M(x_i, x_j)",
         reference=f"{REFERENCE}, eq. 6",
         parameters=(Parameter("lam", float, 3e-3, "weight of the pairs", LAMS),),
-        example=_linearity_example,
+        example=lambda: later.linearity_problem(*_samples_and_pairs(), 0.1),
     )
     yield ProblemSpec(
         name="triplet-margin",
@@ -209,42 +175,23 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("upper", float, None, "for similar pairs; none: the 5th percentile of distances"),
             Parameter("lower", float, None, "for dissimilar pairs; none: the 95th percentile"),
         ),
-        example=_distance_example,
+        example=lambda: later.pair_distance_problem(*_samples_and_pairs()),
     )
 
 
-def _kta_example() -> QuadraticSDP:
-    from psdopt_plugins.metric_learning.kta_problem import kta_problem
-
-    rng = np.random.default_rng(0)
-    return kta_problem(rng.standard_normal((20, 5)), np.arange(20) % 3, 0.1)
+def _kta_example() -> Any:
+    return later.kta_problem(np.random.default_rng(0).standard_normal((20, 5)), np.arange(20) % 3, 0.1)
 
 
-def _triplet_example() -> MarginProblem:
-    from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
-
+def _triplet_example() -> Any:
     rng = np.random.default_rng(0)
     triplets = [rng.choice(12, 3, replace=False) for _ in range(20)]
-    return triplet_margin_problem(rng.standard_normal((12, 5)), triplets, 0.2)
+    return later.triplet_margin_problem(rng.standard_normal((12, 5)), triplets, 0.2)
 
 
-def _linearity_example() -> QuadraticSDP:
-    from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
-
-    return linearity_problem(*_samples_and_pairs(), 0.1)
-
-
-def _lmnn_example() -> TermSum:
-    from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
-
+def _lmnn_example() -> Any:
     X = np.random.default_rng(0).standard_normal((9, 5))
-    return lmnn_problem(X, [(0, 1), (1, 2), (4, 5)], [(0, 1, 5), (1, 2, 6), (1, 2, 7), (4, 5, 8)], 1.0)
-
-
-def _distance_example() -> TermSum:
-    from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
-
-    return pair_distance_problem(*_samples_and_pairs())
+    return later.lmnn_problem(X, [(0, 1), (1, 2), (4, 5)], [(0, 1, 5), (1, 2, 6), (1, 2, 7), (4, 5, 8)], 1.0)
 
 
 def _samples_and_pairs() -> tuple[Array, tuple[NDArray[np.intp], NDArray[np.intp]]]:

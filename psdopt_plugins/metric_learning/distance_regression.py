@@ -8,20 +8,93 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.utils.multiclass import check_classification_targets
 
-from psdopt import LowRankPSD
-from psdopt.checks import classes, finite, integer_or_none
+from psdopt import LowRankPSD, TermSum
+from psdopt.checks import CheckedIndices, classes, finite, integer_or_none, vector
+from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, RowBlocks, linear_map
-from psdopt_plugins.estimators import generator, named_geometry
+from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, row_dots
+from psdopt_plugins.estimators import generator, named_geometry, sample_weights
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.metric_learning.pair_distance_problem import distance_percentiles, pair_distance_problem
 from psdopt_plugins.pair_sampling import random_pairs
-from psdopt_plugins.pairs import joined_pairs, listed_pairs, signed_pairs
-from psdopt_plugins.regression.online import psd_regression_stream
-from psdopt_plugins.regression.online_model import OnlineModel
-from psdopt_plugins.rows import only_touched, validated
+from psdopt_plugins.pairs import SignedPairs, joined_pairs, signed_pairs
+from psdopt_plugins.regression.online import OnlineModel, psd_regression_stream
+from psdopt_plugins.regression.problem import psd_regression_problem
+from psdopt_plugins.rows import only_touched, validated_with
+
+#: Pairs drawn to estimate the percentiles of all distances.
+PERCENTILE_PAIRS = 20_000
+
+
+def pair_distance_problem(
+    X: Any,
+    pairs: Any,
+    *,
+    upper: float | None = None,
+    lower: float | None = None,
+    baseline: LowRankPSD | None = None,
+    percentiles: tuple[float, float] = (5.0, 95.0),
+    seed: int = 0,
+    weights: Any = None,
+) -> TermSum:
+    """min 1/(2m) Σ max(0, d_M − upper)² over similar + max(0, lower − d_M)² over dissimilar pairs (Meyer et al., 10.3).
+
+    With weights w of the pairs it is 1/(2 Σ w) Σ w_t max(0, ·)².
+
+    Parameters
+    ----------
+    X : (N, d) samples as rows, array or sparse array, or rows that are read in blocks
+        (:func:`psdopt.linalg.row_source`): then those that occur in pairs are loaded, and percentiles are of distances
+        among them.
+    pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of rows (i, j, ±1).
+    upper, lower : thresholds; None takes the 5th and the 95th percentile (`percentiles`) of the squared distances
+        between samples under `baseline` (None: Euclidean), estimated on 20,000 random pairs (`seed`) or on all.
+    weights : (m,), at least 0 and not all 0, one per pair as listed; those of a pair that is listed again are added.
+        Without weights a pair counts once, however often it is listed.
+
+    Raises InvalidInputError for bad pairs, thresholds that are not 0 <= upper <= lower, percentiles out of order.
+
+    Cost of a step: one product with X and one with Xᵀ, and O(m r).
+    """
+    data = linear_map(X, "X")
+    given = signed_pairs(pairs, data.shape[0])
+    data, positions = only_touched(data, given.ends)
+    if upper is None or lower is None:
+        low, high = distance_percentiles(data.data, baseline, percentiles, seed)
+        upper = low if upper is None else upper
+        lower = high if lower is None else lower
+    if not 0.0 <= upper <= lower < np.inf:
+        raise InvalidInputError(f"thresholds must satisfy 0 <= upper <= lower; found upper={upper}, lower={lower}")
+    similar = given.signs == 1
+    targets = np.where(similar, upper, lower)
+    w = sample_weights(weights, len(given.listed), "one per pair", "weights of pairs")
+    w = None if w is None else given.summed(w)
+    return psd_regression_problem(data, targets, positions, np.where(similar, 1.0, -1.0), weights=w)
+
+
+def distance_percentiles(
+    X: Any, baseline: LowRankPSD | None, percentiles: tuple[float, float], seed: int
+) -> tuple[float, float]:
+    """The two percentiles of squared distances between rows of X (N, d) under `baseline`, or Euclidean ones."""
+    low, high = vector(percentiles, "percentiles", 2)
+    if not 0.0 <= low < high <= 100.0:
+        raise InvalidInputError(f"percentiles must satisfy 0 <= first < second <= 100; found {percentiles}")
+    count = X.shape[0]
+    if count * (count - 1) // 2 <= PERCENTILE_PAIRS:
+        i, j = np.triu_indices(count, 1)
+    else:
+        rng = np.random.default_rng(seed)
+        i = rng.integers(count, size=PERCENTILE_PAIRS)
+        j = (i + 1 + rng.integers(count - 1, size=PERCENTILE_PAIRS)) % count
+    Z = X if baseline is None else X @ held(baseline.factor)
+    found: Array = np.percentile(_squared(Z[i] - Z[j]), [low, high])
+    return float(found[0]), float(found[1])
+
+
+def _squared(D: Any) -> Array:
+    sparse: bool = sp.issparse(D)
+    return np.asarray(D.multiply(D).sum(axis=1)).ravel() if sparse else np.asarray(on_host(row_dots(D, D)))
+
 
 #: Seed of the pairs on which percentiles of all distances are estimated.
 PERCENTILE_SEED = 0
@@ -98,23 +171,16 @@ class DistanceRegression(MahalanobisTransformer):
         Raises InvalidInputError, which names the argument, and scikit-learn's ValueErrors.
         """
         options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
-        if pairs is None:
-            X, y = validated(self, X, y, blocks=True, **options)
-            check_classification_targets(y)
-            if pair_weight is not None:
-                raise InvalidInputError("pair_weight must be None unless pairs are given, whose weights it holds")
-            pairs = self._sampled(y)
-        else:
-            X = validated(self, X, blocks=True, **options)
+        if pairs is None and pair_weight is not None:
+            raise InvalidInputError("pair_weight must be None unless pairs are given, whose weights it holds")
+        X, pairs = validated_with(self, X, y, pairs, self._sampled, blocks=True, **options)
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
         start = self._start(X)
-        self.pairs_ = listed_pairs(pairs)
-        self.bounds_ = self._bounds(X, start)
+        data, given = linear_map(X, "X", checked=True), signed_pairs(pairs, X.shape[0])
+        self.pairs_, self.bounds_ = given.listed, self._bounds(data, given, start)
         upper, lower = self.bounds_
-        problem = pair_distance_problem(
-            linear_map(X, "X", owned=True), pairs, upper=upper, lower=lower, weights=pair_weight
-        )
+        problem = pair_distance_problem(data, given, upper=upper, lower=lower, weights=pair_weight)
         d = X.shape[1]
         geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
         return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
@@ -130,20 +196,17 @@ class DistanceRegression(MahalanobisTransformer):
         pairs more than doubles during the call. Raises what :meth:`fit` raises.
         """
         fresh = not hasattr(self, "components_")
-        if pairs is None:
-            X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2, reset=fresh)
-            check_classification_targets(y)
-            pairs = self._sampled(y)
-        else:
-            X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
-        self.pairs_ = listed_pairs(pairs)
-        signed_pairs(self.pairs_, X.shape[0])  # refuses contradictory pairs
+        options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
+        X, pairs = validated_with(self, X, y, pairs, self._sampled, reset=fresh, **options)
+        given = signed_pairs(pairs, X.shape[0])
+        self.pairs_ = given.listed
         start = self._start(X) if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
         if fresh:
-            self.bounds_ = self._bounds(X, start)
+            self.bounds_ = self._bounds(linear_map(X, "X", checked=True), given, start)
         similar = self.pairs_[:, 2] == 1
         targets, direction = np.where(similar, *self.bounds_), np.where(similar, 1.0, -1.0)
-        problem = psd_regression_stream(X, targets, self.pairs_[:, :2], direction, order="given")
+        ends = CheckedIndices(self.pairs_[:, :2], X.shape[0], distinct=True)
+        problem = psd_regression_stream(X, targets, ends, direction, order="given")
         if not hasattr(self, "_online"):
             d = X.shape[1]
             geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
@@ -153,21 +216,20 @@ class DistanceRegression(MahalanobisTransformer):
         self.__dict__.pop("result_", None)
         return self
 
-    def _bounds(self, X: Any, start: LowRankPSD) -> tuple[float, float]:
+    def _bounds(self, X: LinearMap, pairs: SignedPairs, start: LowRankPSD) -> tuple[float, float]:
         if self.bounds is not None:
             given = finite(self.bounds, "bounds")
             if given.shape != (2,) or not 0.0 <= given[0] <= given[1]:
                 raise InvalidInputError(f"bounds must be (upper, lower) with 0 <= upper <= lower; found {self.bounds}")
             return float(given[0]), float(given[1])
-        touched = only_touched(linear_map(X, "X", owned=True), signed_pairs(self.pairs_, X.shape[0])[:, :2])[0]
-        return distance_percentiles(touched.data, start, self.percentiles, PERCENTILE_SEED)
+        return distance_percentiles(only_touched(X, pairs.ends)[0].data, start, self.percentiles, PERCENTILE_SEED)
 
     def _start(self, X: Any) -> LowRankPSD:
         d = X.shape[1]
         rank = integer_or_none(self.rank, "rank") or d
         return LowRankPSD(np.eye(d) if rank >= d else principal_directions(X, rank))
 
-    def _sampled(self, y: NDArray[Any]) -> NDArray[np.intp]:
+    def _sampled(self, X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
         found, codes = classes(y)
         given = integer_or_none(self.n_constraints, "n_constraints")
         wanted = 40 * len(found) * (len(found) - 1) if given is None else given

@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.neighbors import NearestNeighbors
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, RowBlocks, pair_dots, row_dots
-from psdopt_plugins.block_neighbours import SAME, nearest_rows
-from psdopt_plugins.pair_sampling import known_pairs
+from psdopt.linalg import Array, pair_dots, row_dots
+from psdopt_plugins.pair_sampling import nearest_similar
 
 Indices = NDArray[np.signedinteger[Any]]
 #: Distances computed at a time in the search for impostors; they fit in the processor's cache.
@@ -28,21 +26,10 @@ def target_neighbours(X: Any, y: NDArray[Any], n_neighbors: int) -> Indices:
 
     Samples of smaller classes have fewer targets. Raises InvalidInputError if no class has two samples.
     """
-    rows = []
-    if isinstance(X, RowBlocks):
-        codes = np.unique(y, return_inverse=True)[1]
-        rows = [known_pairs(nearest_rows(X, codes, min(n_neighbors, len(y) - 1), (SAME,))[0])]
-        rows = rows if len(rows[0]) else []
-    for label in () if isinstance(X, RowBlocks) else np.unique(y):
-        own = np.flatnonzero(y == label)
-        if len(own) < 2:
-            continue
-        count = min(n_neighbors, len(own) - 1)
-        found = NearestNeighbors(n_neighbors=count).fit(X[own]).kneighbors(return_distance=False)
-        rows.append(np.column_stack([np.repeat(own, count), own[found.ravel()]]))
-    if not rows:
+    rows = nearest_similar(X, y, n_neighbors)
+    if not len(rows):
         raise InvalidInputError("y must hold a class with at least 2 samples; found none")
-    return np.concatenate(rows).astype(np.intp)
+    return rows
 
 
 def violated_triplets(

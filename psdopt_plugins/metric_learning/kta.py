@@ -91,5 +91,5 @@ class KTA(MahalanobisTransformer):
             warnings.warn(
                 f"rank=None means rank {rank} beyond {LARGE_ORDER} features; pass rank to choose", stacklevel=2
             )
-        problem = kta_problem(linear_map(X, "X", owned=True), y, self.lam, self.regularizer, self.gram, w)
+        problem = kta_problem(linear_map(X, "X", checked=True), y, self.lam, self.regularizer, self.gram, w)
         return self._learn(problem, rank, self.solver_options)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,13 +13,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt import FlatQuotient, LowRankPSD, Streamed, solve
-from psdopt.checks import classes, integer, integer_or_none, one_of, positive
+from psdopt.checks import CheckedIndices, classes, integer, integer_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import finished, options_for_solve, sample_weights, sorted_components
-from psdopt_plugins.metric_learning.impostors import Indices
-from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_stream
 from psdopt_plugins.metric_learning.lmnn_rounds import Labelled, Rounds
 from psdopt_plugins.metric_learning.lmnn_start import (
     WHITENED_FEATURES,
@@ -32,11 +32,10 @@ from psdopt_plugins.metric_learning.lmnn_start import (
     whitening,
 )
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.metric_learning.triplet_stream import triplet_stream
 from psdopt_plugins.pair_sampling import nearest_triplets
 from psdopt_plugins.pairs import checked_triplets
-from psdopt_plugins.regression.online_model import OnlineModel
-from psdopt_plugins.rows import validated, weighted
+from psdopt_plugins.regression.online import OnlineModel
+from psdopt_plugins.rows import validated, validated_with, weighted
 
 DEFAULT_TOL = 1e-1
 FIRST_RANK = 60
@@ -151,9 +150,10 @@ class LMNN(MahalanobisTransformer):
             X = validated(self, X, blocks=True, **options)
             self._weights = sample_weights(sample_weight, X.shape[0])
             triplets = checked_triplets(triplets, X.shape[0])
-            targets = np.unique(triplets[:, :2], axis=0)
+            self.targets_ = ends = np.unique(triplets.array[:, :2], axis=0)
             if isinstance(X, RowBlocks):  # the rows that occur in triplets, and positions among them
-                rows, triplets = touched(triplets)
+                rows, places = touched(triplets.array)
+                triplets, ends = CheckedIndices(places, len(rows), distinct=True), np.searchsorted(rows, ends)
                 X = X.take(rows)
                 self._weights = None if self._weights is None else self._weights[rows]
         self._check_parameters(X)
@@ -164,16 +164,14 @@ class LMNN(MahalanobisTransformer):
         if triplets is None:
             self.targets_, basis = targets_and_basis(X, y, self.n_neighbors, self.target_metric)
         else:
-            self.targets_ = np.unique(triplets[:, :2], axis=0)
-            basis = whitening(X, self.targets_) if can_be_whitened(X) else None
+            basis = whitening(X, ends) if can_be_whitened(X) else None
         rank = int(min(self.rank or FIRST_RANK, *X.shape))
         X = X if basis is None else in_basis(X, basis)
         data, start = linear_map(X, "X", owned=True), principal_axes(X, rank)
         if triplets is None:
             Z = self._on_labels(data, y, start)
         else:
-            Z = self._on_triplets(data, triplets, start)
-            self.targets_ = targets
+            Z = self._on_triplets(data, CheckedIndices(ends, X.shape[0], distinct=True), triplets, start)
         del self._weights
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
@@ -211,16 +209,13 @@ class LMNN(MahalanobisTransformer):
         call, each before it was learned from. Warns and raises as :meth:`fit` does.
         """
         fresh = not hasattr(self, "components_")
-        if triplets is None:
-            X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2, reset=fresh)
-            check_classification_targets(y)
-            triplets = nearest_triplets(X, y, self.n_neighbors)
-        else:
-            X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=fresh)
+        drawn = partial(nearest_triplets, n_neighbors=self.n_neighbors)
+        options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
+        X, triplets = validated_with(self, X, y, triplets, drawn, reset=fresh, **options)
         rows = checked_triplets(triplets, X.shape[0])
         self._check_parameters(X)
         if not hasattr(self, "_online"):
-            basis = whitening(X, np.unique(rows[:, :2], axis=0)) if can_be_whitened(X) else None
+            basis = whitening(X, np.unique(rows.array[:, :2], axis=0)) if can_be_whitened(X) else None
             self._basis = basis if basis is not None and np.any(basis, axis=1).all() else None
         image = X if self._basis is None else X @ self._basis
         problem = triplet_stream(image, rows, self.lam)
@@ -242,9 +237,9 @@ class LMNN(MahalanobisTransformer):
         geometry = FlatQuotient(*start.shape)
         return OnlineModel.begun(problem, geometry, LowRankPSD(start), BATCH, np.random.default_rng(0))
 
-    def _on_triplets(self, data: LinearMap, triplets: Indices, Z: Array) -> Array:
+    def _on_triplets(self, data: LinearMap, targets: CheckedIndices, triplets: CheckedIndices, Z: Array) -> Array:
         """The factor at the end of one solve with the triplets given."""
-        problem = lmnn_problem(data, self.targets_, triplets, self.lam, self._weights)
+        problem = lmnn_problem(data, targets, triplets, self.lam, self._weights)
         given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, "tol": DEFAULT_TOL}
         start = LowRankPSD(Z) if norm(Z) > 0.0 else None
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, start=start, **given)), 4)

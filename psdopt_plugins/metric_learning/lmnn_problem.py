@@ -1,4 +1,4 @@
-"""Large-margin nearest neighbours: target neighbours pulled in, impostors pushed out by a margin of one."""
+"""Large-margin nearest neighbours: targets pulled in, impostors pushed out by a margin; whole, or in batches."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import Evaluation, TermSum, gram_scaled
+from psdopt import ArrayStream, Batch, Evaluation, Streamed, TermSum, gram_scaled
 from psdopt.checks import weight
-from psdopt.linalg import Array, LinearMap
+from psdopt.linalg import Array, LinearMap, row_dots
 from psdopt.terms import LinearTerm, MeasuredTerm, SquaredHinge, TripletDifferences, WeightedGramForm
 from psdopt_plugins.estimators import sample_weights
-from psdopt_plugins.pairs import checked_pairs, checked_triplets
+from psdopt_plugins.pairs import checked_pairs, checked_triplets, pair_laplacian
 
 Indices = NDArray[np.integer[Any]]
 
@@ -30,7 +30,8 @@ def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float, weights: Any =
     ----------
     X : (m, d) samples as rows, ndarray, SciPy sparse array or ``LinearOperator``; or a :class:`LinearMap` of one.
     targets : integer array (p, 2) of rows (i, j), i ≠ j; a repeated row counts again.
-    triplets : integer array (q, 3) of rows (i, j, k), distinct; may be empty.
+    triplets : integer array (q, 3) of rows (i, j, k), distinct; may be empty. Of both, those that are
+        :class:`psdopt.checks.CheckedIndices` are not looked through again.
     lam : weight of the margins, >= 0.
     weights : w (m,) of the samples, at least 0 and not all 0; None: 1.
 
@@ -45,11 +46,12 @@ def lmnn_problem(X: Any, targets: Any, triplets: Any, lam: float, weights: Any =
     lam = weight(lam, "lam")
     pairs = checked_pairs(targets, m, "targets", empty=False)
     w = sample_weights(weights, m)
-    pull = LinearTerm(WeightedGramForm(data, pair_laplacian(pairs, m, None if w is None else w[pairs[:, 0]])))
+    owned = None if w is None else w[pairs.array[:, 0]]
+    pull = LinearTerm(WeightedGramForm(data, pair_laplacian(pairs.array, m, owned)))
     rows = checked_triplets(triplets, m, empty=True)
     if len(rows) == 0 or lam == 0.0:
         return TermSum([pull])
-    hinge = SquaredHinge(1.0, weights=None if w is None else w[rows[:, 0]] * w[rows[:, 2]])
+    hinge = SquaredHinge(1.0, weights=None if w is None else w[rows.array[:, 0]] * w[rows.array[:, 2]])
     push = MeasuredTerm(TripletDifferences(rows[:, 0], rows[:, 1], rows[:, 2], data), hinge, lam)
     return TermSum([pull, push], preconditioner=across_columns)
 
@@ -63,11 +65,30 @@ def across_columns(evaluation: Evaluation) -> Callable[[Array], Array]:
     return partial(gram_scaled, evaluation.factor, damping=1.0)
 
 
-def pair_laplacian(pairs: Indices, m: int, weights: Array | None = None) -> sp.csr_array:
-    """T (m, m), sparse, with XᵀTX = Σ w_t X_ij over the pairs (i, j) number t; None: w_t = 1."""
-    i, j = pairs[:, 0], pairs[:, 1]
-    rows, columns = np.concatenate([i, j, i, j]), np.concatenate([i, j, j, i])
-    entries = np.repeat([1.0, 1.0, -1.0, -1.0], len(i))
-    if weights is not None:
-        entries *= np.tile(weights, 4)
-    return sp.csr_array(sp.coo_array((entries, (rows, columns)), shape=(m, m)))
+def triplet_stream(X: Any, triplets: Any, lam: float) -> Streamed:
+    """E d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over a stream of triplets (i, j, k) of samples X (m, d).
+
+    The reported value is the sum over the given triplets, not the mean. Differences of samples (q, 2 d) are formed.
+    """
+    d = X.shape[1]
+    rows = checked_triplets(triplets, X.shape[0])
+    i, j, k = rows.array.T
+    sparse: bool = sp.issparse(X)
+    stack = partial(sp.hstack, format="csr") if sparse else np.hstack
+    stream = ArrayStream(stack([X[i] - X[j], X[i] - X[k]]), np.zeros(len(i)), order="given")
+    stream.d = d  # the order of M; a row holds two differences
+    problem = lmnn_problem(LinearMap(X, "X", owned=True), rows[:, :2], rows, lam)
+    return Streamed(stream, problem, partial(_gradient, d, lam))
+
+
+def _gradient(d: int, lam: float, batch: Batch, Y: Array) -> tuple[Array, float]:
+    """S Y and F of a batch of p triplets; four products, O(p d r)."""
+    near_rows, far_rows = batch.rows[:, :d], batch.rows[:, d:]
+    near_image, far_image = near_rows @ Y, far_rows @ Y
+    near = row_dots(near_image, near_image)
+    lacking = np.maximum(0.0, 1.0 + near - row_dots(far_image, far_image))
+    count = len(near)
+    near_image *= ((1.0 + 2.0 * lam * lacking) / count)[:, None]
+    far_image *= (2.0 * lam * lacking / count)[:, None]
+    value = float(near.mean()) + lam * float(lacking @ lacking) / count
+    return near_rows.T @ near_image - far_rows.T @ far_image, value

@@ -27,7 +27,7 @@ from psdopt.problems.distributed import touched
 from psdopt.terms import SquaredHinge
 from psdopt_plugins.block_neighbours import ANY, nearest_rows
 from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
-from psdopt_plugins.metric_learning.lmnn_problem import pair_laplacian
+from psdopt_plugins.pairs import pair_laplacian
 
 #: Up to this many features a dense X is whitened by the scatter of its target neighbours.
 WHITENED_FEATURES = 2000

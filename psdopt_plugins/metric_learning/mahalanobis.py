@@ -6,21 +6,22 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Problem, Result
+from psdopt.checks import finite
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, row_dots
-from psdopt_plugins.estimators import solved, sorted_components
-from psdopt_plugins.metric_learning.mahalanobis_metric import MahalanobisMetric
+from psdopt.linalg import Array, norm, row_dots
+from psdopt_plugins.estimators import Estimator, solved, sorted_components
 from psdopt_plugins.rows import projected, validated
 from psdopt_plugins.tuples import points_of_tuples
 
 
-class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Base of estimators that learn d_M(x, z) = (x − z)ᵀM(x − z), used as the linear map x ↦ L x, M = LᵀL."""
 
+    takes_sparse, needs_y = True, True
     components_: Array
     result_: Result
     n_features_in_: int
@@ -76,8 +77,23 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.target_tags.required = True
-        return tags
+
+class MahalanobisMetric:
+    """(u, v) ↦ |L (u − v)| for u, v (d,). A later fit of the estimator does not change it. O(r d).
+
+    Parameters
+    ----------
+    components : L (r, d), M = LᵀL; a copy is kept. Can be pickled, and be the `metric` of scikit-learn's estimators.
+    """
+
+    def __init__(self, components: Array) -> None:
+        self.components = np.array(components)
+
+    def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
+        """|L (u − v)|, or its square. Raises InvalidInputError unless u and v are finite and of shape (d,)."""
+        first, second = finite(u, "u"), finite(v, "v")
+        d = self.components.shape[1]
+        if first.shape != (d,) or second.shape != (d,):
+            raise InvalidInputError(f"u and v must have shape ({d},); found {first.shape} and {second.shape}")
+        distance = norm(self.components @ (first - second))
+        return distance**2 if squared else distance

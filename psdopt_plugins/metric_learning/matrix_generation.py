@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Protocol, cast
+from typing import Any, ClassVar, Protocol, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,48 @@ from psdopt.checks import integer, integer_or_none, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import EPS, Array, norm
 from psdopt_plugins.metric_learning.linear_program import Answer, CappedSimplex, LinearProgram, Unsolved, feasible
-from psdopt_plugins.metric_learning.stabilizer import Smoothing, Stabilizer
+
+
+@runtime_checkable
+class Stabilizer(Protocol):
+    """One dual w per round to ask the oracle about, and what is learned from φ(w) = λ_max(Σ w_r A_r). Immutable.
+
+    `reprices` says that the oracle is asked again, at the dual of the linear program, if its answer does not cut that
+    dual off.
+    """
+
+    reprices: ClassVar[bool]
+
+    def ask(
+        self, program: LinearProgram, columns: Sequence[Array], weights: CappedSimplex
+    ) -> tuple[Answer, Array, Stabilizer]:
+        """The program's answer for the margins (m,) of its columns, w (m,), and the stabilizer that observes φ(w)."""
+
+    def observe(self, w: Array, value: float) -> Stabilizer:
+        """The next stabilizer, after the oracle's φ(w) = `value`."""
+
+
+@dataclass(frozen=True)
+class Smoothing:
+    """w = share · (the best w so far) + (1 − share) · (the program's dual) (Wentges 1997); as printed if share = 0."""
+
+    share: float = 0.8
+    centre: Array | None = None
+    value: float = float("inf")
+
+    reprices: ClassVar[bool] = True
+
+    def ask(
+        self, program: LinearProgram, columns: Sequence[Array], weights: CappedSimplex
+    ) -> tuple[Answer, Array, Smoothing]:
+        answer = program.solve(columns, weights)
+        if self.centre is None or self.share == 0.0:
+            return answer, answer.dual, self
+        return answer, self.share * self.centre + (1.0 - self.share) * answer.dual, self
+
+    def observe(self, w: Array, value: float) -> Smoothing:
+        return replace(self, centre=w, value=value) if value < self.value else self
+
 
 #: Named stabilisations.
 STABILIZATIONS = ("smoothing", "none")

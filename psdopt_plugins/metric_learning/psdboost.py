@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt import ColumnGeneration, Spectraplex, solve
 from psdopt.checks import number
@@ -16,7 +16,7 @@ from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
 from psdopt_plugins.pair_sampling import nearest_triplets
 from psdopt_plugins.pairs import checked_triplets
-from psdopt_plugins.rows import validated
+from psdopt_plugins.rows import validated_with
 
 #: Tolerance for `solve` unless `solver_options` give another.
 TOLERANCE = 1e-4
@@ -78,18 +78,14 @@ class PSDBoost(MahalanobisTransformer):
         UnknownNameError for a solver option, and scikit-learn's ValueErrors.
         """
         options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
-        if triplets is None:
-            X, y = validated(self, X, y, blocks=True, **options)
-            check_classification_targets(y)
-            rows = nearest_triplets(X, y, self.n_neighbors)
-        else:
-            X = validated(self, X, blocks=True, skip_check_array=False, **options)
-            rows = checked_triplets(triplets, X.shape[0])
-        problem = triplet_margin_problem(linear_map(X, "X", owned=True), rows, self._cost(len(rows)))
+        drawn = partial(nearest_triplets, n_neighbors=self.n_neighbors)
+        X, triplets = validated_with(self, X, y, triplets, drawn, blocks=True, **options)
+        rows = checked_triplets(triplets, X.shape[0])
+        problem = triplet_margin_problem(linear_map(X, "X", checked=True), rows, self._cost(len(rows)))
         defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, **defaults)))
         self.components_ = sorted_components(self.result_.matrix)
-        self.margin_, self.triplets_ = -self.result_.value, rows
+        self.margin_, self.triplets_ = -self.result_.value, rows.array
         return self
 
     def _cost(self, m: int) -> float | None:

@@ -6,7 +6,6 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.utils import ClassifierTags
 
 from psdopt.linalg import Array
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
@@ -42,6 +41,7 @@ class TripletsClassifier(TupleLearner):
     True
     """
 
+    needs_y = False
     keyword = "triplets"
     known = "those of LMNN and, but for partial_fit, PSDBoost"
 
@@ -77,17 +77,5 @@ class TripletsClassifier(TupleLearner):
         """Fraction of triplets that the metric satisfies; y is ignored."""
         return float(np.mean(self.predict(triplets) == 1))
 
-    @property
-    def classes_(self) -> NDArray[np.intp]:
-        """(−1, 1)."""
-        return np.array([-1, 1])
-
     def _default(self) -> MahalanobisTransformer:
         return PSDBoost()
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.estimator_type = "classifier"
-        tags.classifier_tags = ClassifierTags(multi_class=False)
-        tags.target_tags.required = False
-        return tags

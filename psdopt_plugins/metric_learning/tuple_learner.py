@@ -6,7 +6,9 @@ import inspect
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.utils import ClassifierTags
 
 from psdopt.errors import InvalidTypeError
 from psdopt.linalg import Array
@@ -21,10 +23,16 @@ class TupleLearner(MahalanobisTransformer):
     `estimator` and `preprocessor`.
     """
 
+    takes_sparse = False
     keyword: str
     known: str
     estimator: Any
     estimator_: Any
+
+    @property
+    def classes_(self) -> NDArray[np.intp]:
+        """(−1, 1)."""
+        return np.array([-1, 1])
 
     def _default(self) -> MahalanobisTransformer:
         """The learner for estimator=None."""
@@ -67,5 +75,6 @@ class TupleLearner(MahalanobisTransformer):
         tags = super().__sklearn_tags__()
         tags.input_tags.three_d_array = True
         tags.input_tags.two_d_array = self.preprocessor is not None
-        tags.input_tags.sparse = False
+        tags.estimator_type = "classifier"
+        tags.classifier_tags = ClassifierTags(multi_class=False)
         return tags

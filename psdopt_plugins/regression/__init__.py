@@ -3,31 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt import TermSum
 from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
-    from psdopt_plugins.regression.estimator import PSDRegressor
-    from psdopt_plugins.regression.online import psd_regression_stream
-    from psdopt_plugins.regression.problem import psd_regression_problem
-
-__all__ = ["PSDRegressor", "psd_regression_problem", "psd_regression_stream", "psdopt_components"]
+    from psdopt_plugins.regression.estimator import PSDRegressor as PSDRegressor
+    from psdopt_plugins.regression.online import psd_regression_stream as psd_regression_stream
+    from psdopt_plugins.regression.problem import psd_regression_problem as psd_regression_problem
+    from psdopt_plugins.regression.report import regression_report as regression_report
 
 REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank positive semidefinite matrices"
 
-later = lazy_names(
-    __name__,
-    {
-        "PSDRegressor": "estimator",
-        "psd_regression_stream": "online",
-        "psd_regression_problem": "problem",
-        "regression_report": "report",
-    },
-)
+later = lazy_names(__name__)
 
 
 @hookimpl
@@ -57,9 +47,7 @@ def psdopt_components() -> Iterable[Spec]:
     )
 
 
-def _example() -> TermSum:
-    from psdopt_plugins.regression.problem import psd_regression_problem
-
+def _example() -> Any:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 5))
-    return psd_regression_problem(X, (X @ rng.standard_normal(5)) ** 2)
+    return later.psd_regression_problem(X, (X @ rng.standard_normal(5)) ** 2)

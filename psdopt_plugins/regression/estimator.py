@@ -6,15 +6,14 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, RegressorMixin
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Geometry, LowRankPSD, Result
 from psdopt.checks import one_of
 from psdopt.linalg import Array, RowBlocks, linear_map, row_dots
-from psdopt_plugins.estimators import generator, named_geometry, solved, sorted_components
-from psdopt_plugins.regression.online import psd_regression_stream
-from psdopt_plugins.regression.online_model import OnlineModel
+from psdopt_plugins.estimators import Estimator, generator, named_geometry, solved, sorted_components
+from psdopt_plugins.regression.online import OnlineModel, psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import projected, validated, weighted
 
@@ -22,7 +21,7 @@ from psdopt_plugins.rows import projected, validated, weighted
 NO_FORM = "every prediction is the same; no quadratic form lowers the error, as where no target is above the intercept"
 
 
-class PSDRegressor(RegressorMixin, BaseEstimator):
+class PSDRegressor(RegressorMixin, Estimator):
     """Learn W ⪰ 0 (d, d) with xᵀWx ≈ y: min 1/(2m) Σ (x_iᵀWx_i − y_i)² (Meyer et al.).
 
     xᵀWx is never negative; if some target is, an intercept c is learned with W: xᵀWx + c ≈ y. A constant feature
@@ -56,6 +55,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
     1.0
     """
 
+    takes_sparse = True
     components_: Array
     intercept_: float
     result_: Result
@@ -93,7 +93,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
         chosen = {} if self.geometry == "flat" and self.rank is None else {"geometry": geometry}
         offset = self._wants_intercept(y, direction)
         problem = psd_regression_problem(
-            linear_map(X, "X", owned=True), y, direction=direction, offset=offset, weights=w
+            linear_map(X, "X", checked=True), y, direction=direction, offset=offset, weights=w
         )
         self.result_ = solved(problem, None, self.solver_options, rng=generator(self.random_state), **chosen)
         self.components_ = sorted_components(self.result_.matrix, NO_FORM)
@@ -115,15 +115,7 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
         the batches contradict each other, or they are too small.
         """
         fresh = not hasattr(self, "components_")
-        X, y = validated(
-            self,
-            X,
-            y,
-            accept_sparse=["csr"],
-            dtype=np.float64,
-            y_numeric=True,
-            reset=fresh,
-        )
+        X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, y_numeric=True, reset=fresh)
         if fresh:
             offset = self._wants_intercept(y, direction)
             self.intercept_, self._rows = float(y.min()) if offset else 0.0, 0
@@ -164,6 +156,5 @@ class PSDRegressor(RegressorMixin, BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.regressor_tags.poor_score = True  # without linear terms most targets cannot be fitted
         return tags

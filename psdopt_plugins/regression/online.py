@@ -3,13 +3,27 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
+from sklearn.exceptions import ConvergenceWarning
 
-from psdopt import ArrayStream, Batch, BatchStream, Geometry, IteratorStream, Pace, Streamed
+from psdopt import (
+    ArrayStream,
+    Batch,
+    BatchStream,
+    Geometry,
+    IteratorStream,
+    LowRankPSD,
+    OnlineRiemannianGradient,
+    Pace,
+    Streamed,
+    starting_point,
+)
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_dots
 from psdopt_plugins.pairs import checked_pairs
@@ -135,3 +149,53 @@ def _first(stream: BatchStream) -> tuple[Any, Array, Array | None]:
         return stacked, targets, None
     signs = [np.zeros(len(b.targets)) if b.direction is None else b.direction for b in batches]
     return stacked, targets, np.concatenate(signs)
+
+
+@dataclass
+class OnlineModel:
+    """A point of a geometry, the pace of its steps, and the number of samples that were learned from.
+
+    Memory O(n r): no sample is kept.
+    """
+
+    geometry: Geometry
+    point: Any
+    pace: Pace
+    samples: int
+
+    @classmethod
+    def begun(
+        cls,
+        problem: Streamed,
+        geometry: Geometry,
+        start: LowRankPSD | None,
+        batch_size: int,
+        rng: np.random.Generator,
+        samples: int = 0,
+    ) -> Self:
+        """A model at `start`, or at a random point: step and annealing are chosen on the samples of `problem`."""
+        point = starting_point(geometry, problem, start, rng)
+        state = OnlineRiemannianGradient(batch_size).init(problem, geometry, point)
+        return cls(geometry, state.point, state.pace, samples)
+
+    @property
+    def factor(self) -> Array:
+        """Y (n, r)."""
+        return self.geometry.factor(self.point)
+
+    def learn(self, problem: Streamed, count: int, batch_size: int) -> float:
+        """One safe update per `batch_size` of the `count` samples of `problem`, in their order.
+
+        Returns their mean loss, each before it was learned from. Warns (ConvergenceWarning) where they end with more
+        than twice the loss that they had at the beginning of the call.
+        """
+        before = problem.at(self.factor).value
+        batches = problem.stream.take(batch_size, 0, -(-count // batch_size))
+        self.point, loss, self.samples = careful_updates(
+            problem, self.geometry, self.point, batches, self.pace, self.samples
+        )
+        after = problem.at(self.factor).value
+        if after > 2.0 * before:
+            text = f"partial_fit raised the mean loss of its rows from {before:.3g} to {after:.3g}"
+            warnings.warn(f"{text}: the batches contradict each other; raise batch_size", ConvergenceWarning, 3)
+        return loss / count

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt import TermSum
-from psdopt.checks import vector
+from psdopt.checks import CheckedIndices, vector
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_source
 from psdopt.terms import (
@@ -23,9 +23,8 @@ from psdopt.terms import (
 )
 from psdopt_plugins.estimators import sample_weights
 from psdopt_plugins.pairs import checked_pairs
-from psdopt_plugins.regression.measurements import GeneralForms
+from psdopt_plugins.regression.measurements import GeneralForms, LeastSquaresWithOffset
 from psdopt_plugins.regression.moments import MomentPreconditioner
-from psdopt_plugins.regression.offset import LeastSquaresWithOffset
 from psdopt_plugins.regression.pair_rows import PairRowsPreconditioner
 
 
@@ -74,6 +73,7 @@ def psd_regression_problem(
     Cost of a pass (value, gradient and line search at a factor (n, r)): one product with X and one with Xᵀ,
     O(m n r) or O(nnz r); with pairs O(m r) on top. Memory O(nnz(X) + (m + N + n) r), and O(n r²) for pairs without X.
     """
+    pairs = None if pairs is None else checked_pairs(pairs, empty=False)
     measurement = _measurement(X, pairs, n)
     m = measurement.size
     targets = _targets(y, m)
@@ -89,7 +89,7 @@ def psd_regression_problem(
         # they add nothing to F, but a loss that ignores measurements has no expansion in multipliers
         kept = np.flatnonzero(w)
         signs = None if direction is None else checked_directions(direction, m)[kept]
-        some = (X, np.asarray(pairs)[kept]) if pairs is not None else (X[kept], None)
+        some = (X, pairs[kept]) if pairs is not None else (X[kept], None)
         return psd_regression_problem(some[0], targets[kept], some[1], signs, n=n, offset=offset, weights=w[kept])
     total = float(m if w is None else w.sum())
     if direction is None:
@@ -114,10 +114,9 @@ def _preconditioner(measurement: Measurement, moment_only: bool, weights: Array 
     return None
 
 
-def _measurement(X: Any, pairs: Any, n: int | None) -> Measurement:
+def _measurement(X: Any, pairs: CheckedIndices | None, n: int | None) -> Measurement:
     if pairs is not None:
-        ends = checked_pairs(pairs, empty=False)
-        return PairDistances(ends[:, 0], ends[:, 1], X, n)
+        return PairDistances(pairs[:, 0], pairs[:, 1], X, n)
     if X is None:
         raise InvalidInputError("X must be given unless pairs and n are")
     if n is not None:

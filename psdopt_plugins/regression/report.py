@@ -8,15 +8,17 @@ from typing import Any
 import numpy as np
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, as_dense
+from psdopt.linalg import Array, RowBlocks, WithConstant, as_dense
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report, seeded
+from psdopt_plugins.passes import standardised
 from psdopt_plugins.pictures import plot_prediction
-from psdopt_plugins.regression.block_report import block_report
 
 TEST_SHARE = 0.3
 FOLDS = 5
 #: Least number of samples that leaves both training and test samples.
 LEAST = 5
+#: Test samples of rows that are read in blocks.
+SAMPLE = 2000
 
 
 def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
@@ -27,6 +29,9 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
     dataset : with numbers y. Features are standardised by the training part, and a constant feature is added: with it
         a quadratic form has linear terms and an offset. Parameters in ``options.grid`` are chosen by fivefold
         cross-validation of R² on the training part, unless a rank or a geometry is named.
+
+    Of rows that are read in blocks SAMPLE are kept back, and parameters are not tuned. Passes: one for the scale, one
+    for linear least squares, and those of the fit (two per step).
 
     Raises InvalidInputError for data without numbers y or with fewer than 5 samples.
     """
@@ -39,31 +44,41 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
         raise InvalidInputError(f"{dataset.name} has no numbers y to predict, which this application needs")
     if len(dataset.y) < LEAST:
         raise InvalidInputError(f"{dataset.name}: needs at least {LEAST} samples; found {len(dataset.y)}")
-    if dataset.in_blocks:
-        return block_report(estimator, dataset, options)
-    samples = as_dense(dataset.X)
-    parts = train_test_split(samples, dataset.y.astype(float), test_size=TEST_SHARE, random_state=options.seed)
-    y_train, y_test = parts[2], parts[3]
-    scaler = StandardScaler().fit(parts[0])
-    X_train, X_test = (_with_constant(scaler.transform(part)) for part in parts[:2])
-    estimator, tuned = _tuned(estimator, X_train, y_train, options)
     trace = CertificateTrace()
-    estimator = fitted(estimator, options, X_train.shape[1], trace, X_train, y_train)
-    linear = LinearRegression().fit(X_train, y_train)
-    rows = [
-        (
-            "data",
-            f"{dataset.name}: {len(y_train)} samples to train, {len(y_test)} to test, "
-            f"{X_train.shape[1] - 1} features, standardised, and a constant",
-        )
-    ]
+    tuned: list[tuple[str, str]] = []
+    m, d = dataset.X.shape
+    if dataset.in_blocks:
+        test = np.random.default_rng(options.seed).choice(m, size=min(SAMPLE, m // 4), replace=False)
+        with standardised(dataset, test, options.progress) as (training, y_train, scaled):
+            blocks, y_train = RowBlocks(WithConstant(training), "X"), y_train.astype(float)
+            coefficients = least_squares(blocks, y_train)
+            estimator = fitted(estimator, options, d + 1, trace, blocks, y_train)
+        X_test, y_test = _with_constant(scaled(test)), dataset.y[test].astype(float)
+        linear = X_test @ coefficients
+    else:
+        samples = as_dense(dataset.X)
+        parts = train_test_split(samples, dataset.y.astype(float), test_size=TEST_SHARE, random_state=options.seed)
+        y_train, y_test = parts[2], parts[3]
+        scaler = StandardScaler().fit(parts[0])
+        X_train, X_test = (_with_constant(scaler.transform(part)) for part in parts[:2])
+        estimator, tuned = _tuned(estimator, X_train, y_train, options)
+        estimator = fitted(estimator, options, d + 1, trace, X_train, y_train)
+        linear = LinearRegression().fit(X_train, y_train).predict(X_test)
+    sizes = f"{m - len(y_test)} samples to train, {len(y_test)} to test"
+    rows = [("data", f"{dataset.name}: {sizes}, {d} features, standardised, and a constant")]
     predicted = estimator.predict(X_test)
-    for name, prediction in (("linear", linear.predict(X_test)), ("learned", predicted)):
+    for name, prediction in (("linear", linear), ("learned", predicted)):
         error = root_mean_squared_error(y_test, prediction)
         rows.append((f"test R² (error), {name}", f"{r2_score(y_test, prediction):.4f} ({error:.4g})"))
     draw = partial(plot_prediction, measured=y_test, predicted=predicted)
     arrays = {"components": np.asarray(estimator.components_)}
     return run_report(estimator, dataset, options, trace, [*rows, *tuned], draw, arrays)
+
+
+def least_squares(rows: RowBlocks, y: Array) -> Array:
+    """argmin |X b − y| (d,), of standardised columns and a constant one: the normal equations, in one pass."""
+    gram, cross = rows.moments(y[:, None])
+    return np.asarray(np.linalg.lstsq(gram, cross[:, 0], rcond=None)[0])
 
 
 def _with_constant(X: Array) -> Array:

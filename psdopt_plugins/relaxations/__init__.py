@@ -3,43 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from psdopt.plugins import ApplicationSpec, DataNeeds, DatasetSpec, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
-    from psdopt import Constrained
-    from psdopt_plugins.relaxations.communities import CommunityDetection
-    from psdopt_plugins.relaxations.communities_problem import modularity_problem
-    from psdopt_plugins.relaxations.correlation import NearestCorrelation
-    from psdopt_plugins.relaxations.correlation_problem import correlation_problem
-    from psdopt_plugins.relaxations.maxcut import MaxCut
-    from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
-    from psdopt_plugins.relaxations.rounding import hyperplane_cut
-    from psdopt_plugins.relaxations.sensors import Localization, SensorLocalization, localize_sensors
-    from psdopt_plugins.relaxations.sensors_problem import sensor_problem
-    from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta
-    from psdopt_plugins.relaxations.theta_problem import theta_problem
-
-__all__ = [
-    "CommunityDetection",
-    "Localization",
-    "LovaszTheta",
-    "MaxCut",
-    "NearestCorrelation",
-    "SensorLocalization",
-    "correlation_problem",
-    "hyperplane_cut",
-    "localize_sensors",
-    "lovasz_theta",
-    "maxcut_problem",
-    "modularity_problem",
-    "psdopt_components",
-    "sensor_problem",
-    "theta_problem",
-]
+    from psdopt_plugins.relaxations.communities import CommunityDetection as CommunityDetection
+    from psdopt_plugins.relaxations.communities_problem import modularity_problem as modularity_problem
+    from psdopt_plugins.relaxations.correlation import NearestCorrelation as NearestCorrelation
+    from psdopt_plugins.relaxations.correlation_problem import correlation_problem as correlation_problem
+    from psdopt_plugins.relaxations.correlation_report import correlation_report as correlation_report
+    from psdopt_plugins.relaxations.correlation_report import gappy_correlations as gappy_correlations
+    from psdopt_plugins.relaxations.graph_data import planted_graph as planted_graph
+    from psdopt_plugins.relaxations.graph_data import random_graph as random_graph
+    from psdopt_plugins.relaxations.graph_data import torus_graph as torus_graph
+    from psdopt_plugins.relaxations.graph_reports import communities_report as communities_report
+    from psdopt_plugins.relaxations.graph_reports import maxcut_report as maxcut_report
+    from psdopt_plugins.relaxations.graph_reports import theta_report as theta_report
+    from psdopt_plugins.relaxations.maxcut import MaxCut as MaxCut
+    from psdopt_plugins.relaxations.maxcut import maxcut_problem as maxcut_problem
+    from psdopt_plugins.relaxations.rounding import hyperplane_cut as hyperplane_cut
+    from psdopt_plugins.relaxations.sensors import Localization as Localization
+    from psdopt_plugins.relaxations.sensors import SensorLocalization as SensorLocalization
+    from psdopt_plugins.relaxations.sensors import localize_sensors as localize_sensors
+    from psdopt_plugins.relaxations.sensors_problem import sensor_problem as sensor_problem
+    from psdopt_plugins.relaxations.sensors_report import sensor_network as sensor_network
+    from psdopt_plugins.relaxations.sensors_report import sensors_report as sensors_report
+    from psdopt_plugins.relaxations.theta import LovaszTheta as LovaszTheta
+    from psdopt_plugins.relaxations.theta import lovasz_theta as lovasz_theta
+    from psdopt_plugins.relaxations.theta import theta_problem as theta_problem
 
 CUT_REFERENCE = "Goemans, Williamson: Improved approximation algorithms for maximum cut"
 CORRELATION_REFERENCE = "Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix"
@@ -48,36 +42,15 @@ SENSOR_REFERENCE = "Biswas, Ye: Semidefinite programming for ad hoc wireless sen
 MODULARITY_REFERENCE = "Newman: Modularity and community structure in networks"
 #: A symmetric matrix, or samples from which one is made.
 MATRIX = DataNeeds(samples=2, symmetric=True)
+DRAWN = {
+    "planted_graph": "150 vertices in three groups, denser within",
+    "random_graph": "50 vertices, each pair joined with probability 0.2",
+    "gappy_correlations": "correlations of 40 series with gaps, pair by pair",
+    "sensor_network": "noisy distances of 60 sensors and 5 anchors in a unit square",
+    "torus_graph": "256 vertices of a 16 × 16 torus, 512 edges of weight 1 or -1",
+}
 
-later = lazy_names(
-    __name__,
-    {
-        "CommunityDetection": "communities",
-        "modularity_problem": "communities_problem",
-        "NearestCorrelation": "correlation",
-        "correlation_problem": "correlation_problem",
-        "correlation_report": "correlation_report",
-        "gappy_correlations": "correlation_report",
-        "planted_graph": "graph_data",
-        "random_graph": "graph_data",
-        "torus_graph": "graph_data",
-        "communities_report": "graph_reports",
-        "maxcut_report": "graph_reports",
-        "theta_report": "graph_reports",
-        "MaxCut": "maxcut",
-        "maxcut_problem": "maxcut_problem",
-        "hyperplane_cut": "rounding",
-        "Localization": "sensors",
-        "localize_sensors": "sensors",
-        "SensorLocalization": "sensors",
-        "sensor_problem": "sensors_problem",
-        "sensor_network": "sensors_report",
-        "sensors_report": "sensors_report",
-        "LovaszTheta": "theta",
-        "lovasz_theta": "theta",
-        "theta_problem": "theta_problem",
-    },
-)
+later = lazy_names(__name__)
 
 
 @hookimpl
@@ -184,27 +157,8 @@ def psdopt_components() -> Iterable[Spec]:
         reference=SENSOR_REFERENCE,
         example=_three_sensors,
     )
-    yield DatasetSpec(
-        "planted_graph", later.planted_graph, "150 vertices in three groups, denser within (drawn, fixed seed)"
-    )
-    yield DatasetSpec(
-        "random_graph", later.random_graph, "50 vertices, each pair joined with probability 0.2 (fixed seed)"
-    )
-    yield DatasetSpec(
-        "gappy_correlations",
-        later.gappy_correlations,
-        "correlations of 40 series with gaps, pair by pair (drawn, fixed seed)",
-    )
-    yield DatasetSpec(
-        "sensor_network",
-        later.sensor_network,
-        "noisy distances of 60 sensors and 5 anchors in a unit square (fixed seed)",
-    )
-    yield DatasetSpec(
-        "torus_graph",
-        later.torus_graph,
-        "256 vertices of a 16 × 16 torus, 512 edges of weight 1 or -1 (drawn, fixed seed)",
-    )
+    for name, summary in DRAWN.items():
+        yield DatasetSpec(name, getattr(later, name), f"{summary} (drawn, fixed seed)")
 
 
 def _cycle(n: int) -> np.ndarray:
@@ -212,10 +166,9 @@ def _cycle(n: int) -> np.ndarray:
     return shift + shift.T
 
 
-def _three_sensors() -> Constrained:
+def _three_sensors() -> Any:
     nodes = np.array([[0.2, 0.3], [0.6, 0.4], [0.4, 0.8], [0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])
     i, j = np.triu_indices(6, 1)
     pairs = np.column_stack([i, j])[i < 3]
     lengths = np.linalg.norm(nodes[pairs[:, 0]] - nodes[pairs[:, 1]], axis=1)
-    problem: Constrained = later.sensor_problem(3, pairs, lengths, nodes[3:])
-    return problem
+    return later.sensor_problem(3, pairs, lengths, nodes[3:])

@@ -9,18 +9,26 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClusterMixin
+from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import kneighbors_graph
 from threadpoolctl import threadpool_limits
 
 from psdopt import Result
-from psdopt.checks import integer, integer_or_none, is_name, one_of, positive
+from psdopt.checks import integer, integer_or_none, one_of, positive
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import column_signs, generator, random_source
+from psdopt_plugins.estimators import (
+    Estimator,
+    column_signs,
+    generator,
+    proven_bound,
+    random_source,
+    relaxed,
+    unit_rows,
+)
 from psdopt_plugins.relaxations.communities_problem import community_graph, modularity, modularity_problem, moved
-from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
+from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.rows import validated
 
 AFFINITIES = ("neighbors", "precomputed")
@@ -30,7 +38,7 @@ MOST_TRIED = 10
 STARTS, STEPS = 5, 50
 
 
-class CommunityDetection(ClusterMixin, BaseEstimator):
+class CommunityDetection(ClusterMixin, Estimator):
     """Communities of a graph with high modularity: as many as modularity asks for, or at most `n_clusters`.
 
     max ⟨B, M⟩/(2w) over M ⪰ 0 with M_ii = 1 gives unit vectors of the vertices; k-means on their k leading coordinates
@@ -54,6 +62,7 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
     result_ : the :class:`psdopt.Result`, F = −⟨B, M⟩/(2w).
     """
 
+    takes_sparse, pairwise = True, "affinity"
     labels_: NDArray[np.intp]
     modularity_: float
     modularity_bound_: float
@@ -86,9 +95,10 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         n, most = X.shape[0], integer_or_none(self.n_clusters, "n_clusters", 1, X.shape[0], "n")
         resolution = positive(self.resolution, "resolution")
-        A = self.graph_ = self._graph(X)
+        graph = self._graph(X)
+        A = self.graph_ = graph.weights
         random = random_source(self.random_state)
-        problem = modularity_problem(A, resolution)
+        problem = modularity_problem(graph, resolution)
         self.result_ = relaxed(problem, self.solver_options, rng=generator(random))
         V = unit_rows(self.result_.matrix)
         self.embedding_ = V * column_signs(V)
@@ -113,17 +123,11 @@ class CommunityDetection(ClusterMixin, BaseEstimator):
         labels = np.unique(moved(A, labels, k, resolution), return_inverse=True)[1].astype(np.intp)
         return modularity(A, labels, resolution), labels
 
-    def _graph(self, X: Any) -> sp.csr_array:
+    def _graph(self, X: Any) -> Graph:
         if one_of(self.affinity, "affinity", AFFINITIES) == "precomputed":
-            return community_graph(X)
+            return community_graph(X, checked=True)
         count = min(integer(self.n_neighbors, "n_neighbors"), X.shape[0] - 1)
         near = sp.csr_array(kneighbors_graph(X, count, mode="distance", include_self=False))
         width = float(near.data.mean()) or 1.0
         near.data = np.exp(-0.5 * (near.data / width) ** 2)
-        return community_graph(near.maximum(near.T))
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = is_name(self.affinity, "precomputed")
-        return tags
+        return community_graph(near.maximum(near.T), checked=True)

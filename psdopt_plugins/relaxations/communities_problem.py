@@ -12,9 +12,9 @@ from psdopt import Constrained, TermSum
 from psdopt.checks import positive
 from psdopt.constraints import diagonal
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import EPS, Array, symmetric_map
+from psdopt.linalg import EPS, Array, LinearMap
 from psdopt.terms import GramForm, LinearTerm, MatrixForm
-from psdopt_plugins.relaxations.graphs import weights_of
+from psdopt_plugins.relaxations.graphs import Graph
 
 
 def modularity_problem(W: Any, resolution: float = 1.0) -> Constrained:
@@ -32,24 +32,22 @@ def modularity_problem(W: Any, resolution: float = 1.0) -> Constrained:
     ------
     InvalidInputError for a W that is not square, symmetric and finite, negative or without an edge, or n < 2.
     """
-    A = community_graph(W)
+    A = community_graph(W).weights
     resolution = positive(resolution, "resolution")
     d, total = degrees(A)
     own = resolution * (d / total) ** 2
     sparse = sp.csr_array(A / -total - sp.diags_array(own))
     null = LinearTerm(GramForm(d[None, :] / total), resolution)
-    terms = [LinearTerm(MatrixForm(symmetric_map(sparse, "W"))), null]
+    terms = [LinearTerm(MatrixForm(LinearMap(sparse, "W", checked=True))), null]
     return Constrained(TermSum(terms, float(own.sum())), diagonal(A.shape[0], 1.0))
 
 
-def community_graph(W: Any) -> sp.csr_array:
-    """W as a symmetric CSR array without its diagonal, at least 0, with an edge."""
-    A = weights_of(W)
-    if A.nnz == 0:
-        raise InvalidInputError(f"W must have an edge between two of its {A.shape[0]} vertices; found none")
-    if A.data.min() < 0.0:
-        raise InvalidInputError(f"W must be at least 0 for communities; found {A.data.min():g}")
-    return A
+def community_graph(W: Any, checked: bool = False) -> Graph:
+    """The graph of W, if no weight is negative and there is an edge; `checked` as in :class:`Graph`."""
+    graph = Graph.of(W, checked=checked).with_edges()
+    if graph.weights.data.min() < 0.0:
+        raise InvalidInputError(f"W must be at least 0 for communities; found {graph.weights.data.min():g}")
+    return graph
 
 
 def degrees(A: sp.csr_array) -> tuple[Array, float]:

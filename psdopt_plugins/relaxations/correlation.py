@@ -6,16 +6,16 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from psdopt import Constrained, FlatQuotient, LowRankPSD, Result
 from psdopt.checks import integer_or_none
-from psdopt_plugins.relaxations.correlation_problem import checked_matrix, checked_weights, correlation_problem
-from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
+from psdopt.linalg import symmetric_map
+from psdopt_plugins.estimators import Estimator, proven_bound, relaxed, unit_rows
+from psdopt_plugins.relaxations.correlation_problem import correlation_problem
 from psdopt_plugins.rows import validated
 
 
-class NearestCorrelation(BaseEstimator):
+class NearestCorrelation(Estimator):
     """min ½ |W ∘ (M − G)|² over M ⪰ 0 with M_ii = 1, rank M <= r if asked for, entries kept if asked for.
 
     For W = w wᵀ at full rank by Newton's method on the multipliers of the equations (Qi & Sun 2006), an
@@ -45,6 +45,7 @@ class NearestCorrelation(BaseEstimator):
            [0.1573, 0.7607, 1.    ]])
     """
 
+    pairwise = True
     correlation_: LowRankPSD
     distance_: float
     distance_bound_: float
@@ -68,11 +69,10 @@ class NearestCorrelation(BaseEstimator):
         Raises what :func:`correlation_problem` raises, and InvalidInputError for a rank outside 1..n. Cost: 9 n³ flops
         or so a step, and memory for some arrays (n, n).
         """
-        G = checked_matrix(validated(self, G, dtype=np.float64, ensure_min_samples=2))
-        n = len(G)
-        rank = integer_or_none(self.rank, "rank", 1, n, "n")
-        problem = correlation_problem(G, self.weights, self.fixed)
-        W = checked_weights(self.weights, n)
+        G = validated(self, G, dtype=np.float64, ensure_min_samples=2)
+        problem = correlation_problem(symmetric_map(G, "G", checked=True), self.weights, self.fixed)
+        rank = integer_or_none(self.rank, "rank", 1, problem.n, "n")
+        W = None if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         result = self._solved(problem, rank, W is not None and W.ndim == 2)
         self.result_ = result
         self.correlation_ = LowRankPSD(unit_rows(result.matrix))
@@ -99,11 +99,6 @@ class NearestCorrelation(BaseEstimator):
         Y = unit_rows(LowRankPSD(Y)) * scale[:, None]
         Y = np.column_stack([Y, np.zeros((n, rank - Y.shape[1]))])
         return relaxed(problem, self.solver_options, geometry=FlatQuotient(n, rank), start=Y, rng=0)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = True
-        return tags
 
 
 def _accuracy(options: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from psdopt import Constrained, Problem, QuadraticSDP, TermSum
 from psdopt.checks import finite, indices
 from psdopt.constraints import Constraint, diagonal, entries
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, as_dense, symmetric_map
-from psdopt.terms import Entries, LeastSquares, MeasuredTerm
+from psdopt.linalg import Array, LinearMap, as_dense, symmetric_map
+from psdopt.terms import Entries, LeastSquares, MatrixForm, MeasuredTerm
 
 
 def correlation_problem(G: Any, weights: Any = None, fixed: Any = None) -> Constrained:
@@ -50,13 +50,14 @@ def correlation_problem(G: Any, weights: Any = None, fixed: Any = None) -> Const
         problem = TermSum([MeasuredTerm(Entries(k, t, n), LeastSquares(G[k, t], W[k, t] ** 2))], own)
     else:
         H = (w[:, None] * G) * w
-        problem = QuadraticSDP(B=0.5, C=-0.5 * H, constant=0.5 * float(np.sum(H * H)))
+        C = MatrixForm(LinearMap(-0.5 * H, "C", checked=W is None))  # weights may be so large that H overflows
+        problem = QuadraticSDP(B=0.5, C=C, constant=0.5 * float(np.sum(H * H)))
     return Constrained(problem, constraints)
 
 
 def checked_matrix(G: Any) -> Array:
-    """G (n, n) symmetric and finite, as a dense array."""
-    return as_dense(symmetric_map(G, "G").data)
+    """G (n, n) symmetric and finite, as a dense array; that of a :class:`LinearMap` as it is."""
+    return as_dense((G if isinstance(G, LinearMap) else symmetric_map(G, "G")).data)
 
 
 def checked_weights(weights: Any, n: int) -> Array | None:

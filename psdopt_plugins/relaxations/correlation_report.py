@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -16,15 +16,9 @@ from psdopt.plugins import (
     Report,
     RunOptions,
     fitted,
-    new_figure,
     run_report,
 )
-from psdopt_plugins.relaxations.run_panels import draw_constrained_run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from psdopt import Result
+from psdopt_plugins.relaxations.run_panels import plot_constrained
 
 VARIABLES, ROWS = 40, 60
 
@@ -56,34 +50,18 @@ def correlation_report(estimator: Any, dataset: Dataset, options: RunOptions) ->
         ("no correlation matrix is nearer than (proven)", f"{estimator.distance_bound_:.10g}"),
         ("largest change of an entry", f"{np.abs(M - G).max():.4g}"),
     ]
-    draw = partial(plot_correlation, G, M, (before, after))
+    draw = partial(plot_constrained, partial(draw_correlation, G, M, (before, after)))
     return run_report(estimator, dataset, options, trace, rows, draw, {"correlation": M})
 
 
-def plot_correlation(
-    G: Array,
-    M: Array,
-    spectra: tuple[Array, Array],
-    *,
-    result: Result,
-    certificates: tuple[Array, Array] | None = None,
-    best: float | None = None,
-    tol: float | None = None,
-    title: str = "",
-) -> Figure:
-    """Four panels: the change M − G, the eigenvalues of both, and the run."""
-    figure = new_figure(11.0, 9.0)
-    (change, values), run = figure.subplots(2, 2)
+def draw_correlation(G: Array, M: Array, spectra: tuple[Array, Array], change: Any, values: Any) -> None:
+    """The change M − G, and the eigenvalues of both."""
     most = max(float(np.abs(M - G).max()), np.finfo(float).tiny)
     shown = change.imshow(M - G, cmap="RdBu_r", vmin=-most, vmax=most)
-    figure.colorbar(shown, ax=change, shrink=0.8)
+    change.figure.colorbar(shown, ax=change, shrink=0.8)
     change.set(title="Change of the entries, M − G", xlabel="variable", ylabel="variable")
     for each, colour, label in zip(spectra, (GREY, BLUE), ("G", "M"), strict=True):
         values.plot(each[::-1], color=colour, marker="o", ms=3, lw=1.0, label=label)
     values.axhline(0.0, color="0.6", lw=0.8)
     values.set(title="Eigenvalues", xlabel="position")
     values.legend(framealpha=0.9, edgecolor="none")
-    draw_constrained_run(tuple(run), result, certificates, tol)
-    if title:
-        figure.suptitle(title, fontweight="bold")
-    return figure

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -19,16 +19,10 @@ from psdopt.plugins import (
     Report,
     RunOptions,
     fitted,
-    new_figure,
     run_report,
 )
-from psdopt_plugins.relaxations.graphs import edges_of, weights_of
-from psdopt_plugins.relaxations.run_panels import draw_constrained_run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from psdopt import Result
+from psdopt_plugins.relaxations.graphs import Graph
+from psdopt_plugins.relaxations.run_panels import plot_constrained
 
 #: Edges beyond this many are drawn in part: more are a grey field.
 DRAWN_EDGES = 2000
@@ -37,7 +31,7 @@ DRAWN_EDGES = 2000
 def maxcut_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
     """Cut the graph of the data, X or K symmetric, and show the cut beside the bound that no cut exceeds."""
     trace = CertificateTrace()
-    weights = weights_of(dataset.X, dataset.name)
+    weights = Graph.of(dataset.X, dataset.name).weights
     estimator = fitted(estimator, options, weights.shape[0], trace, dataset.X)
     rows = [
         ("graph", graph_text(dataset, weights)),
@@ -47,7 +41,7 @@ def maxcut_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         ("mean of the random hyperplanes", f"{estimator.expected_cut_:.10g}"),
     ]
     sides = "Unit vectors of the vertices, coloured by side", "Weights, one side first"
-    draw = partial(plot_graph, weights, estimator.labels_, estimator.embedding_, sides)
+    draw = partial(plot_constrained, partial(draw_graph, weights, estimator.labels_, estimator.embedding_, sides))
     arrays = {"labels": estimator.labels_, "embedding": estimator.embedding_}
     return run_report(estimator, dataset, options, trace, rows, draw, arrays)
 
@@ -55,7 +49,7 @@ def maxcut_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
 def theta_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
     """Bound theta of the graph of the data, X or K symmetric, beside an independent set."""
     trace = CertificateTrace()
-    weights = weights_of(dataset.X, dataset.name)
+    weights = Graph.of(dataset.X, dataset.name).weights
     n = weights.shape[0]
     estimator = fitted(estimator, options, n, trace, dataset.X)
     chosen = np.zeros(n, dtype=np.intp)
@@ -67,7 +61,7 @@ def theta_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repor
     ]
     vectors = np.linalg.eigh(weights.toarray())[1]
     titles = "Vertices in two eigenvectors; 1: in the set", "Edges, the independent set last"
-    draw = partial(plot_graph, weights, chosen, vectors, titles)
+    draw = partial(plot_constrained, partial(draw_graph, weights, chosen, vectors, titles))
     return run_report(estimator, dataset, options, trace, rows, draw, {"independent_set": estimator.independent_set_})
 
 
@@ -90,7 +84,7 @@ def communities_report(estimator: Any, dataset: Dataset, options: RunOptions) ->
 
         rows.append(("adjusted Rand index with the labels", f"{adjusted_rand_score(dataset.y, labels):.3f}"))
     titles = "Unit vectors of the vertices, coloured by community", "Edges, sorted by community"
-    draw = partial(plot_graph, estimator.graph_, labels, estimator.embedding_, titles)
+    draw = partial(plot_constrained, partial(draw_graph, estimator.graph_, labels, estimator.embedding_, titles))
     arrays = {"labels": labels, "embedding": estimator.embedding_}
     return run_report(estimator, dataset, options, trace, rows, draw, arrays)
 
@@ -100,21 +94,8 @@ def graph_text(dataset: Dataset, weights: sp.csr_array) -> str:
     return f"{dataset.name}: {weights.shape[0]} vertices, {weights.nnz // 2} edges"
 
 
-def plot_graph(
-    weights: sp.csr_array,
-    labels: Any,
-    V: Array,
-    titles: tuple[str, str],
-    *,
-    result: Result,
-    certificates: tuple[Array, Array] | None = None,
-    best: float | None = None,
-    tol: float | None = None,
-    title: str = "",
-) -> Figure:
-    """Four panels: vertices V (n, r) in the first two axes with edges, `weights` sorted by `labels`, and the run."""
-    figure = new_figure(11.0, 9.0)
-    (plane, matrix), (gap, certificate) = figure.subplots(2, 2)
+def draw_graph(weights: sp.csr_array, labels: Any, V: Array, titles: tuple[str, str], plane: Any, matrix: Any) -> None:
+    """Vertices V (n, r) in the first two axes with edges, and `weights` sorted by `labels`."""
     _draw_vertices(plane, weights, labels, V)
     order = np.argsort(labels, kind="stable")
     i, j = sp.coo_array(weights[order][:, order]).coords
@@ -125,19 +106,15 @@ def plot_graph(
     matrix.set(xlim=(-0.5, len(order) - 0.5), ylim=(len(order) - 0.5, -0.5), aspect="equal", xlabel="vertex")
     plane.set_title(titles[0])
     matrix.set_title(titles[1])
-    draw_constrained_run((gap, certificate), result, certificates, tol)
-    if title:
-        figure.suptitle(title, fontweight="bold")
-    return figure
 
 
 def _draw_vertices(axes: Any, weights: sp.csr_array, labels: Array, V: Array) -> None:
     from matplotlib.collections import LineCollection
 
     P = np.column_stack([V, np.zeros((len(V), 2))])[:, :2]
-    i, j, _ = edges_of(weights)
-    step = max(1, -(-len(i) // DRAWN_EDGES))
-    axes.add_collection(LineCollection(list(np.stack([P[i[::step]], P[j[::step]]], axis=1)), colors="0.8", lw=0.4))
+    edges = Graph(weights).edges.array
+    drawn = edges[:: max(1, -(-len(edges) // DRAWN_EDGES))]
+    axes.add_collection(LineCollection(list(P[drawn]), colors="0.8", lw=0.4))
     for k, label in enumerate(np.unique(labels)):
         own = P[labels == label]
         colour, marker = COLOURS[k % len(COLOURS)], MARKERS[k % len(MARKERS)]

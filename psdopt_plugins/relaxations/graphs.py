@@ -1,45 +1,68 @@
-"""Weighted undirected graphs as symmetric sparse arrays: checked, without loops."""
+"""Weighted undirected graphs, checked where they enter: symmetric sparse arrays without loops."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
+from psdopt.checks import CheckedIndices
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg import Array, is_finite, symmetric_map
+from psdopt.linalg import symmetric_map
 
 
-def weights_of(W: Any, name: str = "W") -> sp.csr_array:
-    """W (n, n) as a symmetric CSR array without its diagonal, zeros left out; a graph needs n >= 2 vertices.
+@dataclass(frozen=True)
+class Graph:
+    """A graph of n >= 2 vertices. weights : (n, n), a symmetric CSR array without diagonal, zeros left out."""
 
-    Raises InvalidInputError for a W that is not square, symmetric and finite, InvalidTypeError for an operator, whose
-    entries are not at hand. O(entries).
-    """
-    data = symmetric_map(W, name)
-    if not data.is_matrix:
-        raise InvalidTypeError(f"{name} must be an array, dense or sparse; found {type(W).__name__}")
-    n = data.shape[0]
-    if n < 2:
-        raise InvalidInputError(f"{name} must hold a graph of at least 2 vertices; found n = {n}")
-    A = sp.csr_array(data.data, dtype=np.float64)
-    A = sp.csr_array(0.5 * (A + A.T))
-    A = sp.csr_array(A - sp.diags_array(A.diagonal()))
-    A.eliminate_zeros()
-    A.sort_indices()
-    if not is_finite(A):
-        raise InvalidInputError(f"{name} must be finite; found NaN or infinite entries")
-    return A
+    weights: sp.csr_array
 
+    @classmethod
+    def of(cls, W: Any, name: str = "W", checked: bool = False) -> Graph:
+        """The graph of symmetric weights W (n, n), dense or sparse; the diagonal is left out. A Graph as it is.
 
-def laplacian(A: sp.csr_array) -> sp.csr_array:
-    """Diag(A e) − A."""
-    return sp.csr_array(sp.diags_array(np.asarray(A.sum(axis=1), dtype=np.float64).ravel()) - A)
+        checked : whether W is known to hold finite real numbers.
 
+        Raises InvalidInputError for a W that is not square, symmetric and finite, InvalidTypeError for an operator,
+        whose entries are not at hand. O(entries).
+        """
+        if isinstance(W, Graph):
+            return W
+        data = symmetric_map(W, name, checked=checked)
+        if not data.is_matrix:
+            raise InvalidTypeError(f"{name} must be an array, dense or sparse; found {type(W).__name__}")
+        if data.shape[0] < 2:
+            raise InvalidInputError(f"{name} must hold a graph of at least 2 vertices; found n = {data.shape[0]}")
+        A = 0.5 * sp.csr_array(data.data, dtype=np.float64)  # halves first: their sum is finite
+        A = sp.csr_array(A + A.T)
+        A = sp.csr_array(A - sp.diags_array(A.diagonal()))
+        with np.errstate(over="ignore"):
+            if np.isinf(np.abs(A.data).sum()):
+                raise InvalidInputError(f"{name} must be finite, in sum too; found weights up to {A.max():.3g}")
+        A.eliminate_zeros()
+        A.sort_indices()
+        return cls(A)
 
-def edges_of(A: sp.csr_array) -> tuple[Array, Array, Array]:
-    """(i, j, weight) of every edge once, i < j."""
-    upper = sp.coo_array(sp.triu(A, k=1))
-    i, j = upper.coords
-    return i.astype(np.intp), j.astype(np.intp), np.asarray(upper.data, dtype=np.float64)
+    @property
+    def n(self) -> int:
+        """The number of vertices."""
+        return int(self.weights.shape[0])
+
+    def with_edges(self, name: str = "W") -> Graph:
+        """The graph itself. Raises InvalidInputError if no vertices are joined."""
+        if self.weights.nnz == 0:
+            raise InvalidInputError(f"{name} must have an edge between two of its {self.n} vertices; found none")
+        return self
+
+    def among(self, vertices: NDArray[np.intp]) -> Graph:
+        """The graph of two or more of the vertices, sorted."""
+        return Graph(sp.csr_array(self.weights[vertices][:, vertices]))
+
+    @cached_property
+    def edges(self) -> CheckedIndices:
+        """Rows (i, j), i < j, of every edge once."""
+        return CheckedIndices(np.stack(sp.coo_array(sp.triu(self.weights, k=1)).coords, axis=1), self.n, distinct=True)

@@ -7,20 +7,40 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
-from psdopt import Result
+from psdopt import Constrained, Result, TermSum
 from psdopt.checks import boolean, integer
-from psdopt.linalg import Array
-from psdopt_plugins.estimators import column_signs, generator
-from psdopt_plugins.relaxations.fits import proven_bound, relaxed, unit_rows
-from psdopt_plugins.relaxations.graphs import weights_of
-from psdopt_plugins.relaxations.maxcut_problem import maxcut_problem
+from psdopt.constraints import diagonal
+from psdopt.linalg import Array, LinearMap
+from psdopt.terms import LinearTerm, MatrixForm
+from psdopt_plugins.estimators import Estimator, column_signs, generator, proven_bound, relaxed, unit_rows
+from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.relaxations.rounding import hyperplane_cut
 from psdopt_plugins.rows import validated
 
 
-class MaxCut(BaseEstimator):
+def maxcut_problem(W: Any) -> Constrained:
+    """min ¼ ⟨W, M⟩ − ¼ eᵀW e over M ⪰ 0 with M_ii = 1 (Goemans & Williamson).
+
+    For signs s (n,) of the two sides M = s sᵀ is feasible, and −F is the weight of the cut: −min F bounds every cut
+    from above. As tr M = n is fixed, every vector of multipliers proves such a bound. F(0) is minus half the weight of
+    all edges, what a random cut has in the mean: gaps are relative to what is won beyond that.
+
+    Parameters
+    ----------
+    W : (n, n) symmetric weights of the edges, of any sign, dense or sparse; the diagonal is left out. Or a
+        :class:`~psdopt_plugins.relaxations.graphs.Graph`, which was checked when it was made.
+
+    Raises
+    ------
+    InvalidInputError for a W that is not square, symmetric and finite, without an edge, or n < 2.
+    """
+    graph = Graph.of(W).with_edges()
+    term = LinearTerm(MatrixForm(LinearMap(graph.weights, "W", checked=True), 0.25))
+    return Constrained(TermSum([term], -0.25 * float(graph.weights.sum())), diagonal(graph.n, 1.0))
+
+
+class MaxCut(Estimator):
     """Divide the vertices of a graph in two, so that the edges between the parts weigh as much as possible.
 
     max ¼ ⟨L, M⟩ over M ⪰ 0, M_ii = 1, L the Laplacian, gives unit vectors of the vertices; random hyperplanes divide
@@ -50,6 +70,7 @@ class MaxCut(BaseEstimator):
     (4.0, 4.523)
     """
 
+    takes_sparse, pairwise = True, True
     labels_: NDArray[np.intp]
     cut_value_: float
     upper_bound_: float
@@ -78,12 +99,12 @@ class MaxCut(BaseEstimator):
         """
         trials = integer(self.trials, "trials")
         W = validated(self, W, accept_sparse=["csr", "csc", "coo"], dtype=np.float64, ensure_min_samples=2)
-        weights = weights_of(W)
+        graph = Graph.of(W, checked=True)
         rng = generator(self.random_state)
-        self.result_ = relaxed(maxcut_problem(weights), self.solver_options, rng=rng)
+        self.result_ = relaxed(maxcut_problem(graph), self.solver_options, rng=rng)
         V = unit_rows(self.result_.matrix)
         self.embedding_ = V * column_signs(V)
-        cut = hyperplane_cut(weights, V, rng, trials, boolean(self.improve, "improve"))
+        cut = hyperplane_cut(graph.weights, V, rng, trials, boolean(self.improve, "improve"))
         self.labels_ = (cut.signs != cut.signs[0]).astype(np.intp)
         self.cut_value_, self.expected_cut_ = cut.value, cut.mean
         self.upper_bound_ = -proven_bound(self.result_)
@@ -93,9 +114,3 @@ class MaxCut(BaseEstimator):
     def fit_predict(self, W: Any, y: Any = None) -> NDArray[np.intp]:
         """The side of each vertex, (n,)."""
         return self.fit(W).labels_
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = True
-        return tags

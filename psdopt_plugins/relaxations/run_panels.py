@@ -1,27 +1,47 @@
-"""Panels of a constrained run: iterates leave the constraints, so that a value alone says little."""
+"""Pictures of a constrained run: iterates leave the constraints, so that a value alone says little."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from psdopt.linalg import Array
-from psdopt.plugins import BLUE, GREY, draw_certificate
+from psdopt.plugins import BLUE, GREY, draw_certificate, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from psdopt import Result
 
 
-def draw_constrained_run(
-    axes: tuple[Axes, Axes], result: Result, certificates: tuple[Array, Array] | None, tol: float | None
+def plot_constrained(
+    draw: Callable[[Any, Any], None],
+    *,
+    result: Result,
+    certificates: tuple[Array, Array] | None = None,
+    best: float | None = None,
+    tol: float | None = None,
+    title: str = "",
+) -> Figure:
+    """Four panels: the upper two by `draw` (left axes, right axes), the run in the lower two."""
+    figure = new_figure(11.0, 9.0)
+    (left, right), run = figure.subplots(2, 2)
+    draw(left, right)
+    _draw_run(run[0], run[1], result, certificates, tol)
+    if title:
+        figure.suptitle(title, fontweight="bold")
+    return figure
+
+
+def _draw_run(
+    left: Axes, right: Axes, result: Result, certificates: tuple[Array, Array] | None, tol: float | None
 ) -> None:
     """Left: |F(M_t) − proven bound| relative to |bound − F(0)|, and the infeasibility. Right: the certificates."""
     from matplotlib.ticker import MaxNLocator
 
-    left, right = axes
     history = result.history
     certificate = result.certificate
     bound = None if certificate is None else certificate.dual_value

@@ -10,14 +10,13 @@ import numpy as np
 import scipy.optimize
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from psdopt import Result
-from psdopt.checks import finite, number_or_none, real_array
-from psdopt.errors import InvalidInputError, PsdoptError
+from psdopt.checks import finite, number_or_none
+from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, incidence, row_dots
-from psdopt_plugins.relaxations.fits import proven_bound, relaxed
-from psdopt_plugins.relaxations.sensors_problem import Network, checked_network, problem_of, unreached
+from psdopt_plugins.estimators import Estimator, proven_bound, relaxed
+from psdopt_plugins.relaxations.sensors_problem import Network, any_numbers, checked_network, problem_of, unreached
 from psdopt_plugins.rows import validated
 
 #: Norm of the gradient at which the refinement ends, in units of the mean length of a pair; steps at most.
@@ -55,7 +54,7 @@ def localize_sensors(
     return Localization(refined(P, network), P, result)
 
 
-class SensorLocalization(BaseEstimator):
+class SensorLocalization(Estimator):
     """Positions of sensors from measured distances to each other and to anchors, of known positions.
 
     min Σ_t (x_tᵀ Z x_t − distance_t²)² over Z = [I, P; Pᵀ, Q] ⪰ 0 (:func:`sensor_problem`) gives positions P without
@@ -88,6 +87,7 @@ class SensorLocalization(BaseEstimator):
            [0.8, 0.7]])
     """
 
+    takes_sparse, pairwise = True, True
     positions_: Array
     relaxed_: Array
     uncertainty_: Array
@@ -190,9 +190,7 @@ class SensorLocalization(BaseEstimator):
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.positive_only = True
-        tags.input_tags.pairwise = True
         return tags
 
 
@@ -261,12 +259,7 @@ def symmetric_entries(values: Any, name: str, order: int | None = None) -> sp.cs
 
 def finite_or_inf(values: Any, name: str) -> Array:
     """`values` as a matrix of floats, infinity allowed."""
-    try:
-        array = real_array(values, name).astype(np.float64)
-    except PsdoptError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must hold numbers; found {values!r:.60}") from error
+    array = any_numbers(values, name)
     if array.ndim != 2:
         raise InvalidInputError(f"{name} must have two dimensions; found shape {array.shape}")
     return array

@@ -157,14 +157,19 @@ def _graph(lengths: Array, i: NDArray[np.intp], j: NDArray[np.intp], size: int) 
     return sp.csr_array((lengths, (i.astype(np.int32), j.astype(np.int32))), shape=(size, size))
 
 
-def _per_pair(values: Any, name: str, size: int) -> Array:
-    """`values` as floats (size,), NaN and inf allowed for the caller to judge; a number is that of each pair."""
+def any_numbers(values: Any, name: str) -> Array:
+    """`values` as floats, NaN and infinity allowed for the caller to judge."""
     try:
-        array = real_array(values, name).astype(np.float64)
+        return real_array(values, name).astype(np.float64)
     except PsdoptError:
         raise
     except (TypeError, ValueError) as error:
         raise InvalidInputError(f"{name} must hold numbers; found {values!r:.60}") from error
+
+
+def _per_pair(values: Any, name: str, size: int) -> Array:
+    """`values` as :func:`any_numbers` (size,); a number is that of each pair."""
+    array = any_numbers(values, name)
     if array.shape not in ((), (size,)):
         raise InvalidInputError(f"{name} must be a number or have shape ({size},), one per pair; found {array.shape}")
     return np.array(np.broadcast_to(array, (size,)))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -25,15 +25,9 @@ from psdopt.plugins import (
     Report,
     RunOptions,
     fitted,
-    new_figure,
     run_report,
 )
-from psdopt_plugins.relaxations.run_panels import draw_constrained_run
-
-if TYPE_CHECKING:
-    from matplotlib.figure import Figure
-
-    from psdopt import Result
+from psdopt_plugins.relaxations.run_panels import plot_constrained
 
 ORANGE = COLOURS[1]
 SENSORS, REACH, NOISE = 60, 0.35, 0.02
@@ -100,7 +94,7 @@ def sensors_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Rep
     if true is not None:
         error = np.linalg.norm(estimator.positions_ - true, axis=1)
         rows.append(("position error", f"{np.median(error):.4g} in the median, {error.max():.4g} at most"))
-    draw = partial(plot_network, nodes, len(anchors), edges, lengths, true)
+    draw = partial(plot_constrained, partial(draw_network, nodes, len(anchors), edges, lengths, true))
     arrays = {"positions": estimator.positions_, "relaxed": estimator.relaxed_, "uncertainty": estimator.uncertainty_}
     return run_report(estimator, dataset, options, trace, rows, draw, arrays)
 
@@ -141,31 +135,15 @@ def _read(path: Path) -> Any:
         raise ValueError(brief(error)) from error
 
 
-def plot_network(
-    nodes: Array,
-    anchors: int,
-    edges: Array,
-    lengths: Array,
-    true: Array | None,
-    *,
-    result: Result,
-    certificates: tuple[Array, Array] | None = None,
-    best: float | None = None,
-    tol: float | None = None,
-    title: str = "",
-) -> Figure:
-    """Four panels: nodes (N, d) in the first two coordinates, distances found and measured, and the run."""
-    figure = new_figure(11.0, 9.0)
-    (plane, scatter), run = figure.subplots(2, 2)
+def draw_network(
+    nodes: Array, anchors: int, edges: Array, lengths: Array, true: Array | None, plane: Any, scatter: Any
+) -> None:
+    """Nodes (N, d) in the first two coordinates, and the distances found and measured."""
     _draw_nodes(plane, nodes, anchors, edges, true)
     found = np.linalg.norm(nodes[edges[:, 0]] - nodes[edges[:, 1]], axis=1)
     scatter.plot(lengths, found - lengths, ls="", marker="o", ms=3, color=BLUE)
     scatter.axhline(0.0, color=GREY, lw=0.8)
     scatter.set(title="Distances", xlabel="measured", ylabel="found − measured")
-    draw_constrained_run(tuple(run), result, certificates, tol)
-    if title:
-        figure.suptitle(title, fontweight="bold")
-    return figure
 
 
 def _draw_nodes(axes: Any, nodes: Array, anchors: int, edges: Array, true: Array | None) -> None:

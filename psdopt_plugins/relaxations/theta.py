@@ -8,15 +8,52 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
-from psdopt import Result
-from psdopt.linalg import Array, row_dots
-from psdopt_plugins.estimators import options_for_solve
-from psdopt_plugins.relaxations.fits import proven_bound, relaxed
-from psdopt_plugins.relaxations.graphs import weights_of
-from psdopt_plugins.relaxations.theta_problem import theta_lower_bound, theta_problem
+from psdopt import Constrained, LowRankPSD, Result, TermSum
+from psdopt.constraints import Constraint, entries, trace
+from psdopt.linalg import EPS, Array, row_dots
+from psdopt.terms import GramForm, LinearTerm
+from psdopt_plugins.estimators import Estimator, options_for_solve, proven_bound, relaxed
+from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.rows import validated
+
+
+def theta_problem(graph: Any) -> Constrained:
+    """min −⟨e eᵀ, M⟩ over M ⪰ 0 with tr M = 1 and M_ij = 0 for the edges of the graph: −min F is theta (Lovász 1979).
+
+    Parameters
+    ----------
+    graph : (n, n) symmetric, dense or sparse; each entry beside the diagonal that is not 0 is an edge.
+
+    Raises
+    ------
+    InvalidInputError for an array that is not square, symmetric and finite, or n < 2.
+
+    m = 1 + edges constraints: :func:`psdopt.solve` needs m³/3 flops a step up to some thousands of edges.
+    """
+    graph = Graph.of(graph, "graph")
+    n = graph.n
+    constraints: list[Constraint] = [trace(n, 1.0)]
+    if len(graph.edges):
+        constraints.append(entries(graph.edges[:, 0], graph.edges[:, 1], n, 0.0))
+    return Constrained(TermSum([LinearTerm(GramForm(np.ones((1, n))), -1.0)]), constraints)
+
+
+def theta_lower_bound(graph: Any, M: LowRankPSD) -> float:
+    """A proven lower bound of theta from any M: its entries on edges are set to 0, and M is shifted until M ⪰ 0.
+
+    The bound is eᵀN e / tr N of the N that comes out, and at least 1. One O(n³) eigensolve.
+    """
+    i, j = Graph.of(graph, "graph").edges.array.T
+    N = M.to_dense()
+    N[i, j] = N[j, i] = 0.0
+    low = float(np.linalg.eigvalsh(N)[0])
+    rounding = len(N) * EPS * float(np.linalg.norm(N))
+    shift = max(0.0, rounding - low)
+    size = float(np.trace(N)) + len(N) * shift
+    if not size > 0.0:
+        return 1.0
+    return max(1.0, (float(N.sum()) + len(N) * shift) / size * (1.0 - len(N) * EPS))
 
 
 class ThetaInterval(NamedTuple):
@@ -42,12 +79,11 @@ def lovasz_theta(graph: Any, **options: Any) -> ThetaInterval:
     >>> bool(interval.lower <= 5**0.5 <= interval.upper), round(interval.lower, 4), round(interval.upper, 4)
     (True, 2.2361, 2.2361)
     """
-    A = weights_of(graph, "graph")
-    kept = not_universal(A)
-    A = sp.csr_array(A[kept][:, kept])
-    result = relaxed(theta_problem(A), options, rng=0)
-    upper = min(-proven_bound(result), float(len(kept)))
-    return ThetaInterval(min(theta_lower_bound(A, result.matrix), upper), upper, result)
+    graph = Graph.of(graph, "graph")
+    graph = graph.among(not_universal(graph.weights))
+    result = relaxed(theta_problem(graph), options, rng=0)
+    upper = min(-proven_bound(result), float(graph.n))
+    return ThetaInterval(min(theta_lower_bound(graph, result.matrix), upper), upper, result)
 
 
 def not_universal(A: sp.csr_array) -> NDArray[np.intp]:
@@ -59,7 +95,7 @@ def not_universal(A: sp.csr_array) -> NDArray[np.intp]:
     return kept if len(kept) else np.arange(2)
 
 
-class LovaszTheta(BaseEstimator):
+class LovaszTheta(Estimator):
     """The theta number of a graph, between the largest independent set and the least cover by cliques.
 
     max eᵀM e over M ⪰ 0, tr M = 1, M_ij = 0 on edges. The upper end of the interval is the certificate's dual value,
@@ -76,6 +112,7 @@ class LovaszTheta(BaseEstimator):
     result_ : the :class:`psdopt.Result`, F = −eᵀM e, M without vertices that are joined to all others.
     """
 
+    takes_sparse, pairwise = True, True
     lower_: float
     upper_: float
     theta_: float
@@ -91,12 +128,12 @@ class LovaszTheta(BaseEstimator):
         Raises InvalidInputError for an array that is not square, symmetric and finite, or n < 2.
         """
         graph = validated(self, graph, accept_sparse=["csr", "csc", "coo"], dtype=np.float64, ensure_min_samples=2)
-        A = weights_of(graph, "graph")
-        self.lower_, self.upper_, self.result_ = lovasz_theta(A, **options_for_solve(self.solver_options))
+        graph = Graph.of(graph, "graph", checked=True)
+        self.lower_, self.upper_, self.result_ = lovasz_theta(graph, **options_for_solve(self.solver_options))
         self.theta_ = 0.5 * (self.lower_ + self.upper_)
-        Y, order = self.result_.matrix.factor, np.zeros(A.shape[0])
-        order[not_universal(A)] = row_dots(Y, Y)
-        self.independent_set_ = independent_set(A, order)
+        Y, order = self.result_.matrix.factor, np.zeros(graph.n)
+        order[not_universal(graph.weights)] = row_dots(Y, Y)
+        self.independent_set_ = independent_set(graph.weights, order)
         return self
 
     @staticmethod
@@ -104,12 +141,6 @@ class LovaszTheta(BaseEstimator):
         """A graph of 12 vertices, for the conformance kit."""
         upper = np.triu(np.random.default_rng(0).random((12, 12)) < 0.4, 1).astype(float)
         return upper + upper.T, None
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = True
-        return tags
 
 
 def independent_set(A: sp.csr_array, order: Array) -> NDArray[np.intp]:

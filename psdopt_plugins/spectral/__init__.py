@@ -10,22 +10,14 @@ import numpy as np
 from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
-    from psdopt_plugins.spectral.estimator import TopKEigen
-    from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
-
-__all__ = ["TopKEigen", "TopKProblem", "psdopt_components", "topk_problem"]
+    from psdopt_plugins.spectral.estimator import TopKEigen as TopKEigen
+    from psdopt_plugins.spectral.estimator import TopKProblem as TopKProblem
+    from psdopt_plugins.spectral.estimator import topk_problem as topk_problem
+    from psdopt_plugins.spectral.report import spectral_report as spectral_report
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.1"
 
-later = lazy_names(
-    __name__,
-    {
-        "TopKEigen": "estimator",
-        "TopKProblem": "problem",
-        "topk_problem": "problem",
-        "spectral_report": "report",
-    },
-)
+later = lazy_names(__name__)
 
 
 @hookimpl

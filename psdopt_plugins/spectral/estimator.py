@@ -9,18 +9,52 @@ from typing import Any, Self, cast
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Result, certify, solve
+from psdopt import Ability, ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Result, certify, solve
 from psdopt.checks import finite, integer, number, one_of, positive
 from psdopt.devices import device_of, held, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import EPS, Array, LinearMap, top_eigenpairs
-from psdopt_plugins.estimators import column_signs, finished, options_for_solve
+from psdopt.linalg import EPS, Array, LinearMap, symmetric_map, top_eigenpairs
+from psdopt.terms import MatrixForm
+from psdopt_plugins.estimators import Estimator, column_signs, finished, options_for_solve
 from psdopt_plugins.rows import projected, validated
-from psdopt_plugins.spectral.problem import TopKProblem, topk_problem
+
+
+class TopKProblem(QuadraticSDP):
+    """F(M) = |M − K|_F² − |K|_F² = tr(M²) − 2 tr(K M), with the requested rank `k`.
+
+    `K` is the symmetric (n, n) :class:`LinearMap`; one step along D (n, r) costs one product K D.
+    """
+
+    def __init__(self, K: LinearMap, k: int) -> None:
+        self.K, self.k = K, k
+        super().__init__(A=None, B=1.0, C=MatrixForm(K, -1.0))
+        if isinstance(K.data, LinearOperator) or K.is_sparse:
+            self.abilities -= {Ability.CLOSED_FORM}  # it would need an (n, n) array
+
+
+def topk_problem(K: Any, k: int) -> TopKProblem:
+    """min |M − K|_F² − |K|_F² over M ⪰ 0: A = 0, B = I, C = −K (Yuan et al., eq. 3).
+
+    At rank k the optimum is −Σ_{i≤k} max(λ_i, 0)², attained at the k largest positive eigenvalues of K and
+    their eigenvectors. `k` does not enter F. It is stored as ``problem.k`` and is the rank to use,
+    ``solve(problem, FlatQuotient(problem.n, problem.k))``; without a rank limit the answer is K₊.
+
+    Parameters
+    ----------
+    K : (n, n) symmetric, of any sign: ndarray, SciPy sparse array, ``LinearOperator`` or an array on a device.
+    k : number of eigenpairs, 1 <= k <= n.
+
+    Raises
+    ------
+    InvalidInputError for NaN, a K that is not square and symmetric, and k out of range.
+    """
+    data = symmetric_map(K, "K")
+    return TopKProblem(data, integer(k, "k", 1, data.shape[0], "n"))
+
 
 ALGORITHMS = ("auto", "lanczos", "factor")
 #: Columns beyond k: the rate of convergence depends on the gap after the last column.
@@ -31,7 +65,7 @@ TOL = 1e-8
 WEAK = 1e-2
 
 
-class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """The k largest positive eigenvalues of a symmetric K (n, n), and K ≈ Σ λ_i u_i u_iᵀ.
 
     L (n, k) minimises |L Lᵀ − K|_F² (Yuan et al., eq. 3). "lanczos" minimises it exactly over all factor
@@ -64,6 +98,7 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
     array([5., 3.])
     """
 
+    takes_sparse, pairwise = True, True
     eigenvalues_: Array
     eigenvectors_: Array
     residuals_: Array
@@ -94,9 +129,10 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         the algorithm. Cost: products of K with blocks, O(n k²) for each k columns; memory O(n k).
         """
         use_factor = self._uses_factor()
-        if not isinstance(K, LinearOperator):
+        if known := not isinstance(K, LinearOperator):
             K = validated(self, K, devices=True, accept_sparse=["csr", "csc"], dtype=np.float64)
-        problem = topk_problem(K, self.k)
+        data = symmetric_map(K, "K", checked=known)
+        problem = TopKProblem(data, integer(self.k, "k", 1, data.shape[0], "n"))
         self.n_features_in_ = problem.n
         guard = integer(self.guard, "guard", 0)
         if use_factor:
@@ -165,12 +201,6 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
         inside = (U.T @ right).T * (values / (values + lam))
         solution: Array = released((right - U @ inside.T) / lam)
         return solution
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
-        tags.input_tags.pairwise = True
-        return tags
 
 
 class _Applied:

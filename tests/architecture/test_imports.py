@@ -14,8 +14,8 @@ CORE = sorted((ROOT / "psdopt").rglob("*.py"))
 PLUGINS = sorted((ROOT / "psdopt_plugins").rglob("*.py"))
 PAGE = ROOT / "docs" / "architecture.md"
 MAX_LINES = 400
-#: Objects that are wrong on purpose; and pymanopt, which knows no other than the global generator.
-OTHER_RANDOMNESS = ("badzoo", "interop")
+#: pymanopt knows no other than the global generator.
+OTHER_RANDOMNESS = ("interop",)
 
 
 #: A former name of the core that a plugin has taken over, and that the core forwards to it until the name goes in 0.3.

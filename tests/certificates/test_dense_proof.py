@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from psdopt import AutogradProblem, FlatQuotient, LagrangeNewton, QuadraticSDP, TermEvaluation, TermSum, certify, solve
 from psdopt.certificates import dense_proof as module
-from psdopt.certificates.dense_proof import IMAGE_ENTRIES, PROOF_ORDER, DenseProof, dense_gradient, may_be_formed
+from psdopt.certificates.dense_proof import IMAGE_ENTRIES, DenseProof, may_be_formed
+from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
 from psdopt.linalg import definite
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.tolerances import EPS

@@ -19,7 +19,7 @@ def test_check_hands_over_to_the_kit(psdopt_command: Any, monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "fake_kit", kit)
     monkeypatch.setattr(check, "KIT", "fake_kit")
     assert psdopt_command("check", "fake", "--seed", "3")[0] == 1
-    assert calls == [("fake", ["manager", "profile", "seed"])]
+    assert calls == [("fake", ["manager", "profile", "seed", "up_to"])]
 
 
 def test_check_fails_where_the_plugin_was_refused(

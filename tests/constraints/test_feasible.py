@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.feasible import REACHED
-from psdopt.constraints.units import relative_violation
 
 RNG = np.random.default_rng(0)
 FORMS = [(A + A.T) / 2.0 for A in RNG.standard_normal((4, 5, 5))]

@@ -91,6 +91,18 @@ def test_forms_of_matrices_are_the_matrices(n):
         np.testing.assert_allclose(second, [np.sum(A * (V @ V.T)) for A in dense], atol=1e-12)
 
 
+@pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 3, 1]], ids=["ascending", "in another order"])
+def test_places_come_in_any_order(order) -> None:
+    i, j, B = np.array([0, 0, 1, 3]), np.array([1, 3, 2, 3]), sp.csr_array(np.arange(1.0, 9.0).reshape(2, 4))
+    B.data[[0, 5]] = 0.0  # stored zeros
+    forms = SparseForms(j[order], i[order], B[:, order], 4)
+    assert np.array_equal(forms.i, i)
+    assert np.array_equal(forms.j, j)
+    assert np.array_equal(forms.B.toarray(), B.toarray())
+    assert forms.B.nnz == 6
+    assert B.nnz == 8
+
+
 @pytest.mark.parametrize("count", [1, 30])
 def test_few_and_many_places_give_the_same(count):
     """Of an order of 20, gathered one by one and read from all entries."""

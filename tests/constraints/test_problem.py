@@ -90,7 +90,8 @@ def test_methods_ask_for_constraints_by_their_member(curvature: float, method) -
     assert constrained_of(problem) is inner
     found, expected = solve(problem, method=method, rng=0), solve(inner, method=method, rng=0)
     assert found.status is Status.OPTIMAL
-    assert (found.value, found.method) == (expected.value, expected.method)
+    assert found.method == expected.method
+    assert found.value == pytest.approx(expected.value, rel=1e-9)  # where arrays lie in memory changes sums of BLAS
 
 
 def test_a_problem_without_the_member_is_refused_by_name() -> None:
@@ -107,10 +108,10 @@ def test_maxcut_is_certified_and_agrees_with_a_conic_solver() -> None:
     assert result.value == pytest.approx(reference, rel=2e-6)
     certificate = result.certificate
     assert certificate.dual_value <= reference + 1e-6 * abs(reference)
-    assert certificate.primal_infeasibility <= 1e-6
+    assert certificate.constraints.primal_infeasibility <= 1e-6
     assert certificate.gap_relative <= 1e-6
-    assert certificate.trace_source == "constraints"
-    assert certificate.trace_bound == pytest.approx(12.0)
+    assert certificate.constraints.trace_source == "constraints"
+    assert certificate.constraints.trace_bound == pytest.approx(12.0)
     assert np.linalg.norm((result.matrix.factor**2).sum(1) - 1.0) <= 1e-5
 
 
@@ -135,7 +136,7 @@ def test_inequalities_agree_with_a_conic_solver_and_have_signed_multipliers() ->
     )
     assert result.status is Status.OPTIMAL
     assert result.value == pytest.approx(reference, abs=3e-6 * abs(reference))
-    y, a = result.certificate.multipliers, problem.measured(result.matrix.factor)
+    y, a = result.certificate.constraints.multipliers, problem.measured(result.matrix.factor)
     inside = (a > problem.lower + 1e-3) & (a < problem.upper - 1e-3)
     assert np.all(np.abs(y[inside]) < 1e-4)
     assert y[0] > 0.0
@@ -189,7 +190,7 @@ def test_without_a_trace_bound_nothing_is_proven_by_a_slack_that_is_not_psd() ->
     assert certificate.gap_relative is None
     assert not certificate.proves(0.5)
     given = Constrained(problem.problem, problem.constraints, trace_bound=1.5)
-    assert certify(given, np.eye(n)[:, :1], dual=np.array([-10.0])).trace_source == "given"
+    assert certify(given, np.eye(n)[:, :1], dual=np.array([-10.0])).constraints.trace_source == "given"
 
 
 def test_scaling_one_constraint_changes_nothing() -> None:
@@ -201,7 +202,8 @@ def test_scaling_one_constraint_changes_nothing() -> None:
     scaled = solve(Constrained(QuadraticSDP(C=-L / 2), constraints.sparse_forms(forms, s)))
     assert scaled.status is Status.OPTIMAL
     assert scaled.value == pytest.approx(plain.value, rel=1e-9)
-    assert scaled.certificate.primal_infeasibility == pytest.approx(plain.certificate.primal_infeasibility, rel=1e-3)
+    missed, expected = (each.certificate.constraints.primal_infeasibility for each in (scaled, plain))
+    assert missed == pytest.approx(expected, rel=1e-3)
 
 
 def test_contradictory_constraints_are_infeasible_with_a_proof() -> None:
@@ -211,7 +213,7 @@ def test_contradictory_constraints_are_infeasible_with_a_proof() -> None:
     )
     result = solve(problem, max_iterations=300)
     assert result.status is Status.INFEASIBLE
-    y = result.certificate.infeasibility_proof
+    y = result.certificate.constraints.infeasibility_proof
     assert np.array_equal(y, problem.admissible(y))
     lowest = np.linalg.eigvalsh(problem.forms.matrix(y).toarray())[0]
     assert problem.support(y) < min(0.0, lowest) * 1.0  # every feasible M has trace 1
@@ -314,13 +316,13 @@ def test_huge_multipliers_of_a_homogeneous_equation_do_not_spoil_the_bound() -> 
     problem = Constrained(QuadraticSDP(C=L / 2), [constraints.diagonal(n, 1.0), constraints.sparse_forms(forms, 0.0)])
     result = solve(problem)
     assert result.status is Status.OPTIMAL
-    y = result.certificate.multipliers.copy()
+    y = result.certificate.constraints.multipliers.copy()
     y[-1] = 1e9
     spoilt = certify(problem, result.matrix, dual=y)
     finer = solve(problem, tol=1e-8, max_iterations=60)
     assert spoilt.dual_value <= finer.value  # that of the first run may be lower: it is feasible to 1e-6
     assert spoilt.gap_relative <= 1e-4
-    assert spoilt.multipliers[-1] < 1e9
+    assert spoilt.constraints.multipliers[-1] < 1e9
 
 
 def test_the_best_multiple_meets_the_bounds_and_is_one_where_none_does() -> None:

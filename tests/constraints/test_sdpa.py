@@ -56,6 +56,20 @@ def test_all_spellings_of_one_problem_are_one_problem(tmp_path, name, text) -> N
     assert sorted(map(len, problem.conic.blocks)) == [1, 1, 2]
 
 
+@pytest.mark.parametrize(("name", "text"), [("a.dat-s", SPARSE), ("a.dat", DENSE)])
+def test_entries_are_sorted_once(tmp_path, monkeypatch, name, text) -> None:
+    sorts = []
+
+    def counted(sort):
+        function = getattr(np, sort)
+        return lambda *given, **keywords: sorts.append(sort) or function(*given, **keywords)
+
+    for sort in ("argsort", "lexsort", "sort", "unique"):
+        monkeypatch.setattr(np, sort, counted(sort))
+    read_sdpa(written(tmp_path / name, text))
+    assert sorts == ["lexsort"]
+
+
 def test_the_value_is_minus_that_of_the_file(tmp_path) -> None:
     # max M_11 + M_12 − 2 x_1 with M_11 + x_1 = 1, M_22 + x_2 = 3: M = [1, √3; √3, 3], x = 0
     result = solve(read_sdpa(written(tmp_path / "a.dat-s", SPARSE)))
@@ -149,7 +163,7 @@ def test_multipliers_are_the_x_of_the_other_problem(tmp_path) -> None:
         t, block, i, j = (int(word) for word in line.split()[:4])
         at = 2 * (block - 1) - 1
         F[t, i + at, j + at] = F[t, j + at, i + at] = float(line.split()[4])
-    c, x = np.array([1.0, 2.0]), result.certificate.multipliers
+    c, x = np.array([1.0, 2.0]), result.certificate.constraints.multipliers
     assert np.linalg.eigvalsh(np.tensordot(x, F[1:], axes=1) - F[0])[0] >= -1e-7
     assert c @ x == pytest.approx(-result.value, rel=1e-7)
     assert np.linalg.eigvalsh(np.tensordot(-x, F[1:], axes=1) - F[0])[0] < -1.0

@@ -73,9 +73,9 @@ def test_each_group_shows_its_own_violation() -> None:
     groups = [constraints.trace(3, 1e6), constraints.entries([0, 1], [0, 1], 3, [1.0, 2.0])]
     problem = Constrained(QuadraticSDP(C=np.eye(3)), groups)
     certificate = certify(problem, np.diag([1.0, np.sqrt(3.0), np.sqrt(1e6 - 4.0)]))
-    assert [name for name, _ in certificate.violations] == [group.name for group in groups]
-    trace, off = (violation for _, violation in certificate.violations)
+    assert [name for name, _ in certificate.constraints.violations] == [group.name for group in groups]
+    trace, off = (violation for _, violation in certificate.constraints.violations)
     assert trace == pytest.approx(0.0, abs=1e-12)
-    assert off == certificate.primal_infeasibility == pytest.approx(1.0 / 3.0)
+    assert off == certificate.constraints.primal_infeasibility == pytest.approx(1.0 / 3.0)
     shown = [row for row in certificate.rows() if "largest in" in row[0]]
     assert [row[2] for row in shown] == [trace, off]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, LineModel, PlaneModel
-from psdopt.contracts.problem import GradientOperator, Problem
+from psdopt.contracts.gradient import GradientOperator
+from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError
 
 

@@ -22,7 +22,6 @@ def test_nothing_is_claimed_of_bounds_and_units():
     _, here = evaluation(np.random.default_rng(1))
     duality = Duality()
     assert duality.dual_bound(here) is None
-    assert duality.own_certificate(here, tol=1e-6) is None
     assert duality.value_unit(3.0, 1.0) is None
 
 

@@ -268,7 +268,7 @@ def false_claims(instance: Instance, result: Result, known: Reference, dense: De
         if feasible or result.status is Status.UNBOUNDED:
             found.append(f"{result.status.label}, but {known.value:.9g} is reached at trace {np.trace(known.M):.3g}")
     if result.status is Status.INFEASIBLE and problem.face is None and problem.trace_limit is None:
-        y = certificate.infeasibility_proof
+        y = certificate.constraints.infeasibility_proof
         values = np.linalg.eigvalsh(dense.adjoint(y))
         if not (dense.support(y) < 0.0 and values[0] >= -1e-12 * float((np.abs(y) * dense.norms).sum())):
             found.append(

@@ -186,9 +186,9 @@ def examine(seed: int, counts: Counter[str], method: Method | None) -> list[str]
         if least == math.inf or (least is not None and not math.isfinite(least)):
             found.append("optimal without a minimum")
     elif result.status is Status.UNBOUNDED:
-        R = certificate.ray
+        R = certificate.constraints.ray
         D = R @ R.T
-        if least != -math.inf or certificate.dual_value is not None or certificate.trace_bound is not None:
+        if least != -math.inf or certificate.dual_value is not None or certificate.constraints.trace_bound is not None:
             found.append(f"unbounded, but the infimum is {least} (bound {certificate.dual_value})")
         for A, low, high in program.rows:
             seen = float(np.sum(A * D)) / max(

@@ -43,6 +43,6 @@ def test_the_search_for_a_point_takes_constraints_without_the_objective() -> Non
     form = feasibility(program)
     assert form.feasibility
     result = solve(form.problem(), tol=1e-8)
-    x = form.point(np.asarray(result.matrix.factor), result.certificate.multipliers).x
+    x = form.point(np.asarray(result.matrix.factor), result.certificate.constraints.multipliers).x
     found = defects(program, x, np.zeros(len(program.b)))
     assert max(found[name] for name in ("equations", "inequalities", "slack")) <= 1e-6

@@ -60,7 +60,7 @@ def test_a_constant_objective_asks_for_the_least_trace_and_has_no_multipliers() 
     form = PrimalForm(program)
     assert form.feasibility
     result = solve(form.problem(), tol=1e-7)
-    point = form.point(result.matrix.factor, result.certificate.multipliers)
+    point = form.point(result.matrix.factor, result.certificate.constraints.multipliers)
     assert not np.any(point.y)
     found = defects(program, point.x, point.y)
     assert max(found[name] for name in ("equations", "inequalities", "slack")) <= 1e-4
@@ -76,5 +76,5 @@ def test_unknowns_that_nothing_defines_are_differences_of_two_diagonal_entries()
         if isinstance(form, DualForm) and not form.suits:
             continue
         result = solve(form.problem(), tol=1e-7)
-        x = form.point(result.matrix.factor, result.certificate.multipliers).x
+        x = form.point(result.matrix.factor, result.certificate.constraints.multipliers).x
         assert np.allclose(x, [1.0, -1.0], rtol=0, atol=1e-4)

@@ -47,7 +47,7 @@ def random_program(rng: np.random.Generator, quadratic: bool = False) -> ConePro
 
 def answer(program, form, tol=1e-8):
     result = solve(form.problem(), tol=tol)
-    y = result.certificate.multipliers if form.m else np.zeros(0)
+    y = result.certificate.constraints.multipliers if form.m else np.zeros(0)
     return result, form.point(np.asarray(result.matrix.factor), y)
 
 

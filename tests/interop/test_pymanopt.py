@@ -1,4 +1,4 @@
-"""pymanopt both ways, judged by the kit and by pymanopt's own diagnostics."""
+"""pymanopt both ways, judged by the kit."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ GEOMETRIES = [
 
 @pytest.mark.parametrize("geometry", GEOMETRIES, ids=repr)
 def test_pymanopts_own_checks_apply_and_pass(geometry):
-    """check_gradient, check_hessian and check_retraction, run by the kit as they are; none of them is skipped."""
+    """What check_gradient, check_hessian and check_retraction ask holds, and none of them is skipped."""
     records = run_checks(geometry, only=NAMES)
     assert [(record.name, record.verdict.value) for record in records] == [(name, "passed") for name in NAMES]
 

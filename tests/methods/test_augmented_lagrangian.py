@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import Ability, Constrained, FlatQuotient, Outcome, Status, certify, constraints, solve
-from psdopt.constraints import curvature
-from psdopt.constraints.certificate import Multipliers
-from psdopt.constraints.units import relative_violation
+from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.constraints.augmented import curvature
 from psdopt.contracts.method import State
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods import AugmentedLagrangian, ClosedForm, InteriorPoint, LagrangeNewton, TruncatedNewton
@@ -92,7 +92,7 @@ def test_a_curved_f_under_contradictory_limits_is_proven_infeasible_in_a_few_rou
     limits = [constraints.trace(n, lower=4.02), constraints.diagonal(n, upper=1.0)]
     result = solve(Constrained(fit, limits), method=AugmentedLagrangian(), rng=0, max_iterations=100)
     assert result.status is Status.INFEASIBLE
-    assert result.certificate.infeasibility_proof is not None
+    assert result.certificate.constraints.infeasibility_proof is not None
 
 
 CONTRADICTIONS = {
@@ -118,7 +118,7 @@ def test_contradictions_without_a_bound_on_the_trace_are_proven(kind, sign, meth
     assert problem.trace_limit is None
     result = solve(problem, method=method, max_iterations=100)
     assert result.status is Status.INFEASIBLE
-    y = result.certificate.infeasibility_proof
+    y = result.certificate.constraints.infeasibility_proof
     assert problem.support(y) < 0.0
     assert np.linalg.eigvalsh(problem.forms.matrix(y).toarray())[0] >= -1e-14
 
@@ -131,8 +131,8 @@ def test_unbounded_is_said_at_a_feasible_point(method) -> None:
     )
     result = solve(problem, method=method, max_iterations=200)
     assert result.status is Status.UNBOUNDED
-    assert result.certificate.primal_infeasibility <= 1e-6
-    D = result.certificate.ray
+    assert result.certificate.constraints.primal_infeasibility <= 1e-6
+    D = result.certificate.constraints.ray
     assert np.sum(problem.conic.C.toarray() * (D @ D.T)) < 0.0
     elsewhere = certify(problem, 2.0 * result.matrix.factor, dual=Multipliers(np.zeros(2), direction=D))
     assert elsewhere.ray is not None

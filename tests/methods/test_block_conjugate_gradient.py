@@ -9,7 +9,7 @@ from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.block_conjugate_gradient import _whitening
-from psdopt.running.choose import LARGE_ORDER, choose
+from psdopt.running.choose import THRESHOLDS, choose
 from psdopt.terms import IdentityForm, LinearTerm
 from psdopt_plugins.metric_learning import kta_problem
 from tests.running.problems import planted
@@ -84,7 +84,7 @@ def test_a_search_within_the_span_takes_no_more_steps_than_allowed(most, monkeyp
 
 
 def test_it_is_the_choice_for_large_problems_that_can_be_restricted():
-    n = LARGE_ORDER + 1
+    n = THRESHOLDS.large_order + 1
     large = QuadraticSDP(sp.eye_array(n, format="csr"), 1.0, -sp.eye_array(n, format="csr"))
     assert isinstance(choose(large, FlatQuotient(n, 2), None)[1], BlockConjugateGradient)
     small, _ = planted(np.random.default_rng(0))

@@ -27,7 +27,7 @@ def test_theta_numbers_are_certified_and_agree_with_interior_points() -> None:
     assert split.status is newton.status is Status.OPTIMAL
     assert split.value == pytest.approx(newton.value, rel=4e-6)
     assert split.certificate.dual_value <= newton.value
-    assert split.certificate.primal_infeasibility <= 1e-6
+    assert split.certificate.constraints.primal_infeasibility <= 1e-6
 
 
 def test_inequalities_are_slacks() -> None:

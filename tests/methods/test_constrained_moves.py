@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained
-from psdopt.constraints.slack import slack_operator
+from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.methods.constrained_moves import Active, newton_move
 from tests.methods.constrained import curved, cut
 

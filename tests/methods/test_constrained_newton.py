@@ -40,7 +40,7 @@ def test_it_agrees_with_interior_and_boundary_point(problem) -> None:
     result = solve(problem, method=LagrangeNewton(), tol=1e-9)
     assert result.status is Status.OPTIMAL
     assert result.certificate.gap_relative <= 1e-9
-    assert result.certificate.primal_infeasibility <= 1e-9
+    assert result.certificate.constraints.primal_infeasibility <= 1e-9
     assert values == pytest.approx([result.value] * 3, rel=3e-6)
 
 
@@ -67,7 +67,7 @@ def test_inequalities_are_tied_by_the_sign_of_their_multipliers() -> None:
     result = solve(problem, method=LagrangeNewton(), tol=1e-8)
     assert result.status is Status.OPTIMAL
     assert result.value == pytest.approx(solve(problem, PSDCone(n), InteriorPoint()).value, rel=3e-6)
-    y, a = result.certificate.multipliers, problem.measured(result.matrix.factor)
+    y, a = result.certificate.constraints.multipliers, problem.measured(result.matrix.factor)
     assert np.all(np.abs(y[np.minimum(a - problem.lower, problem.upper - a) > 1e-5]) == 0.0)
     assert np.all(y[(problem.upper - a < 1e-5) & (problem.lower < problem.upper)] >= 0.0)
 
@@ -177,7 +177,7 @@ def test_solutions_at_infinity_end_the_run_after_the_last_turn_at_the_nearest_po
     assert result.status is Status.NO_PROGRESS  # without a bound on the trace no gap is proven
     assert result.iterations <= 200
     assert result.certificate.gap_relative is None
-    assert result.certificate.primal_infeasibility <= 1e-6
+    assert result.certificate.constraints.primal_infeasibility <= 1e-6
     assert result.state.inner.residual == min(residuals)
     assert result.value == pytest.approx(solve(problem, method=InteriorPoint()).value, rel=1e-4)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, FlatQuotient, QuadraticSDP, certify, constraints
-from psdopt.certificates.units import stationarity_scale
-from psdopt.constraints.slack import slack_operator
-from psdopt.constraints.units import relative_violation
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.certificates.constrained.slack import slack_operator
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.contracts.method import Outcome
 from psdopt.methods import ClosedForm, constrained_steps
 from psdopt.methods.constrained_steps import ConstrainedSteps, least_squares_multipliers

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from psdopt import Ability, Constrained, FlatQuotient, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
-from psdopt.certificates.units import stationarity_scale
-from psdopt.constraints.units import relative_violation
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods import AugmentedLagrangian, DualNewton
 

@@ -8,9 +8,9 @@ import scipy.sparse as sp
 
 from benchmarks.papers.sdp_families import PROGRAMS
 from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, Status, constraints, solve
-from psdopt.constraints import congruence
-from psdopt.constraints.interior_steps import Iterate, first_iterate, missing, newton_step
-from psdopt.constraints.standard import StandardForm
+from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, missing, newton_step
+from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.faces import congruence
 from psdopt.errors import InvalidInputError
 from psdopt.methods import interior_point
 
@@ -77,13 +77,13 @@ def test_infeasible_and_unbounded_are_proven() -> None:
     )
     result = solve(empty, PSDCone(n), InteriorPoint())
     assert result.status is Status.INFEASIBLE
-    y = result.certificate.infeasibility_proof
+    y = result.certificate.constraints.infeasibility_proof
     assert empty.support(y) < 0.0
     assert np.linalg.eigvalsh(empty.forms.matrix(y).toarray())[0] >= 0.0
     free = Constrained(QuadraticSDP(C=np.diag([1.0, 1.0, 1.0, -1.0])), constraints.entries([0], [0], n, 1.0))
     result = solve(free, PSDCone(n), InteriorPoint())
     assert result.status is Status.UNBOUNDED
-    D = result.certificate.ray
+    D = result.certificate.constraints.ray
     assert np.sum((free.conic.C @ D) * D) < 0.0
 
 
@@ -107,7 +107,7 @@ def test_programs_whose_solutions_are_large_or_degenerate_are_solved(family, siz
 
 def test_where_the_roots_of_the_systems_cost_too_much_a_run_without_progress_ends(monkeypatch) -> None:
     for name in ("SPARED", "FLOPS"):
-        monkeypatch.setattr(f"psdopt.constraints.coupled_systems.{name}", 0.0)
+        monkeypatch.setattr(f"psdopt.constraints.central_path.coupled_systems.{name}", 0.0)
     assert solve(PROGRAMS["hinf"](12, seed=0), tol=1e-6).status is not Status.OPTIMAL
 
 

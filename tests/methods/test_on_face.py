@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import AutogradProblem, Constrained, QuadraticSDP, Status, certify, constraints, solve
-from psdopt.constraints.certificate import Multipliers
-from psdopt.constraints.slack import slack_operator
+from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.contracts.method import State
 from psdopt.errors import IncompatibleError
 from psdopt.geometries import FlatQuotient, PSDCone
@@ -54,10 +54,10 @@ def test_random_objectives_under_exact_links_are_proven_optimal_in_few_steps(kin
     assert by_rounds.status is Status.OPTIMAL
     scale = max(abs(result.value), abs(result.value - problem.value_at_zero()))
     assert by_rounds.value == pytest.approx(result.value, abs=3e-6 * scale)
-    again = certify(problem, result.matrix, dual=result.certificate.multipliers)  # of the problem itself, not of N
-    assert again.proves(1e-6)
+    y = result.certificate.constraints.multipliers
+    assert certify(problem, result.matrix, dual=y).proves(1e-6)  # of the problem itself, not of N
     evaluation = problem.at(result.matrix.factor)
-    S = slack_operator(problem, evaluation, result.certificate.multipliers) @ np.eye(12)
+    S = slack_operator(problem, evaluation, y) @ np.eye(12)
     rounding = 1e-14 * np.linalg.norm(S)
     assert np.linalg.eigvalsh(S)[0] >= -1e-6 * (1.0 + np.linalg.norm(evaluation.gradient @ np.eye(12))) - rounding
     M = result.matrix.to_dense()
@@ -125,7 +125,7 @@ def test_starts_and_ranks_of_the_caller_are_kept() -> None:
             result = solve(problem, FlatQuotient(9, rank), method, start=Y)
             assert result.matrix.factor.shape == (9, rank)
             assert result.status in (Status.OPTIMAL, Status.STATIONARY, Status.NO_PROGRESS)
-            assert result.certificate.primal_infeasibility <= 1e-5
+            assert result.certificate.constraints.primal_infeasibility <= 1e-5
     assert solve(problem, FlatQuotient(9, 9), start=np.eye(9)).status is Status.OPTIMAL
 
 
@@ -137,7 +137,7 @@ def test_infeasibility_that_only_the_face_shows_is_proven() -> None:
         for method in (None, AugmentedLagrangian()):
             result = solve(problem, method=method)
             assert result.status is Status.INFEASIBLE
-            assert result.certificate.infeasibility_proof.tolist() == [0.0, -1.0]
+            assert result.certificate.constraints.infeasibility_proof.tolist() == [0.0, -1.0]
 
 
 def test_it_refuses_problems_without_a_face() -> None:

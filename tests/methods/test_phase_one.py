@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, QuadraticSDP, constraints
-from psdopt.constraints.refutation import proven_infeasible
-from psdopt.constraints.units import relative_violation
+from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.methods.phase_one import phase_one
 
 N = 8

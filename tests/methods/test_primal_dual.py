@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, certify, constraints, solve
-from psdopt.constraints.standard import StandardForm
+from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.contracts.method import Outcome
 from psdopt.errors import IncompatibleError
 from psdopt.methods.primal_dual import PrimalDualState, begun, constrained, moved

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, TermSum, TruncatedNewton, constraints
-from psdopt.constraints.augmented import augmented
+from psdopt.constraints.augmented.problem import augmented
 from psdopt.errors import InvalidInputError
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 from psdopt.testing.gallery import with_spectrum

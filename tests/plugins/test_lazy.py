@@ -99,6 +99,31 @@ def test_what_does_not_fit_once_it_is_imported_is_left_out_and_told(package):
     assert [problem.plugin for problem in manager.problems] == ["kitchen", "kitchen"]
 
 
+def test_names_are_read_from_the_imports_of_the_package(package, tmp_path):
+    folder = tmp_path / "lazily" / "frozen"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "from typing import TYPE_CHECKING\n"
+        "from psdopt.plugins import lazy_names\n"
+        "if TYPE_CHECKING:\n"
+        "    from math import pi as pi\n"
+        "    from lazily.frozen.ice import ice as ice\n"
+        "    from lazily.frozen.ice import Cube as Cube, _crack\n"
+        "later = lazy_names(__name__)\n"
+    )
+    (folder / "ice.py").write_text("def ice():\n    return 0\n\nclass Cube:\n    pass\n\n_crack = 1\n")
+    frozen = import_module("lazily.frozen")
+    assert frozen.__all__ == ["Cube", "ice"]
+    assert "lazily.frozen.ice" not in sys.modules
+    assert repr(frozen.later.Cube) == "lazily.frozen.ice:Cube"
+    assert frozen.ice() == 0
+    with pytest.raises(AttributeError):
+        _ = frozen._crack
+    frozen.__loader__ = None
+    with pytest.raises(PluginError, match=r"lazily\.frozen has no source to read its public names from; pass them"):
+        lazy_names("lazily.frozen")
+
+
 def test_a_deferred_name_is_called_as_what_it_stands_for():
     assert Deferred("math", "gcd")(12, 18) == 6
     assert repr(Deferred("math", "gcd")) == "math:gcd"

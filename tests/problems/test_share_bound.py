@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from psdopt import FlatQuotient, LowRankPSD, Status, TermSum, certify, solve
-from psdopt.certificates.dense_proof import DenseProof, dense_gradient
+from psdopt.certificates.dense_proof import DenseProof
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.problems.share_bound import _largest_share
 from psdopt.terms import IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
@@ -89,7 +90,7 @@ def test_the_gradient_is_formed_once_for_a_certificate(monkeypatch):
         formed.append(evaluation)
         return dense_gradient(evaluation)
 
-    for module in ("psdopt.problems.share_bound", "psdopt.certificates.inspection"):
+    for module in ("psdopt.problems.share_bound", "psdopt.certificates.certify"):
         monkeypatch.setattr(f"{module}.dense_gradient", counted)
     certificate = certify(problem, Y, tol=1e-2)
     assert certificate.dual_value is not None

@@ -14,13 +14,11 @@ from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
 from psdopt_plugins.kernel_learning.estimator import QuadraticKernel
 from psdopt_plugins.manifold_learning.mvu import MaximumVarianceUnfolding
 from psdopt_plugins.manifold_learning.sstress import SSTRESS
-from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
+from psdopt_plugins.metric_learning.distance_regression import DistanceRegression, pair_distance_problem
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
-from psdopt_plugins.metric_learning.linearity import Linearity
-from psdopt_plugins.metric_learning.linearity_problem import linearity_problem
+from psdopt_plugins.metric_learning.linearity import Linearity, linearity_problem
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
-from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
 from psdopt_plugins.metric_learning.psdboost import PSDBoost
 
 OFFSET = 2.0**21

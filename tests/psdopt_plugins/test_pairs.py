@@ -6,24 +6,28 @@ import scipy.sparse as sp
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.pair_sampling import nearest_pairs
-from psdopt_plugins.pairs import signed_laplacian, signed_pairs
+from psdopt_plugins.pairs import signed_pairs
 
 
 def test_both_ways_of_writing_pairs_agree():
     split = signed_pairs(([(1, 0), (2, 3), (0, 1)], [(4, 2)]), 5)
     rows = signed_pairs(np.array([(0, 1, 1), (3, 2, 1), (2, 4, -1)]), 5)
     listed = signed_pairs([(0, 1, 1), (3, 2, 1), (2, 4, -1)], 5)
-    np.testing.assert_array_equal(split, rows)
-    np.testing.assert_array_equal(listed, rows)
-    np.testing.assert_array_equal(signed_pairs([(0, 1, 1), (2, 4, -1)], 5), [(0, 1, 1), (2, 4, -1)])
-    np.testing.assert_array_equal(signed_pairs(([], [(4, 2)]), 5), [(2, 4, -1)])
+    for pairs in (split, rows, listed):
+        np.testing.assert_array_equal(pairs.ends, [(0, 1), (2, 3), (2, 4)])
+        np.testing.assert_array_equal(pairs.signs, [1, 1, -1])
+    np.testing.assert_array_equal(split.listed, [(1, 0, 1), (2, 3, 1), (0, 1, 1), (4, 2, -1)])
+    np.testing.assert_array_equal(split.summed(np.array([1.0, 2.0, 4.0, 8.0])), [5.0, 2.0, 8.0])
+    np.testing.assert_array_equal(signed_pairs(([], [(4, 2)]), 5).ends, [(2, 4)])
+    assert signed_pairs(split, 5) is split
 
 
 def test_laplacian_is_the_signed_sum_of_differences():
     pairs = signed_pairs(([(1, 0), (2, 3)], [(4, 2), (0, 4)]), 6)
     E = np.eye(6)
-    expected = sum(s * np.outer(E[i] - E[j], E[i] - E[j]) for i, j, s in pairs)
-    T = signed_laplacian(pairs, 6)
+    rows = zip(pairs.ends.array, pairs.signs, strict=True)
+    expected = sum(s * np.outer(E[i] - E[j], E[i] - E[j]) for (i, j), s in rows)
+    T = pairs.laplacian()
     assert sp.issparse(T)
     np.testing.assert_array_equal(T.toarray(), expected)
 

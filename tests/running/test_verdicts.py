@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from psdopt import Ability, LowRankPSD, MarginProblem, Outcome, QuadraticSDP, Status, TermSum, solve
-from psdopt.certificates.certificate import certify
+from psdopt.certificates.certify import certify
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone
 from psdopt.methods import BILGO, LBFGS, ConjugateGradient, ProjectedGradient, TrustRegions
 from psdopt.running.verdicts import settled, without_minimum

@@ -7,7 +7,6 @@ import pytest
 
 from psdopt.problems import QuadraticSDP
 from psdopt.testing import Builder, parametrize_with_checks, run_checks
-from psdopt.testing.badzoo.builders import X as ROWS
 from psdopt.testing.cli import targets
 from psdopt_plugins.metric_learning import (
     kta_problem,
@@ -16,6 +15,7 @@ from psdopt_plugins.metric_learning import (
     triplet_margin_problem,
 )
 from psdopt_plugins.regression import psd_regression_problem
+from tests.testing.zoo.builders import X as ROWS
 
 RNG = np.random.default_rng(0)
 X, LABELS = RNG.standard_normal((9, 5)), np.array([0, 1, 2] * 3)

@@ -18,7 +18,7 @@ def test_the_solution_is_the_one_that_was_planted(name) -> None:
     problem = PROBLEMS[name]
     result = solve(problem, tol=1e-9)
     assert result.optimal
-    assert np.allclose(result.certificate.multipliers, Y_STAR[: problem.m], atol=2e-4)
+    assert np.allclose(result.certificate.constraints.multipliers, Y_STAR[: problem.m], atol=2e-4)
     values = np.linalg.eigvalsh(result.matrix.to_dense())
     assert np.allclose(values[-2:], [1.0, 2.0], atol=1e-4)
     assert np.allclose(values[:-2], 0.0, atol=1e-4)
@@ -33,7 +33,8 @@ def test_dense_bounds_are_those_of_certificates(name) -> None:
         certificate = certify(problem, Y, dual=y)
         bound = dense.bound(Y, dense.admissible(y), problem.trace_limit.value)
         assert certificate.dual_value >= bound - 1e-6 * abs(bound)  # rounding, and strong convexity may give more
-        assert certificate.primal_infeasibility == pytest.approx(dense.relative_violation(Y @ Y.T), rel=1e-9)
+        missed = certificate.constraints.primal_infeasibility
+        assert missed == pytest.approx(dense.relative_violation(Y @ Y.T), rel=1e-9)
         assert np.allclose(dense.measured(Y @ Y.T), problem.measured(Y))
 
 

@@ -14,13 +14,13 @@ from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.linalg.tolerances import EPS
 from psdopt.problems import QuadraticSDP
 from psdopt.testing import CHECKS, REGIMES, Case, CheckStatus, replay, run_checks, strategies, yield_checks
-from psdopt.testing.badzoo import geometries, problems
 from psdopt.testing.cli import run_check
 from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Deviation
-from psdopt.testing.reference import horizontal_by_least_squares, project_psd, project_simplex
 from psdopt.testing.slopes import derivative, observed_order
 from psdopt.testing.units import Unit
+from tests.testing.twins import horizontal_by_least_squares, project_psd, project_simplex
+from tests.testing.zoo import geometries, problems
 
 pytest_plugins = ["pytester"]
 
@@ -106,7 +106,7 @@ def test_parametrize_is_strict(pytester):
         textwrap.dedent("""
         from psdopt import FlatQuotient
         from psdopt.testing import parametrize_with_checks
-        from psdopt.testing.badzoo.geometries import GradientHalf
+        from tests.testing.zoo.geometries import GradientHalf
 
         KNOWN = dict.fromkeys(GradientHalf.rejected_by, "known")
 
@@ -142,9 +142,7 @@ def test_command_on_a_piece_and_a_module(tmp_path, monkeypatch, capsys):
     out = capsys.readouterr().out
     assert "geometry.horizontal_idempotent" in out
     assert "0 failed" in out
-    (tmp_path / "brokenkit.py").write_text(
-        "from psdopt.testing.badzoo.geometries import HalfStep\ngeometry = HalfStep()\n"
-    )
+    (tmp_path / "brokenkit.py").write_text("from tests.testing.zoo.geometries import HalfStep\ngeometry = HalfStep()\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(str(tmp_path))
     assert run_check("brokenkit") == 1

@@ -11,9 +11,9 @@ from psdopt.problems import QuadraticSDP
 from psdopt.problems.distributed import touched
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 from psdopt.testing import Split, parametrize_with_checks, run_checks
-from psdopt.testing.badzoo.splits import ForgottenCrossTerm, RegulariserInEveryPart
 from psdopt.testing.strategies import partitions
 from tests.problems.distributed.instances import Pairs, pair_problem
+from tests.testing.zoo.splits import ForgottenCrossTerm, RegulariserInEveryPart
 
 RNG = np.random.default_rng(0)
 

@@ -12,9 +12,9 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 from psdopt.testing import parametrize_with_checks, run_checks
-from psdopt.testing.badzoo.measured import SizeUnsaid
-from psdopt.testing.badzoo.terms import LineConstant, LineSlope
 from psdopt.testing.gallery import with_spectrum
+from tests.testing.zoo.measured import SizeUnsaid
+from tests.testing.zoo.terms import LineConstant, LineSlope
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((8, 5))

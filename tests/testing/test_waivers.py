@@ -5,9 +5,9 @@ import pytest
 from psdopt import FlatQuotient
 from psdopt.errors import InvalidInputError, UnknownNameError
 from psdopt.testing import CheckStatus, run_checks
-from psdopt.testing.badzoo.geometries import GradientHalf
-from psdopt.testing.badzoo.problems import Healthy
 from psdopt.testing.cli import run_check
+from tests.testing.zoo.geometries import GradientHalf
+from tests.testing.zoo.problems import Healthy
 
 REASON = "left as it is, to see what a waiver does"
 
@@ -56,6 +56,7 @@ def test_a_waiver_that_is_not_needed_fails():
     ("waivers", "error", "words"),
     [
         ({"geometry.metrik": REASON}, UnknownNameError, "geometry.metric"),
+        ({"geometry.metrik*": REASON}, UnknownNameError, "geometry.metric"),
         ({"geometry.metric": {"scale-upp": REASON}}, UnknownNameError, "scale-up"),
         ({"geometry.metric": {"scale-up": " "}}, InvalidInputError, "needs a reason"),
     ],
@@ -63,6 +64,25 @@ def test_a_waiver_that_is_not_needed_fails():
 def test_wrong_waivers_are_refused(waivers, error, words):
     with pytest.raises(error, match=words):
         run_checks(FlatQuotient(4, 2), waivers=waivers)
+
+
+SEVERAL = {"geometry.retraction_[bf]*": REASON}
+
+
+def test_a_waiver_of_more_than_one_check_warns_and_names_them():
+    names = "geometry.retraction_first_order, geometry.retraction_both_sides"
+    with pytest.warns(UserWarning, match=rf"matches 2 checks: {names}; write one waiver for each"):
+        (record,) = run_checks(FlatQuotient(4, 2), only=["geometry.retraction_first_order"], waivers=SEVERAL)
+    assert "remove the waiver" in record.diagnosis  # and each of them must be needed
+
+
+def test_a_pattern_of_one_check_does_not_warn():
+    """Checks that are newer than the version that is pinned do not count."""
+    waivers = {"geometry.gradient_slop?": REASON}
+    (record,) = run_checks(GradientHalf(), only=["geometry.gradient_slope"], waivers=waivers)
+    assert record.verdict is CheckStatus.WAIVED
+    (record,) = run_checks(FlatQuotient(4, 2), only=["geometry.retraction_both_sides"], waivers=SEVERAL, up_to="0.1")
+    assert record.verdict is CheckStatus.SKIPPED
 
 
 class Waiving(Healthy):

@@ -3,7 +3,7 @@
 import pytest
 
 from psdopt.testing import CHECKS, run_checks
-from psdopt.testing.badzoo import ZOO
+from tests.testing.zoo import ZOO
 
 ANIMALS = [pytest.param(cls, id=f"{kind}-{cls.__name__}") for kind, group in ZOO.items() for cls in group]
 

@@ -41,8 +41,8 @@ def test_the_relaxation_of_an_assignment_is_below_all_assignments(seed) -> None:
     result = solve(problem, tol=1e-6, rng=0)
     assert result.status is Status.OPTIMAL
     assert result.method == "InteriorPoint"
-    assert result.certificate.dimacs["primal"] < 1e-9
-    assert result.certificate.primal_infeasibility < 1e-6
+    assert result.certificate.constraints.dimacs["primal"] < 1e-9
+    assert result.certificate.constraints.primal_infeasibility < 1e-6
     costs = []
     for order in itertools.permutations(range(k)):
         x = np.r_[1.0, np.eye(k)[list(order)].ravel()]

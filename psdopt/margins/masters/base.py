@@ -28,7 +28,7 @@ class Unsolved(ArithmeticError):
 
 
 @dataclass(frozen=True)
-class Answer:
+class MasterSolution:
     """Solution of min F(V T Vᵀ) over T (k, k), and its dual.
 
     weights : T (k, k), PSD, trace one. dual : w (m,), 0 <= w <= cap, Σ w = 1.
@@ -46,7 +46,7 @@ class Master(Protocol):
 
     def solve(
         self, squares: SignedSquares, loss: CappedMargin, gap: float, start: tuple[Array, Array] | None = None
-    ) -> Answer:
+    ) -> MasterSolution:
         """T and w with a duality gap of about `gap` (absolute), from `start` = (T, w) if that helps.
 
         Raises Unsolved if no answer is found.
@@ -86,7 +86,7 @@ def solve_selected(
     gap: float,
     start: tuple[Array, Array],
     rows: NDArray[np.bool_] | None,
-) -> Answer:
+) -> MasterSolution:
     """The master's answer from the margins `rows` (all if None); w (m,) is zero on the others. `start` is (T, w)."""
     if rows is None or np.all(rows):
         return master.solve(squares, loss, gap, start)
@@ -97,4 +97,4 @@ def solve_selected(
     )
     dual = np.zeros(loss.size)
     dual[chosen] = answer.dual
-    return Answer(answer.weights, dual, answer.steps)
+    return MasterSolution(answer.weights, dual, answer.steps)

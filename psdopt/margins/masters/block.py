@@ -12,7 +12,7 @@ from psdopt.linalg.definite import factor_above
 from psdopt.linalg.subset import least_eigenvalue
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.loss import CappedMargin
-from psdopt.margins.masters.base import Answer
+from psdopt.margins.masters.base import MasterSolution
 from psdopt.margins.masters.newton_system import NewtonSystem
 from psdopt.margins.structure import SignedSquares
 
@@ -37,7 +37,7 @@ class BlockMaster:
 
     def solve(
         self, squares: SignedSquares, loss: CappedMargin, gap: float, start: tuple[Array, Array] | None = None
-    ) -> Answer:
+    ) -> MasterSolution:
         """T and w with a duality gap of at most `gap` (absolute), or the best that rounding allows.
 
         `start` is (T, w) to begin near: of a master with fewer columns, say, padded.
@@ -46,17 +46,17 @@ class BlockMaster:
         uniform = np.full(m, 1.0 / m)
         scale = float(np.mean(squares.sizes()))
         if scale == 0.0:
-            return Answer(np.eye(k) / k, uniform, 0)
+            return MasterSolution(np.eye(k) / k, uniform, 0)
         scaled = squares.transformed(np.eye(k) / np.sqrt(scale))
         if loss.cap * m <= 1.0 + 4.0 * EPS * m:  # one feasible w: the leading eigenvector is the answer
             v = np.linalg.eigh(scaled.combination(uniform))[1][:, -1:]
-            return Answer(v @ v.T, uniform, 0)
+            return MasterSolution(v @ v.T, uniform, 0)
         goal = max(gap / scale, EPS)
         point, steps = _Interior(scaled, loss, start), 0
         while steps < MAX_STEPS and point.gap > goal and (after := point.advanced()) is not None:
             point, steps = after, steps + 1
         w = np.clip(point.w, 0.0, loss.cap)
-        return Answer(point.T / np.trace(point.T), w, steps)
+        return MasterSolution(point.T / np.trace(point.T), w, steps)
 
 
 class _Interior:

@@ -10,11 +10,8 @@ from typing import Any
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.row_sources import DaskRows, RowSource
-from psdopt.problems.distributed.engine import Engine, Part, Question, made
-from psdopt.problems.distributed.resident import Answer, Resident
-
-#: Times that a request is repeated if its part was lost with its worker.
-TRIES = 5
+from psdopt.problems.distributed.engine import TRIES, Engine, Part, Request, made
+from psdopt.problems.distributed.resident import Reply, Resident
 
 
 class OnDask(Engine):
@@ -67,8 +64,8 @@ class OnDask(Engine):
         self._unmade = set(range(len(parts)))
         self._homes = [workers[k % len(workers)] for k in range(len(parts))]
 
-    def ask(self, questions: Sequence[Question]) -> list[Answer]:
-        found: dict[int, Answer] = {}
+    def ask(self, questions: Sequence[Request]) -> list[Reply]:
+        found: dict[int, Reply] = {}
         waiting = dict(enumerate(questions))
         for _ in range(TRIES):
             futures = {q: self._submit(question, question[0] in self._unmade) for q, question in waiting.items()}
@@ -83,7 +80,7 @@ class OnDask(Engine):
                 return [found[q] for q in range(len(questions))]
         raise RuntimeError(f"parts {sorted({k for k, *_ in waiting.values()})} were lost {TRIES} times in a row")
 
-    def _submit(self, question: Question, make: bool) -> Any:
+    def _submit(self, question: Request, make: bool) -> Any:
         k, name, arguments, dropped = question
         part = self._parts[k]
         recipe = (part if isinstance(part, tuple) else (_itself, part)) if make else ()
@@ -118,7 +115,7 @@ def _itself(part: Any) -> Any:
 
 def _on_worker(
     key: tuple[str, int], name: str, arguments: tuple[Any, ...], dropped: tuple[int, ...], *recipe: Any
-) -> Answer | None:
+) -> Reply | None:
     """The answer of a part on this worker; None if the part is not here and the request has no recipe."""
     resident = _residents.get(key)
     if resident is None:

@@ -8,13 +8,15 @@ from typing import Any
 
 from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidTypeError
-from psdopt.problems.distributed.resident import Answer, Resident
+from psdopt.problems.distributed.resident import Reply, Resident
 
+#: Times that a request is repeated if its part was lost with its worker.
+TRIES = 5
 #: A part: a problem, None for a part without data, or (make, *arguments), with make(*arguments) called on the worker of
 #: the part.
 Part = Any
 #: A request: (number of the part, method of its Resident, arguments, keys that the part may drop first).
-Question = tuple[int, str, Sequence[Any], Sequence[int]]
+Request = tuple[int, str, Sequence[Any], Sequence[int]]
 
 
 def made(part: Part) -> Problem | None:
@@ -35,7 +37,7 @@ class Engine(ABC):
         """Make the parts on their workers. Called once, by :class:`~psdopt.problems.distributed.Summed`."""
 
     @abstractmethod
-    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+    def ask(self, questions: Sequence[Request]) -> list[Reply]:
         """Answers to (part, method, arguments, dropped keys), in one round: all requests run at the same time.
 
         A part that was lost is rebuilt from its recipe and answers with `forgotten`.
@@ -48,5 +50,5 @@ class Here(Engine):
     def place(self, parts: Sequence[Part]) -> None:
         self._residents = [Resident(made(part)) for part in parts]
 
-    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+    def ask(self, questions: Sequence[Request]) -> list[Reply]:
         return [self._residents[k].answer(name, arguments, dropped) for k, name, arguments, dropped in questions]

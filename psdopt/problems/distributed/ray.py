@@ -6,11 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from psdopt.errors import InvalidInputError
-from psdopt.problems.distributed.engine import Engine, Part, Question, made
-from psdopt.problems.distributed.resident import Answer, Resident
-
-#: Times that Ray repeats a request after it had to rebuild the actor.
-TRIES = 5
+from psdopt.problems.distributed.engine import TRIES, Engine, Part, Request, made
+from psdopt.problems.distributed.resident import Reply, Resident
 
 
 class OnRay(Engine):
@@ -33,7 +30,7 @@ class OnRay(Engine):
         remote = self._ray.remote(_RayPart).options(**self._options)
         self._actors = [remote.remote(part) for part in parts]
 
-    def ask(self, questions: Sequence[Question]) -> list[Answer]:
+    def ask(self, questions: Sequence[Request]) -> list[Reply]:
         answers = [self._actors[k].answer.remote(name, tuple(args), tuple(drop)) for k, name, args, drop in questions]
         return list(self._ray.get(answers))
 
@@ -49,5 +46,5 @@ class _RayPart:
     def __init__(self, part: Part) -> None:
         self._resident = Resident(made(part))
 
-    def answer(self, name: str, arguments: tuple[Any, ...], dropped: tuple[int, ...]) -> Answer:
+    def answer(self, name: str, arguments: tuple[Any, ...], dropped: tuple[int, ...]) -> Reply:
         return self._resident.answer(name, arguments, dropped)

@@ -21,7 +21,7 @@ class Forgotten(Exception):
         self.key = key
 
 
-class Answer(NamedTuple):
+class Reply(NamedTuple):
     """A part's answer: the result, or the `forgotten` key, and its problem's counts."""
 
     result: Any
@@ -41,7 +41,7 @@ class Resident:
         self._lines: dict[int, LineModel] = {}
         self._planes: dict[int, PlaneModel] = {}
 
-    def answer(self, name: str, arguments: Sequence[Any], dropped: Sequence[int]) -> Answer:
+    def answer(self, name: str, arguments: Sequence[Any], dropped: Sequence[int]) -> Reply:
         """Forget the `dropped` keys, then call the method `name`."""
         for key in dropped:
             for held in (self._evaluations, self._lines, self._planes):
@@ -50,7 +50,7 @@ class Resident:
             result, forgotten = getattr(self, name)(*arguments), None
         except Forgotten as error:
             result, forgotten = None, error.key
-        return Answer(result, {} if self.problem is None else dict(self.problem.counts()), forgotten)
+        return Reply(result, {} if self.problem is None else dict(self.problem.counts()), forgotten)
 
     def about(self) -> tuple[int, frozenset[str], float, int | None] | None:
         """(n, abilities, lower_curvature, rows) of the problem; None for a part without data."""

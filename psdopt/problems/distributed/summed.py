@@ -12,7 +12,8 @@ import numpy as np
 
 from psdopt.checks import brief
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.problem import Evaluation, GradientOperator, Problem
+from psdopt.contracts.gradient import GradientOperator
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import PlainPreconditioner, Preconditioner
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array

@@ -1,65 +1,12 @@
-"""The theorems, by kind of object. Importing this package registers them all."""
+"""The theorems, by kind of object. Importing this package registers them all, in this order."""
 
-from psdopt.testing.checks import (
-    application,
-    application_data,
-    builder,
-    constrained,
-    constructors,
-    fits,
-    geometry_growth,
-    geometry_metric,
-    geometry_motion,
-    geometry_oracles,
-    geometry_points,
-    geometry_pymanopt,
-    geometry_words,
-    loss,
-    loss_shape,
-    measurement,
-    method_answers,
-    method_claims,
-    method_protocol,
-    method_runs,
-    problem_abilities,
-    problem_claims,
-    problem_derivatives,
-    problem_duality,
-    problem_models,
-    problem_moves,
-    problem_restriction,
-    split,
-    term,
+from importlib import import_module
+
+MODULES = (
+    "application application_data builder constrained fits geometry_metric geometry_motion"
+    " geometry_oracles geometry_points geometry_pymanopt geometry_words loss measurement method_answers"
+    " method_claims method_protocol problem_abilities problem_claims problem_derivatives"
+    " problem_models problem_moves split term"
 )
-
-__all__ = [
-    "application",
-    "application_data",
-    "builder",
-    "constrained",
-    "constructors",
-    "fits",
-    "geometry_growth",
-    "geometry_metric",
-    "geometry_motion",
-    "geometry_oracles",
-    "geometry_points",
-    "geometry_pymanopt",
-    "geometry_words",
-    "loss",
-    "loss_shape",
-    "measurement",
-    "method_answers",
-    "method_claims",
-    "method_protocol",
-    "method_runs",
-    "problem_abilities",
-    "problem_claims",
-    "problem_derivatives",
-    "problem_duality",
-    "problem_models",
-    "problem_moves",
-    "problem_restriction",
-    "split",
-    "term",
-]
+for _name in MODULES.split():
+    import_module(f"{__name__}.{_name}")

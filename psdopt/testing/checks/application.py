@@ -5,16 +5,15 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
-from psdopt.testing.checks.common import PASSED, failed, worst
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.checks.common import PASSED, failed
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 from psdopt.testing.subjects import ApplicationSubject, is_pairwise
 
 PLAIN = ("full-rank",)
@@ -26,6 +25,7 @@ FINE_TOL = 1e-9
 DIRECT_TOL = 1e-12
 #: Models of one data set may differ by this many roots of the accuracy: values to tol fix M to its root only.
 AGREEMENT = 300.0
+claim = partial(check, "application", regimes=PLAIN)
 
 
 def solver_tol(subject: ApplicationSubject) -> float:
@@ -84,22 +84,20 @@ def _distances(Z: Array) -> Array:
     return np.asarray(np.sqrt(np.maximum(((Z[:, None, :] - Z[None, :, :]) ** 2).sum(axis=2), 0.0)))
 
 
-def agreement(words: str, left: dict[str, Array], right: dict[str, Array], allowed: float) -> Deviation:
+def agreement(words: str, left: dict[str, Array], right: dict[str, Array], allowed: float) -> Deviations:
     """How far two models are apart, part by part, relative to the first."""
     if not left:
         raise Trivial("the fitted estimator offers nothing to compare (predict, transform, embedding_, ...)")
-    results = []
     for name, expected in left.items():
         found = right[name]
         if expected.dtype.kind not in "fiub":
             wrong = float(np.mean(found != expected))
         else:
             wrong = float(np.linalg.norm(found - expected)) / max(float(np.linalg.norm(expected)), 1e-300)
-        results.append(Deviation(wrong, allowed, f"{words}: {name} differs by {wrong:.3g} (relative)"))
-    return worst(results)
+        yield Deviation(wrong, allowed, f"{words}: {name} differs by {wrong:.3g} (relative)")
 
 
-@check("application", regimes=PLAIN, repeats=False)
+@claim("0.1", repeats=False)
 def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Deviation:
     """scikit-learn's check_estimator passes, except for what the estimator declares as expected failures."""
     from sklearn.base import clone
@@ -118,13 +116,8 @@ def sklearn_conventions(subject: ApplicationSubject, case: Case) -> Deviation:
     return Deviation(len(broken), 0.0, words[:400])
 
 
-@check(
-    "application",
-    regimes=PLAIN,
-    when=lambda s: hasattr(s.estimator, "get_mahalanobis_matrix"),
-    reason="learns no metric",
-)
-def pseudo_metric(subject: ApplicationSubject, case: Case) -> Deviation:
+@claim("0.1", when=lambda s: hasattr(s.estimator, "get_mahalanobis_matrix"), reason="learns no metric")
+def pseudo_metric(subject: ApplicationSubject, case: Case) -> Deviations:
     """The learned matrix is LᵀL ⪰ 0 with L = components_, and its distance is symmetric, zero at zero, triangular."""
     fitted = _fitted(subject)
     M, L = np.asarray(fitted.get_mahalanobis_matrix()), np.asarray(fitted.components_)
@@ -135,30 +128,25 @@ def pseudo_metric(subject: ApplicationSubject, case: Case) -> Deviation:
     spread = max(float(np.max(np.abs(d2))), 1e-300)
     triangle = float(np.max(D[:, None, :] - D[:, :, None] - D[None, :, :].transpose(1, 0, 2).swapaxes(0, 1)))
     allowed = 1e4 * EPS * max(M.shape[0], 8)
-    return worst(
-        [
-            Deviation(float(np.linalg.norm(M - M.T)) / size, allowed, "the matrix is not symmetric"),
-            Deviation(-float(np.linalg.eigvalsh(0.5 * (M + M.T))[0]) / size, allowed, "the matrix is not PSD"),
-            Deviation(float(np.linalg.norm(L.T @ L - M)) / size, allowed, "components_ᵀ components_ is not the matrix"),
-            Deviation(float(np.max(np.abs(D**2 - d2))) / spread, 1e2 * allowed, "transform gives other distances"),
-            Deviation(triangle / np.sqrt(spread), 1e2 * allowed, "the triangle inequality fails"),
-        ]
-    )
+    yield Deviation(float(np.linalg.norm(M - M.T)) / size, allowed, "the matrix is not symmetric")
+    yield Deviation(-float(np.linalg.eigvalsh(0.5 * (M + M.T))[0]) / size, allowed, "the matrix is not PSD")
+    yield Deviation(float(np.linalg.norm(L.T @ L - M)) / size, allowed, "components_ᵀ components_ is not the matrix")
+    yield Deviation(float(np.max(np.abs(D**2 - d2))) / spread, 1e2 * allowed, "transform gives other distances")
+    yield Deviation(triangle / np.sqrt(spread), 1e2 * allowed, "the triangle inequality fails")
 
 
-@check("application", regimes=PLAIN)
-def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Deviation:
+@claim("0.1")
+def same_seed_same_answer(subject: ApplicationSubject, case: Case) -> Deviations:
     """Fitted twice on the same data with the same seed, the model is bit for bit the same."""
     return agreement("fitted twice", model_of(_fitted(subject), subject.X), model_of(_fitted(subject), subject.X), 0.0)
 
 
-@check(
-    "application",
-    regimes=PLAIN,
+@claim(
+    "0.1",
     when=lambda s: bool(getattr(s.estimator, "permutation_invariant", True)),
     reason="claims to depend on the order of the samples",
 )
-def permuted_samples(subject: ApplicationSubject, case: Case) -> Deviation:
+def permuted_samples(subject: ApplicationSubject, case: Case) -> Deviations:
     """Fitted on permuted samples, the model is the same to the root of the solver's accuracy."""
     order = case.rng.permutation(len(subject.X))
     back = np.argsort(order)
@@ -175,8 +163,8 @@ def permuted_samples(subject: ApplicationSubject, case: Case) -> Deviation:
     return agreement("fitted on permuted samples", left, right, AGREEMENT * np.sqrt(solver_tol(subject)))
 
 
-@check("application", regimes=PLAIN)
-def save_and_load(subject: ApplicationSubject, case: Case) -> Deviation:
+@claim("0.1")
+def save_and_load(subject: ApplicationSubject, case: Case) -> Deviation | Deviations:
     """A fitted estimator survives pickling: the same parameters, the same model."""
     fitted = _fitted(subject)
     try:

@@ -10,13 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
+from psdopt.contracts.matrix import LowRankPSD
 from psdopt.linalg.arrays import Array
-from psdopt.testing.checks.application import AGREEMENT, PLAIN, agreement, fitted_on, model_of, solver_tol
-from psdopt.testing.checks.common import PASSED, failed, worst
-from psdopt.testing.record import Deviation, Trivial
+from psdopt.testing.checks.application import AGREEMENT, agreement, claim, fitted_on, model_of, solver_tol
+from psdopt.testing.checks.common import PASSED, failed
 from psdopt.testing.reference import dense_certificate
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial
 from psdopt.testing.subjects import ApplicationSubject, is_pairwise
 from psdopt.testing.untouched import changes, snapshot
 
@@ -38,7 +37,7 @@ def _alike(left: dict[str, Array], right: dict[str, Array]) -> bool:
     return bool(left) and all(np.array_equal(value, right[name]) for name, value in left.items())
 
 
-@check("application", regimes=PLAIN)
+@claim("0.2")
 def data_untouched(subject: ApplicationSubject, case: Case) -> Deviation:
     """fit changes neither X nor y nor an array among the parameters, and takes arrays that are read-only."""
     X, y = copy.deepcopy(subject.X), copy.deepcopy(subject.y)
@@ -61,22 +60,20 @@ def _takes_sparse(subject: ApplicationSubject) -> bool:
     return tags is not None and bool(tags().input_tags.sparse) and not is_pairwise(subject.estimator)
 
 
-@check("application", regimes=PLAIN)
-def storage_independence(subject: ApplicationSubject, case: Case) -> Deviation:
+@claim("0.2")
+def storage_independence(subject: ApplicationSubject, case: Case) -> Deviations:
     """The model is the same, to the solver's accuracy, for X dense, by columns, and sparse where that is accepted."""
     X = _array(subject)
     stored: dict[str, Any] = {"stored by columns": np.asfortranarray(X)}
     if _takes_sparse(subject):
         stored |= {"CSR": sp.csr_array(X), "CSC": sp.csc_array(X)}
     expected = model_of(fitted_on(subject, X, subject.y), X)
-    results = []
     for words, other in stored.items():
         found = model_of(fitted_on(subject, other, subject.y), X)
-        results.append(agreement(f"fitted on X {words}", expected, found, AGREEMENT * np.sqrt(solver_tol(subject))))
-    return worst(results)
+        yield from agreement(f"fitted on X {words}", expected, found, AGREEMENT * np.sqrt(solver_tol(subject)))
 
 
-@check("application", regimes=PLAIN)
+@claim("0.2")
 def not_rounded(subject: ApplicationSubject, case: Case) -> Deviation:
     """X counts in double precision, sparse too where that is accepted: rounded to single it gives another model."""
     X = _array(subject)
@@ -93,8 +90,8 @@ def not_rounded(subject: ApplicationSubject, case: Case) -> Deviation:
     return PASSED
 
 
-@check("application", regimes=PLAIN)
-def fits_apart(subject: ApplicationSubject, case: Case) -> Deviation:
+@claim("0.2")
+def fits_apart(subject: ApplicationSubject, case: Case) -> Deviations:
     """A fit of another estimator of the class to other data leaves the model of the first as it was."""
     X = _array(subject)
     first = fitted_on(subject, copy.deepcopy(X), copy.deepcopy(subject.y))
@@ -105,12 +102,7 @@ def fits_apart(subject: ApplicationSubject, case: Case) -> Deviation:
     return agreement("after another estimator was fitted", before, model_of(first, X), 0.0)
 
 
-@check(
-    "application",
-    regimes=PLAIN,
-    when=lambda s: not is_pairwise(s.estimator),
-    reason="X holds relations, not samples",
-)
+@claim("0.2", when=lambda s: not is_pairwise(s.estimator), reason="X holds relations, not samples")
 def samples_count(subject: ApplicationSubject, case: Case) -> Deviation:
     """A sample that is moved moves the model."""
     X = _array(subject)
@@ -125,12 +117,7 @@ def samples_count(subject: ApplicationSubject, case: Case) -> Deviation:
     return failed(f"{MOVED} samples were moved, one at a time, and the model is the same to the last bit")
 
 
-@check(
-    "application",
-    regimes=PLAIN,
-    when=lambda s: "random_state" in s.estimator.get_params(),
-    reason="takes no random_state",
-)
+@claim("0.2", when=lambda s: "random_state" in s.estimator.get_params(), reason="takes no random_state")
 def seed_counts(subject: ApplicationSubject, case: Case) -> Deviation:
     """With another random_state the fit is another one, if only in its last bits."""
     seen = []
@@ -154,7 +141,7 @@ def _course(fitted: Any) -> tuple[float, ...]:
     return () if result is None else tuple(map(float, result.history["value"]))
 
 
-@check("application", regimes=PLAIN)
+@claim("0.2")
 def unconverged_warns(subject: ApplicationSubject, case: Case) -> Deviation:
     """A fit that one iteration cannot finish warns with scikit-learn's ConvergenceWarning."""
     estimator = copy.deepcopy(subject.estimator)
@@ -186,9 +173,8 @@ def _learned(fitted: Any) -> Array | None:
     return None
 
 
-@check(
-    "application",
-    regimes=PLAIN,
+@claim(
+    "0.2",
     when=lambda s: getattr(s.estimator, "components_of_result", True),
     reason="says that components_ are in other coordinates than result_ (components_of_result)",
 )
@@ -206,12 +192,7 @@ def components_of_result(subject: ApplicationSubject, case: Case) -> Deviation:
     return Deviation(apart, ONE_MODEL, f"components_ᵀ components_ and result_.matrix differ by {apart:.3g}")
 
 
-@check(
-    "application",
-    regimes=PLAIN,
-    when=lambda s: hasattr(s.estimator, "reference"),
-    reason="has no formula to compare with (reference)",
-)
+@claim("0.2", when=lambda s: hasattr(s.estimator, "reference"), reason="has no formula to compare with (reference)")
 def solves_reference(subject: ApplicationSubject, case: Case) -> Deviation:
     """The learned matrix satisfies the optimality conditions of reference(X, y), the objective as a formula of M."""
     fitted = fitted_on(subject, subject.X, subject.y)
@@ -219,8 +200,6 @@ def solves_reference(subject: ApplicationSubject, case: Case) -> Deviation:
     if M is None:
         raise Trivial("learns no matrix of the samples' features")
     problem = subject.estimator.reference(subject.X, subject.y)
-    from psdopt.contracts.matrix import LowRankPSD
-
     certificate = dense_certificate(problem, LowRankPSD.from_dense(0.5 * (M + M.T)))
     allowed = 10.0 * np.sqrt(solver_tol(subject))
     return Deviation(certificate.relative, allowed, f"the learned matrix does not minimise it: {certificate.words}")

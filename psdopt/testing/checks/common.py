@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, overload
 
@@ -14,8 +14,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
+from psdopt.testing.registry import Case, Deviation, Trivial
 from psdopt.testing.slopes import derivative
 from psdopt.testing.units import Unit
 
@@ -190,6 +189,24 @@ def compare_slope(
     return answer if answer.ok else replace(answer, allowed=answer.tolerance, diagnosis=describe(noun, x, expected))
 
 
+def plane_slopes(plane: Any, at: Array, n: int, units: Sequence[tuple[Any, Any]]) -> Iterator[Deviation]:
+    """Deviations of gradient and Hessian of the model of a plane at (alpha, beta) from differences of it.
+
+    units : for the gradient and for the Hessian, `unit` and `values` of :func:`compare_slope`.
+    """
+    g, H = plane.derivatives(*at)
+    for k, e in enumerate(np.eye(2)):
+
+        def value(h: float, e: Array = e) -> Any:
+            return plane.value(*(at + h * e))
+
+        def gradient(h: float, e: Array = e) -> Any:
+            return plane.derivatives(*(at + h * e))[0]
+
+        yield compare_slope(f"plane gradient, entry {k}", g[k], value, units[0][0], n, units[0][1])
+        yield compare_slope(f"plane Hessian, row {k}", H[k], gradient, units[1][0], n, units[1][1])
+
+
 def compare(noun: str, found: object, expected: object, unit: Unit | float, n: int) -> Deviation:
     """Deviation of |found − expected| against the rounding of quantities of magnitude `unit`."""
     x, y = np.asarray(found, dtype=float), np.asarray(expected, dtype=float)
@@ -197,21 +214,6 @@ def compare(noun: str, found: object, expected: object, unit: Unit | float, n: i
         return Deviation(math.inf, 0.0, describe(noun, x, y))
     answer = Deviation(float(np.linalg.norm(x - y)), rounding_of(unit, n))
     return answer if answer.ok else replace(answer, allowed=answer.tolerance, diagnosis=describe(noun, x, y))
-
-
-def worst(measurements: list[Deviation]) -> Deviation:
-    """The one that comes closest to failing, or fails most."""
-    return max(measurements, key=lambda m: m.ratio)
-
-
-def simplest(measurements: list[Deviation]) -> Deviation:
-    """The first that fails, of a list that begins with what explains the rest; else the worst."""
-    return next((measurement for measurement in measurements if not measurement.ok), worst(measurements))
-
-
-def operator_scale(S: Array) -> float:
-    """Spectral size of a dense symmetric S, at least the smallest normal number."""
-    return max(float(np.linalg.norm(S, 2)), float(np.finfo(float).tiny))
 
 
 def failed(diagnosis: str) -> Deviation:

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.certificate import certify
+from psdopt.certificates.certificate import Certificate, ConstraintRecord
+from psdopt.certificates.certify import certify
 from psdopt.constraints import Constrained, Constraint, SparseForms
 from psdopt.contracts.abilities import Ability
 from psdopt.linalg.arrays import Array, norm
-from psdopt.testing.checks.common import PASSED, failed, worst
+from psdopt.testing.checks.common import PASSED, failed
 from psdopt.testing.checks.method_answers import plain_run, tol_of
 from psdopt.testing.checks.method_protocol import PLAIN, _each
 from psdopt.testing.constrained import DenseConstraints, multipliers_of, with_groups
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 from psdopt.testing.subjects import MethodSubject
+from psdopt.testing.vectors import symmetric
 
 #: Accuracy of what a conic solver says, relative to its size.
 SOLVER = 1e-6
@@ -27,6 +28,7 @@ SOLVER = 1e-6
 SIZES = (0.0, 0.1, 1.0, 10.0)
 #: A violation of this many times |A_t| is one that a proof must find.
 APART = 0.5
+claim = partial(check, "problem", needs={Ability.CONSTRAINTS}, regimes=PLAIN)
 
 
 def _has_cvxpy(obj: Any) -> bool:
@@ -40,14 +42,13 @@ def _multipliers(problem: Constrained, case: Case, size: float) -> Array:
     return np.asarray(y / np.where(problem.norms > 0.0, problem.norms, 1.0))
 
 
-@check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, when=_has_cvxpy, reason="cvxpy is not installed")
-def multiplier_bound(problem: Constrained, case: Case) -> Deviation:
+@claim("0.2", when=_has_cvxpy, reason="cvxpy is not installed")
+def multiplier_bound(problem: Constrained, case: Case) -> Deviations:
     """For any M and any y, certificate.dual_value is at most the optimum that a conic solver finds."""
     optimum = DenseConstraints(problem).optimum
     if optimum is None:
         raise Trivial("the problem has no conic form, or the conic solver finds no optimum")
     unit = max(abs(optimum.value), abs(optimum.value - problem.value_at_zero()), float(np.finfo(float).tiny))
-    results = []
     for size in SIZES:
         y = _multipliers(problem, case, size)
         certificate: Any = certify(problem, case.factor(problem.n), dual=y)
@@ -56,20 +57,11 @@ def multiplier_bound(problem: Constrained, case: Case) -> Deviation:
         words = (
             f"with multipliers of size {size:g} the bound is {certificate.dual_value:.9g}, above {optimum.value:.9g}"
         )
-        results.append(Deviation((certificate.dual_value - optimum.value) / unit, SOLVER, words))
-    if not results:
-        raise Trivial("no bound without S ⪰ 0: nothing bounds the trace")
-    return worst(results)
+        yield Deviation((certificate.dual_value - optimum.value) / unit, SOLVER, words)
+    return "no bound without S ⪰ 0: nothing bounds the trace"
 
 
-@check(
-    "problem",
-    needs=(Ability.CONSTRAINTS,),
-    regimes=PLAIN,
-    repeats=False,
-    when=_has_cvxpy,
-    reason="cvxpy is not installed",
-)
+@claim("0.2", repeats=False, when=_has_cvxpy, reason="cvxpy is not installed")
 def trace_bound(problem: Constrained, case: Case) -> Deviation:
     """trace_limit.value is at least tr M for all feasible M; one that is given, for a solution."""
     limit, dense = problem.trace_limit, DenseConstraints(problem)
@@ -86,7 +78,7 @@ def trace_bound(problem: Constrained, case: Case) -> Deviation:
     return Deviation((true - limit.value) / max(abs(true), abs(limit.value)), SOLVER, words)
 
 
-@check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False)
+@claim("0.2", repeats=False)
 def contradictory_pair(problem: Constrained, case: Case) -> Deviation:
     """A constraint that contradicts another is proven to: y = e_s − e_t becomes an infeasibility_proof that holds."""
     t, bound = _bounded(problem)
@@ -100,13 +92,13 @@ def contradictory_pair(problem: Constrained, case: Case) -> Deviation:
     sign = 1.0 if np.isfinite(problem.lower[t]) else -1.0
     y = np.zeros(other.m)
     y[t], y[-1] = -sign, sign
-    proof = certify(other, case.factor(problem.n), dual=y).infeasibility_proof  # type: ignore[attr-defined]
+    proof = _known(certify(other, case.factor(problem.n), dual=y)).infeasibility_proof
     if proof is None:
         return failed(f"constraint {t} and its contradiction are not found infeasible, with the proof at hand")
     return _holds(DenseConstraints(other), proof)
 
 
-@check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN, repeats=False)
+@claim("0.2", repeats=False)
 def redundant_pair(problem: Constrained, case: Case) -> Deviation:
     """A constraint given twice makes nothing infeasible, and a y split between both has the same bound."""
     t, _ = _bounded(problem)
@@ -122,8 +114,8 @@ def redundant_pair(problem: Constrained, case: Case) -> Deviation:
     return _same_bound(once, twice, "constraint given twice")
 
 
-@check("problem", needs=(Ability.CONSTRAINTS,), regimes=PLAIN)
-def constraint_scaling(problem: Constrained, case: Case) -> Deviation:
+@claim("0.2")
+def constraint_scaling(problem: Constrained, case: Case) -> Deviations:
     """A constraint times 1000 changes neither primal_infeasibility nor the bound, of a y over 1000."""
     if problem.forms is None:
         raise Trivial("the constraints are not known by their entries")
@@ -134,20 +126,19 @@ def constraint_scaling(problem: Constrained, case: Case) -> Deviation:
     Y, y = case.factor(problem.n), _multipliers(problem, case, 1.0)
     plain: Any = certify(problem, Y, dual=y)
     again: Any = certify(other, Y, dual=y / factor)
-    a, b = plain.primal_infeasibility, again.primal_infeasibility
+    a, b = (_known(each).primal_infeasibility for each in (plain, again))
     words = f"primal_infeasibility is {b:.6g} for a constraint times 1000, {a:.6g} without"
-    return worst([Deviation(abs(a - b) / max(a, b, 1e-300), SOLVER, words), _same_bound(plain, again, "scaling")])
+    yield Deviation(abs(a - b) / max(a, b, 1e-300), SOLVER, words)
+    yield _same_bound(plain, again, "scaling")
 
 
-@check(
-    "method",
-    regimes=PLAIN,
-    when=lambda s: any(_constrained(i.problem) for i in s.instances),
-    reason="no instance has constraints",
-)
-def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviation:
+def _tried_on_constraints(subject: MethodSubject) -> bool:
+    return any(_constrained(instance.problem) for instance in subject.instances)
+
+
+@check("method", "0.2", regimes=PLAIN, when=_tried_on_constraints, reason="no instance has constraints")
+def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviations:
     """At an optimal answer the state's y has the signs of its bounds, y_t (a_t − b_t) = 0, S ⪰ 0 and S M = 0."""
-    results = []
     for instance in _each(subject):
         problem = instance.problem
         result = plain_run(subject, instance, case)
@@ -156,8 +147,7 @@ def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviation:
         assert isinstance(problem, Constrained)
         dense, Y = DenseConstraints(problem), result.matrix.factor
         y = multipliers_of(getattr(result.state, "dual", None))[-1]
-        G = problem.at(Y).gradient @ np.eye(problem.n)
-        S, a = 0.5 * (G + G.T) + dense.adjoint(y), dense.measured(Y @ Y.T)
+        S, a = symmetric(problem.at(Y).gradient, problem.n) + dense.adjoint(y), dense.measured(Y @ Y.T)
         unit = max(abs(result.value - problem.value_at_zero()), float(np.finfo(float).tiny))
         allowed = 100.0 * tol_of(subject)
         wrong = np.where(y > 0.0, np.isinf(problem.upper), np.isinf(problem.lower)) & (y != 0.0)
@@ -171,10 +161,8 @@ def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviation:
             (abs(float(np.vdot(S @ Y, Y))), "is <S, M>"),
         ):
             ratio = amount / unit
-            results.append(Deviation(ratio, allowed, f"on {instance.name} {ratio:.3g} {words}"))
-    if not results:
-        raise Trivial("no instance under constraints is solved to optimality")
-    return worst(results)
+            yield Deviation(ratio, allowed, f"on {instance.name} {ratio:.3g} {words}")
+    return "no instance under constraints is solved to optimality"
 
 
 def _constrained(problem: Any) -> bool:
@@ -214,3 +202,8 @@ def _same_bound(one: Any, other: Any, words: str) -> Deviation:
     unit = max(abs(one.value), abs(one.dual_value), abs(one.value - one.value_at_zero))
     shown = f"the bound is {other.dual_value:.9g} after {words}, {one.dual_value:.9g} before"
     return Deviation(abs(one.dual_value - other.dual_value) / (unit or 1.0), SOLVER, shown)
+
+
+def _known(certificate: Certificate) -> ConstraintRecord:
+    assert certificate.constraints is not None
+    return certificate.constraints

@@ -11,20 +11,19 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.problem import Problem
 from psdopt.errors import IncompatibleError
 from psdopt.methods import shipped_methods
+from psdopt.problems import QuadraticSDP
 from psdopt.running.compatibility import fits, missing_members
 from psdopt.running.solve import solve
 from psdopt.testing.checks.common import PASSED, failed
 from psdopt.testing.gallery import geometries, with_spectrum
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Trivial, check
 
 PLAIN = ("full-rank",)
 #: Steps that each method makes.
 STEPS = 2
 
 
-@check("geometry", regimes=PLAIN, repeats=False)
+@check("geometry", "0.2", regimes=PLAIN, repeats=False)
 def abilities_kept(geometry: Geometry, case: Case) -> Deviation:
     """Every declared ability has the members that it stands for."""
     missing = missing_members(geometry, geometry.abilities)
@@ -44,7 +43,7 @@ def _runs(problem: Problem, geometry: Geometry, method: Any) -> str:
     return ""
 
 
-@check("problem", regimes=PLAIN, repeats=False)
+@check("problem", "0.2", regimes=PLAIN, repeats=False)
 def methods_run(problem: Problem, case: Case) -> Deviation:
     """Every shipped method that compatible() accepts makes its first steps, each over one geometry."""
     tried = 0
@@ -60,11 +59,9 @@ def methods_run(problem: Problem, case: Case) -> Deviation:
     return PASSED
 
 
-@check("geometry", regimes=PLAIN, repeats=False)
+@check("geometry", "0.2", regimes=PLAIN, repeats=False)
 def methods_run_here(geometry: Geometry, case: Case) -> Deviation:
     """Over this geometry solve() finds a method by itself, and every shipped one that compatible() accepts runs."""
-    from psdopt.problems import QuadraticSDP
-
     n = geometry.n
     problem = QuadraticSDP(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, n), 2))
     fitting = [method for method in shipped_methods() if fits(problem, geometry, method)]
@@ -76,7 +73,7 @@ def methods_run_here(geometry: Geometry, case: Case) -> Deviation:
     return PASSED
 
 
-@check("geometry", needs={Ability.FULL_CONE}, regimes=PLAIN)
+@check("geometry", "0.2", needs={Ability.FULL_CONE}, regimes=PLAIN)
 def full_cone(geometry: Geometry, case: Case) -> Deviation:
     """A matrix of full rank, scaled to the fixed trace if there is one, is a member, and is kept as it is."""
     Y = case.factor(geometry.n, geometry.n)

@@ -6,17 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.testing import quotient, vectors
-from psdopt.testing.checks.common import PASSED, failed, worst
+from psdopt.testing.checks.common import PASSED, failed
+from psdopt.testing.checks.geometry_points import riemannian
+from psdopt.testing.counting import OnlyMatmul
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial
 from psdopt.testing.slopes import derivative
-
-RIEMANNIAN = {Ability.RIEMANNIAN}
 
 
 def _ambient(geometry: Geometry, point: Any, case: Case) -> Any:
@@ -28,7 +25,7 @@ def _difference(geometry: Geometry, point: Any, left: Any, right: Any) -> Any:
     return vectors.combine(geometry, point, 1.0, left, -1.0, right)
 
 
-@check("geometry", needs=RIEMANNIAN)
+@riemannian("0.1")
 def horizontal_idempotent(geometry: Geometry, case: Case) -> Deviation:
     """horizontal(horizontal(z)) = horizontal(z) for ambient z, and the result passes check_vector."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -44,7 +41,7 @@ def horizontal_idempotent(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(error, allowed * vectors.size(z))
 
 
-@check("geometry", needs=RIEMANNIAN)
+@riemannian("0.1")
 def horizontal_linear(geometry: Geometry, case: Case) -> Deviation:
     """horizontal(2y − 3z) = 2 horizontal(y) − 3 horizontal(z) for ambient y, z."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -56,13 +53,12 @@ def horizontal_linear(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(vectors.size(_difference(geometry, point, both, apart)), 8.0 * allowed * unit, words)
 
 
-@check(
-    "geometry",
-    needs=RIEMANNIAN,
+@riemannian(
+    "0.1",
     when=lambda g: g.rank != 1 and quotient.has_fibre_action(g),
     reason="has no fibre action to look at (move_along_fibre), or one column, along whose fibre no direction leads",
 )
-def horizontal_removes_fibre(geometry: Geometry, case: Case) -> Deviation:
+def horizontal_removes_fibre(geometry: Geometry, case: Case) -> Deviations:
     """horizontal(v + w) = v for horizontal v and fibre directions w: all of the fibre goes, and nothing else."""
     point, allowed = quotient.regular_point(geometry, case)
     w = quotient.vertical(geometry, point, case)
@@ -73,45 +69,34 @@ def horizontal_removes_fibre(geometry: Geometry, case: Case) -> Deviation:
     kept = geometry.horizontal(point, vectors.combine(geometry, point, 1.0, v, 1.0, w))
     tolerance = allowed * unit + (1e-7 * unit if hasattr(geometry, "move_along_fibre") else 0.0)
     left = f"{vectors.size(gone) / unit:.3g} of a fibre direction is left"
-    return worst(
-        [
-            Deviation(vectors.size(gone), tolerance, left),
-            Deviation(
-                vectors.size(_difference(geometry, point, kept, v)),
-                tolerance,
-                describe("horizontal(v + w)", vectors.flat(kept), vectors.flat(v)),
-            ),
-        ]
-    )
+    yield Deviation(vectors.size(gone), tolerance, left)
+    words = describe("horizontal(v + w)", vectors.flat(kept), vectors.flat(v))
+    yield Deviation(vectors.size(_difference(geometry, point, kept, v)), tolerance, words)
 
 
 def _orthogonal(geometry: Geometry) -> bool:
     return bool(getattr(geometry, "horizontal_is_orthogonal", True))
 
 
-@check("geometry", needs=RIEMANNIAN, when=_orthogonal, reason="claims a complement only, not an orthogonal one")
-def horizontal_orthogonal(geometry: Geometry, case: Case) -> Deviation:
+@riemannian("0.1", when=_orthogonal, reason="claims a complement only, not an orthogonal one")
+def horizontal_orthogonal(geometry: Geometry, case: Case) -> Deviations:
     """⟨z − Hz, Hz⟩ = 0 and |Hz| ≤ |z| for ambient z, in the metric."""
     point, allowed = quotient.regular_point(geometry, case)
     z = _ambient(geometry, point, case)
     h = geometry.horizontal(point, z)
     whole, part = geometry.inner(point, z, z), geometry.inner(point, h, h)
     cross = geometry.inner(point, _difference(geometry, point, z, h), h)
-    return worst(
-        [
-            Deviation(abs(cross), allowed * whole, "z − horizontal(z) is not orthogonal to horizontal(z)"),
-            Deviation(part - whole, allowed * whole, "horizontal(z) is longer than z"),
-        ]
-    )
+    yield Deviation(abs(cross), allowed * whole, "z − horizontal(z) is not orthogonal to horizontal(z)")
+    yield Deviation(part - whole, allowed * whole, "horizontal(z) is longer than z")
 
 
-@check("geometry", needs=RIEMANNIAN)
+@riemannian("0.1")
 def gradient_slope(geometry: Geometry, case: Case) -> Deviation:
     """⟨gradient(x, ∇F), v⟩ in the metric equals d/dt F(M(R(t v))) for every tangent v, and gradient is tangent."""
     point, allowed = quotient.regular_point(geometry, case)
     scale = geometry.to_matrix(point).norm()
-    C, T = quotient.slope_data(geometry, case)
-    T = T * scale
+    # F(M) = scale tr(C M) + |M − T|²/2 has no symmetry to hide behind
+    C, T = case.symmetric(geometry.n), scale * case.symmetric(geometry.n)
 
     def value(t: float, v: Any) -> float:
         M = quotient.dense(geometry, geometry.retract(point, vectors.scaled(geometry, point, t, v)))
@@ -148,24 +133,14 @@ def _reach(geometry: Geometry, point: Any, case: Case) -> float:
     return size / speed if speed > 0.0 else 1.0
 
 
-@check("geometry", needs=RIEMANNIAN, regimes=("full-rank", "full-width", "rank-deficient"))
+@riemannian("0.1", regimes=("full-rank", "full-width", "rank-deficient"))
 def gradient_takes_operators(geometry: Geometry, case: Case) -> Deviation:
     """gradient(x, S) is the same for S as an array and as an object that only offers S @ block."""
     point = quotient.point_in(geometry, case)
     S = case.symmetric(geometry.n)
-    with_array, with_operator = geometry.gradient(point, S), geometry.gradient(point, _OnlyMatmul(S))
+    with_array, with_operator = geometry.gradient(point, S), geometry.gradient(point, OnlyMatmul(S))
     error = vectors.size(_difference(geometry, point, with_array, with_operator))
     if error == 0.0:
         return PASSED
     unit = vectors.size(with_array)
     return Deviation(error, 64.0 * np.finfo(float).eps * geometry.n * unit, "S as an operator gives another gradient")
-
-
-class _OnlyMatmul:
-    """S with `shape` and ``@`` and nothing else: no indexing, no transpose, no conversion to an array."""
-
-    def __init__(self, S: np.ndarray) -> None:
-        self._S, self.shape, self.dtype = S, S.shape, S.dtype
-
-    def __matmul__(self, V: Any) -> Any:
-        return self._S @ V

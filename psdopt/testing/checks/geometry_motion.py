@@ -6,19 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.testing import quotient, vectors
-from psdopt.testing.checks.common import compare, failed, worst
+from psdopt.testing.checks.common import compare, failed
+from psdopt.testing.checks.geometry_points import riemannian
 from psdopt.testing.diagnose import describe
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial
 from psdopt.testing.slopes import derivative, observed_order
 
-RIEMANNIAN = {Ability.RIEMANNIAN}
 #: A step of which the fifth power is rounding.
 SHORT = 1e-3
 
@@ -38,26 +35,19 @@ def _along(geometry: Geometry, point: Any, vector: Any, t: float) -> Any:
     return geometry.retract(point, vectors.scaled(geometry, point, t, vector))
 
 
-@check("geometry", needs=RIEMANNIAN)
-def retraction_first_order(geometry: Geometry, case: Case) -> Deviation:
+@riemannian("0.1")
+def retraction_first_order(geometry: Geometry, case: Case) -> Deviations:
     """R(0) = x, and d/dt M(R(t v)) at 0 is the velocity of v."""
     point, allowed = quotient.regular_point(geometry, case)
     v, speed, size = _step(geometry, point, case)
     M = quotient.dense(geometry, point)
     found, error = derivative(lambda t: quotient.dense(geometry, _along(geometry, point, v, t)), 0.5)
-    return worst(
-        [
-            compare("R(0)", quotient.dense(geometry, _along(geometry, point, v, 0.0)), M, size, geometry.n),
-            Deviation(
-                float(np.linalg.norm(found - speed)),
-                64.0 * error + 8.0 * allowed * size,
-                describe("velocity of the retraction", found, speed),
-            ),
-        ]
-    )
+    yield compare("R(0)", quotient.dense(geometry, _along(geometry, point, v, 0.0)), M, size, geometry.n)
+    words = describe("velocity of the retraction", found, speed)
+    yield Deviation(float(np.linalg.norm(found - speed)), 64.0 * error + 8.0 * allowed * size, words)
 
 
-@check("geometry", needs=RIEMANNIAN)
+@riemannian("0.2")
 def retraction_both_sides(geometry: Geometry, case: Case) -> Deviation:
     """R(tv) + R(−tv) − 2x holds no multiple of |t|: the velocities of R along v and along −v are opposite.
 
@@ -81,12 +71,7 @@ def retraction_both_sides(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(error, tolerance, f"R(tv) moves by {error / size:.3g} |t| of |M| more than along a smooth curve")
 
 
-@check(
-    "geometry",
-    needs=RIEMANNIAN,
-    when=lambda g: getattr(g, "retraction_order", 1) >= 2,
-    reason="claims a first-order retraction only",
-)
+@riemannian("0.1", when=lambda g: getattr(g, "retraction_order", 1) >= 2, reason="claims a first-order retraction only")
 def retraction_second_order(geometry: Geometry, case: Case) -> Deviation:
     """The retraction's acceleration has no tangent part: it agrees with a geodesic to second order."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -103,7 +88,7 @@ def retraction_second_order(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(3.0 - order, 0.5, f"tangent part of the acceleration falls like t^{order:.2g}, expected t^4")
 
 
-@check("geometry", needs=RIEMANNIAN)
+@riemannian("0.1")
 def retraction_keeps_set(geometry: Geometry, case: Case) -> Deviation:
     """R(v) is a valid point, of the same rank and trace, also for steps as long as the point itself."""
     point, _ = quotient.regular_point(geometry, case)
@@ -122,12 +107,7 @@ def retraction_keeps_set(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(0.0, 0.0)
 
 
-@check(
-    "geometry",
-    needs=RIEMANNIAN,
-    when=quotient.has_fibre_action,
-    reason="has no fibre action to look at (move_along_fibre)",
-)
+@riemannian("0.1", when=quotient.has_fibre_action, reason="has no fibre action to look at (move_along_fibre)")
 def retraction_equivariant(geometry: Geometry, case: Case) -> Deviation:
     """R at YQ along vQ reaches the same matrix as R at Y along v; to second order where no more is claimed."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -145,8 +125,8 @@ def retraction_equivariant(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(error_of(1.0), 8.0 * allowed * size, "R(v) depends on the representative of the point")
 
 
-@check("geometry", needs=RIEMANNIAN)
-def transport(geometry: Geometry, case: Case) -> Deviation:
+@riemannian("0.1")
+def transport(geometry: Geometry, case: Case) -> Deviations:
     """transport lands in the tangent space of the target, is linear, and is the identity when nothing moves."""
     point, allowed = quotient.regular_point(geometry, case)
     step, _, _ = _step(geometry, point, case)
@@ -161,17 +141,7 @@ def transport(geometry: Geometry, case: Case) -> Deviation:
     apart = vectors.combine(geometry, target, 2.0, moved_u, -3.0, moved_v)
     stays = geometry.transport(point, point, u)
     unit = vectors.size(moved_u) + vectors.size(moved_v) + vectors.size(u)
-    return worst(
-        [
-            Deviation(
-                vectors.size(vectors.combine(geometry, target, 1.0, both, -1.0, apart)),
-                8.0 * there * unit,
-                "transport is not linear",
-            ),
-            Deviation(
-                vectors.size(vectors.combine(geometry, point, 1.0, stays, -1.0, u)),
-                8.0 * allowed * unit,
-                "transport from a point to itself changes the vector",
-            ),
-        ]
-    )
+    bent = vectors.size(vectors.combine(geometry, target, 1.0, both, -1.0, apart))
+    changed = vectors.size(vectors.combine(geometry, point, 1.0, stays, -1.0, u))
+    yield Deviation(bent, 8.0 * there * unit, "transport is not linear")
+    yield Deviation(changed, 8.0 * allowed * unit, "transport from a point to itself changes the vector")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -10,15 +11,14 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.linalg.tolerances import EPS
 from psdopt.testing import quotient, vectors
-from psdopt.testing.checks.common import PASSED, compare, failed, worst
-from psdopt.testing.record import Deviation
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.checks.common import PASSED, compare, failed
+from psdopt.testing.registry import Case, Deviation, Deviations, check
 
-RIEMANNIAN = {Ability.RIEMANNIAN}
+PLAIN = ("full-rank",)
+riemannian = partial(check, "geometry", needs={Ability.RIEMANNIAN})
 
 
-@check("geometry", regimes=("full-rank",))
+@check("geometry", "0.1", regimes=("full-rank",))
 def points_valid(geometry: Geometry, case: Case) -> Deviation:
     """random_point is valid, depends on the generator only, and NaN, missing rows or a wrong trace are refused."""
     point = geometry.random_point(np.random.default_rng(case.seed))
@@ -44,8 +44,8 @@ def points_valid(geometry: Geometry, case: Case) -> Deviation:
     return PASSED
 
 
-@check("geometry")
-def matrix_of_point(geometry: Geometry, case: Case) -> Deviation:
+@check("geometry", "0.1")
+def matrix_of_point(geometry: Geometry, case: Case) -> Deviations:
     """M = factor·factorᵀ, from_matrix(to_matrix(x)) has the same matrix, of order n, and of the fixed trace."""
     point = quotient.point_in(geometry, case)
     M = quotient.dense(geometry, point)
@@ -54,16 +54,13 @@ def matrix_of_point(geometry: Geometry, case: Case) -> Deviation:
     if M.shape != (geometry.n, geometry.n):
         return failed(f"M has shape {M.shape}, expected order {geometry.n}")
     again = geometry.from_matrix(geometry.to_matrix(point))
-    results = [
-        compare("factor·factorᵀ", Y @ Y.T, M, unit, geometry.n),
-        compare("matrix after from_matrix(to_matrix)", quotient.dense(geometry, again), M, 16.0 * unit, geometry.n),
-    ]
+    yield compare("factor·factorᵀ", Y @ Y.T, M, unit, geometry.n)
+    yield compare("matrix after from_matrix(to_matrix)", quotient.dense(geometry, again), M, 16.0 * unit, geometry.n)
     if geometry.trace is not None:
-        results.append(compare("trace", np.trace(M), geometry.trace, geometry.trace, geometry.n))
-    return worst(results)
+        yield compare("trace", np.trace(M), geometry.trace, geometry.trace, geometry.n)
 
 
-@check("geometry", needs=RIEMANNIAN)
+@riemannian("0.1")
 def vectors_valid(geometry: Geometry, case: Case) -> Deviation:
     """random_vector is valid and of length one; check_vector refuses NaN and vectors with a part along the fibre."""
     point, allowed = quotient.regular_point(geometry, case)
@@ -83,8 +80,8 @@ def vectors_valid(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(abs(length - 1.0), allowed, f"random_vector has length {length:.6g}")
 
 
-@check("geometry", needs=RIEMANNIAN)
-def metric(geometry: Geometry, case: Case) -> Deviation:
+@riemannian("0.1")
+def metric(geometry: Geometry, case: Case) -> Deviations:
     """inner is symmetric, bilinear and positive, and norm is the root of inner(v, v)."""
     point, _ = quotient.regular_point(geometry, case)
     u, v, w = (quotient.unit_vector(geometry, point, case) for _ in range(3))
@@ -95,21 +92,17 @@ def metric(geometry: Geometry, case: Case) -> Deviation:
     both = vectors.combine(geometry, point, 2.0, u, -3.0, v)
     apart = 2.0 * inner(point, u, w) - 3.0 * inner(point, v, w)
     unit = sum(lengths) * 16.0
-    return worst(
-        [
-            compare("inner(v, u)", inner(point, v, u), inner(point, u, v), unit, geometry.n),
-            compare("inner(2u − 3v, w)", inner(point, both, w), apart, unit, geometry.n),
-            compare("norm", geometry.norm(point, both), np.sqrt(max(inner(point, both, both), 0.0)), unit, geometry.n),
-        ]
-    )
+    yield compare("inner(v, u)", inner(point, v, u), inner(point, u, v), unit, geometry.n)
+    yield compare("inner(2u − 3v, w)", inner(point, both, w), apart, unit, geometry.n)
+    yield compare("norm", geometry.norm(point, both), np.sqrt(max(inner(point, both, both), 0.0)), unit, geometry.n)
 
 
 def _fibre(geometry: Geometry) -> bool:
     return quotient.has_fibre_action(geometry)
 
 
-@check("geometry", needs=RIEMANNIAN, when=_fibre, reason="has no fibre action to look at (move_along_fibre)")
-def metric_invariant(geometry: Geometry, case: Case) -> Deviation:
+@riemannian("0.1", when=_fibre, reason="has no fibre action to look at (move_along_fibre)")
+def metric_invariant(geometry: Geometry, case: Case) -> Deviations:
     """The metric, M and the gradient's length are the same at every representative YQ of a point."""
     point, allowed = quotient.regular_point(geometry, case)
     Q = case.orthogonal(quotient.fibre_rank(geometry, point))
@@ -122,16 +115,30 @@ def metric_invariant(geometry: Geometry, case: Case) -> Deviation:
     here, other = geometry.gradient(point, S), geometry.gradient(there, S)
     unit = geometry.norm(point, here)
     M = quotient.dense(geometry, point)
-    results = [
-        compare("M at YQ", quotient.dense(geometry, there), M, float(np.linalg.norm(M)), geometry.n),
-        Deviation(
-            abs(geometry.inner(there, moved_u, moved_v) - geometry.inner(point, u, v)),
-            allowed,
-            "inner depends on the representative",
-        ),
-    ]
+    yield compare("M at YQ", quotient.dense(geometry, there), M, float(np.linalg.norm(M)), geometry.n)
+    apart = abs(geometry.inner(there, moved_u, moved_v) - geometry.inner(point, u, v))
+    yield Deviation(apart, allowed, "inner depends on the representative")
     if unit > 0.0:
         apart = abs(geometry.norm(there, other) - unit)
         words = "the gradient's length depends on the representative"
-        results.append(Deviation(apart, allowed * unit + EPS * unit, words))
-    return worst(results)
+        yield Deviation(apart, allowed * unit + EPS * unit, words)
+
+
+@check("geometry", "0.2", when=lambda g: g.can_grow, reason="has one rank only (with_rank)", regimes=("full-rank",))
+def with_rank(geometry: Geometry, case: Case) -> Deviations:
+    """with_rank(r) is the set of the same order and trace whose factors have r columns, and holds Y Yᵀ for such Y."""
+    yield PASSED
+    for r in range(1, geometry.n + 1):
+        other = geometry.with_rank(r)
+        if (other.n, other.trace) != (geometry.n, geometry.trace):
+            return failed(f"with_rank({r}) is another set: {other!r}")
+        width = other.factor(other.random_point(np.random.default_rng(case.seed))).shape[1]
+        if width != r or (other.rank is not None and other.rank != r):
+            return failed(f"with_rank({r}) has points of {width} columns, and says that its rank is {other.rank}")
+        Y = case.factor(geometry.n, r)
+        if geometry.trace is not None:
+            Y *= np.sqrt(geometry.trace) / np.linalg.norm(Y)
+        point = other.from_factor(Y)
+        if other.check_point(point) is None:
+            M, unit = quotient.dense(other, point), 16.0 * float(np.linalg.norm(Y)) ** 2
+            yield compare(f"the point of with_rank({r})", M, Y @ Y.T, unit, geometry.n)

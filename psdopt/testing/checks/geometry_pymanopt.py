@@ -1,180 +1,121 @@
-"""Geometry checks: pymanopt's own check_gradient, check_hessian and check_retraction, run as they are and read."""
+"""Geometry checks: what pymanopt is handed, its models of F along geodesics, its Hessian, and its retraction."""
 
 from __future__ import annotations
 
-import contextlib
-import io
-import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
-from psdopt.testing import quotient
-from psdopt.testing.checks.common import failed, worst
-from psdopt.testing.record import Deviation
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.linalg.tolerances import EPS
+from psdopt.testing import quotient, vectors
+from psdopt.testing.checks.common import failed
+from psdopt.testing.checks.geometry_points import PLAIN, riemannian
+from psdopt.testing.gallery import with_spectrum
+from psdopt.testing.registry import Case, Deviation, Deviations
+from psdopt.testing.slopes import observed_order
 
-RIEMANNIAN = {Ability.RIEMANNIAN}
-#: Points that pymanopt draws itself.
-PLAIN = ("full-rank",)
-#: How far a slope that pymanopt fits may lie below the one it asks for; it is a fit over ten of its points.
-SLOPE_SLACK = 0.15
+#: How far a measured order may lie below the one that is due.
+SLACK = 0.15
 #: Errors, relative to the size of the quantity, that count as zero.
 ZERO = 1e-9
-
-#: One step in so many, the shortest, shows the rounding of a distance: at t = 1e-10 nothing of t² is left.
-GROUND = 6
-
-_NUMBER = r"([-+0-9.einfa]+)"
+#: The longest step of a model along a unit vector; and steps so short that a distance is nothing but rounding.
+LONGEST, GROUND = 0.1, (1e-12, 1e-11, 1e-10)
 
 
-class _NoPlot:
-    """Takes the place of matplotlib.pyplot."""
+class _Subject:
+    """pymanopt's problem of a quadratic F over the geometry, at a point, along a unit vector there."""
 
-    def __getattr__(self, name: str) -> Callable[..., None]:
-        return lambda *arguments, **options: None
+    def __init__(self, geometry: Geometry, case: Case) -> None:
+        from psdopt.interop.pymanopt import pymanopt_problem, to_pymanopt
+        from psdopt.problems import QuadraticSDP
 
+        n, seed = geometry.n, int(case.rng.integers(1000))
+        A, C = with_spectrum(np.linspace(0.5, 2.0, n), seed), with_spectrum(np.linspace(-2.0, 1.0, n), seed + 1)
+        self.geometry, self.point = geometry, geometry.random_point(case.rng)
+        self.vector = quotient.unit_vector(geometry, self.point, case)
+        self.manifold = to_pymanopt(geometry, seed)
+        self.problem = pymanopt_problem(QuadraticSDP(A, 0.5, C), geometry, self.manifold)
 
-@contextlib.contextmanager
-def diagnostics(rng: np.random.Generator, level_ground: bool = False) -> Iterator[tuple[Any, list[float], io.StringIO]]:
-    """pymanopt's diagnostics, the slopes that they fit, and what they print; NumPy's global state is put back.
+    def along(self, way: Callable[[Any, Any], Any], t: float) -> Any:
+        return way(self.point, vectors.scaled(self.geometry, self.point, t, self.vector))
 
-    In pymanopt 2.2.1 `identify_linear_piece` turns arrays of one entry into numbers in a way that NumPy 2.4 refuses:
-    it is replaced by the same fit, without plots. With `level_ground` only by errors that stand out from those at the
-    shortest steps, which are rounding: where that is constant it makes the straightest piece of all, of slope zero.
-    """
-    from pymanopt.tools import diagnostics as module
+    def model(self, words: str, slope: float, bend: float, order: float) -> Deviation:
+        """Whether F(M) + slope t + bend t²/2 errs like t^order along the geodesic, or else the retraction."""
+        value, way = self.problem.cost(self.point), self.manifold.retraction
+        if hasattr(self.geometry, "exp"):
+            way = self.manifold.exp
 
-    from psdopt.interop._geometry import _seeded
+        def error_of(t: float) -> float:
+            return float(abs(self.problem.cost(self.along(way, t)) - value - slope * t - 0.5 * bend * t**2))
 
-    slopes: list[float] = []
+        found = observed_order(error_of, LONGEST, 16.0 * EPS * (abs(value) + abs(slope) * LONGEST))
+        words = f"the error of the {words} falls like t^{found:.3g}, not t^{order:g}"
+        return Deviation(max(order - found, 0.0), SLACK, words)
 
-    def piece(x: Any, y: Any, window_length: int) -> Any:
-        usable = np.isfinite(y)
-        if level_ground:
-            usable &= y > np.max(y[: len(y) // GROUND]) + 2.0
-        x, y = x[usable], y[usable]
-        best: Any = (np.inf, np.arange(1), np.zeros(2))
-        for k in range(len(x) - window_length):
-            segment = np.arange(k, k + window_length + 1)
-            poly, residuals, *_ = np.polyfit(x[segment], y[segment], deg=1, full=True)
-            residue = float(np.sqrt(residuals).sum())
-            if residue < best[0]:
-                best = (residue, segment, poly)
-        if np.isfinite(best[0]):
-            slopes.append(float(best[2][0]))
-        return best[1], best[2]
-
-    before = module.identify_linear_piece, module.plt
-    printed = io.StringIO()
-    module.identify_linear_piece, module.plt = piece, _NoPlot()
-    try:
-        with _seeded(rng), contextlib.redirect_stdout(printed):
-            yield module, slopes, printed
-    finally:
-        module.identify_linear_piece, module.plt = before
+    def off(self, words: str, v: Any, size: float, u: Any = None) -> Deviation:
+        """The length of v − u, u by default the horizontal part of v, against rounding of quantities of this size."""
+        part = self.geometry.horizontal(self.point, v) if u is None else u
+        length = self.geometry.norm(self.point, vectors.combine(self.geometry, self.point, 1.0, v, -1.0, part))
+        return Deviation(length, size, f"{words} by {length:.3g}")
 
 
-def _subject(geometry: Geometry, case: Case) -> tuple[Any, Any, Any]:
-    """pymanopt's problem of a quadratic F over the geometry, a point, and a vector there."""
-    from psdopt.interop.pymanopt import pymanopt_problem, to_pymanopt
-    from psdopt.problems import QuadraticSDP
-    from psdopt.testing.gallery import with_spectrum
-
-    n, seed = geometry.n, int(case.rng.integers(1000))
-    A, C = with_spectrum(np.linspace(0.5, 2.0, n), seed), with_spectrum(np.linspace(-2.0, 1.0, n), seed + 1)
-    point = geometry.random_point(case.rng)
-    vector = quotient.unit_vector(geometry, point, case)
-    manifold = to_pymanopt(geometry, seed)
-    return pymanopt_problem(QuadraticSDP(A, 0.5, C), geometry, manifold), point, vector
-
-
-def _found(pattern: str, text: str) -> list[float]:
-    match = re.search(pattern, text)
-    return [float(number.rstrip(".")) for number in match.groups()] if match else [float("nan")]
-
-
-def _slope(slopes: list[float], wanted: float, noun: str) -> Deviation:
-    """The fitted slope; none is fitted where the model is exact."""
-    if not slopes:
-        return Deviation(0.0, SLOPE_SLACK)
-    words = f"the error of pymanopt's {noun} falls like t^{slopes[0]:.3g}, it has to like t^{wanted:g}"
-    return Deviation(max(wanted - slopes[0], 0.0), SLOPE_SLACK, words)
-
-
-@check("geometry", needs=RIEMANNIAN, regimes=PLAIN)
-def pymanopt_gradient(geometry: Geometry, case: Case) -> Deviation:
-    """pymanopt's check_gradient: the linear model of F errs like t², and the gradient is a tangent vector."""
-    problem, point, vector = _subject(geometry, case)
-    size = geometry.norm(point, problem.riemannian_gradient(point))
-    with diagnostics(case.rng) as (module, slopes, printed):
-        module.check_gradient(problem, point, vector)
-    (residual,) = _found(rf"close to 0: {_NUMBER}", printed.getvalue())
-    return worst(
-        [
-            _slope(slopes, 2.0, "linear model"),
-            Deviation(residual, ZERO * size, f"the gradient has a part of length {residual:.3g} off the tangent space"),
-        ]
-    )
+@riemannian("0.1", regimes=PLAIN)
+def pymanopt_gradient(geometry: Geometry, case: Case) -> Deviations:
+    """As in pymanopt's check_gradient, the linear model of F errs like t², and the gradient is a tangent vector."""
+    at = _Subject(geometry, case)
+    gradient = at.problem.riemannian_gradient(at.point)
+    yield at.model("linear model", geometry.inner(at.point, gradient, at.vector), 0.0, 2.0)
+    yield at.off("the gradient leaves the tangent space", gradient, ZERO * geometry.norm(at.point, gradient))
 
 
 def _second_order(geometry: Geometry) -> bool:
-    """Whether pymanopt can follow geodesics to second order: without, its Hessian check holds at no generic point."""
+    """Whether F can be followed along curves without acceleration: else no quadratic model holds at a generic point."""
     return hasattr(geometry, "exp") or getattr(geometry, "retraction_order", 1) >= 2
 
 
-@check(
-    "geometry",
-    needs=RIEMANNIAN,
-    regimes=PLAIN,
-    when=_second_order,
-    reason="has no geodesics (exp), nor a retraction of second order",
-)
-def pymanopt_hessian(geometry: Geometry, case: Case) -> Deviation:
-    """pymanopt's check_hessian: the quadratic model errs like t³; the Hessian is tangent, linear, symmetric."""
-    problem, point, vector = _subject(geometry, case)
-    size = geometry.norm(point, problem.riemannian_hessian(point, vector))
-    size += geometry.norm(point, problem.riemannian_gradient(point))
-    with diagnostics(case.rng) as (module, slopes, printed):
-        module.check_hessian(problem, point, vector)
-    text = printed.getvalue()
-    (off,) = _found(rf"Residual: {_NUMBER}", text)
-    (bent,) = _found(rf"very close to 0: {_NUMBER}", text)
-    *_, skew = _found(rf"{_NUMBER} - {_NUMBER} = {_NUMBER}", text)
+@riemannian("0.1", regimes=PLAIN, when=_second_order, reason="has no geodesics (exp), nor a retraction of second order")
+def pymanopt_hessian(geometry: Geometry, case: Case) -> Deviations:
+    """As in pymanopt's check_hessian, the quadratic model errs like t³; the Hessian is tangent, linear, symmetric."""
+    at = _Subject(geometry, case)
+    gradient, hessian = at.problem.riemannian_gradient(at.point), at.problem.riemannian_hessian
+    inner, Hv = geometry.inner, hessian(at.point, at.vector)
+    yield at.model("quadratic model", inner(at.point, gradient, at.vector), inner(at.point, Hv, at.vector), 3.0)
     # without a formula for it the Hessian is a difference of gradients, of half the digits
-    exact = any(
-        hasattr(geometry, name) for name in ("riemannian_hessian", "hessian", "euclidean_to_riemannian_hessian")
-    )
-    allowed = (ZERO if exact or Ability.STRAIGHT in geometry.abilities else 1e-4) * 10.0 * size
-    return worst(
-        [
-            _slope(slopes, 3.0, "quadratic model"),
-            Deviation(off, allowed, f"the Hessian has a part of length {off:.3g} off the tangent space"),
-            Deviation(bent, allowed, f"the Hessian is not linear, off by {bent:.3g}"),
-            Deviation(abs(skew), allowed, f"the Hessian is not symmetric, off by {skew:.3g}"),
-        ]
-    )
+    formulas = ("riemannian_hessian", "hessian", "euclidean_to_riemannian_hessian")
+    exact = Ability.STRAIGHT in geometry.abilities or any(hasattr(geometry, name) for name in formulas)
+    size = geometry.norm(at.point, Hv) + geometry.norm(at.point, gradient)
+    allowed = 10.0 * size * (ZERO if exact else 1e-4)
+    yield at.off("the Hessian leaves the tangent space", Hv, allowed)
+    u, (a, b) = quotient.unit_vector(geometry, at.point, case), case.rng.standard_normal(2)
+    Hu = hessian(at.point, u)
+    both = hessian(at.point, vectors.combine(geometry, at.point, a, at.vector, b, u))
+    yield at.off("the Hessian is not linear", both, allowed, vectors.combine(geometry, at.point, a, Hv, b, Hu))
+    skew = abs(inner(at.point, at.vector, Hu) - inner(at.point, Hv, u))
+    yield Deviation(skew, allowed, f"the Hessian is not symmetric by {skew:.3g}")
 
 
-@check(
-    "geometry",
-    needs=RIEMANNIAN,
+@riemannian(
+    "0.1",
     regimes=PLAIN,
     when=lambda g: hasattr(g, "exp") and hasattr(g, "log"),
-    reason="has no geodesics to compare with (exp, log); pymanopt's check refuses too",
+    reason="has no geodesics to compare with (exp, log)",
 )
 def pymanopt_retraction(geometry: Geometry, case: Case) -> Deviation:
-    """pymanopt's check_retraction: retraction and geodesic part like t², like t³ where second order is claimed."""
-    problem, point, vector = _subject(geometry, case)
-    with diagnostics(case.rng, level_ground=True) as (module, slopes, printed):
-        module.check_retraction(problem.manifold, point, vector)
-    (apart,) = _found(rf"should be zero: {_NUMBER}", printed.getvalue())
-    if apart <= ZERO:
-        return Deviation(apart, ZERO)
-    if not slopes:
+    """As in pymanopt's check_retraction, R and exp part like t², like t³ where second order is claimed."""
+    at = _Subject(geometry, case)
+
+    def apart(t: float) -> float:
+        return float(at.manifold.dist(at.along(at.manifold.exp, t), at.along(at.manifold.retraction, t)))
+
+    ground = max(map(apart, GROUND))
+    if not ground <= ZERO:
         return failed("exp and the retraction differ even at the shortest steps")
-    return _slope(slopes, 3.0 if getattr(geometry, "retraction_order", 1) >= 2 else 2.0, "retraction")
+    order = 3.0 if getattr(geometry, "retraction_order", 1) >= 2 else 2.0
+    found = observed_order(apart, 1.0, max(ground, EPS))
+    if found == np.inf and apart(1.0) > ZERO:
+        return failed("exp and the retraction agree for short steps, and part all at once")
+    words = f"retraction and geodesic part like t^{found:.3g}, not t^{order:g}"
+    return Deviation(max(order - found, 0.0), SLACK, words)

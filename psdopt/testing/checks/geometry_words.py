@@ -11,13 +11,11 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.running.compatibility import missing_members
 from psdopt.testing import quotient, vectors
-from psdopt.testing.checks.common import PASSED, compare, failed, worst
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.checks.common import PASSED, compare, failed
+from psdopt.testing.checks.geometry_points import PLAIN, riemannian
+from psdopt.testing.counting import OnlyMatmul
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 
-RIEMANNIAN = {Ability.RIEMANNIAN}
-PLAIN = ("full-rank",)
 #: Relative size of a velocity outside a space that counts as outside: velocities are differences, to about 1e-10.
 OUTSIDE = 1e-6
 #: A singular value, relative to the largest, that counts as zero.
@@ -56,7 +54,7 @@ def _outside(space: Array, row: Array) -> float:
     return norm(row - (row @ space.T) @ space) / size if size > 0.0 else 0.0
 
 
-@check("geometry", regimes=PLAIN)
+@check("geometry", "0.2", regimes=PLAIN)
 def seeded(geometry: Geometry, case: Case) -> Deviation:
     """random_point and random_vector draw from the generator that they are given: another one, another answer."""
     points = [geometry.random_point(np.random.default_rng([case.seed, k])) for k in range(3)]
@@ -65,7 +63,7 @@ def seeded(geometry: Geometry, case: Case) -> Deviation:
     alike = [bool(np.allclose(matrices[0], M, rtol=1e-9, atol=0.0)) for M in matrices[1:]]
     if all(alike) and not np.allclose(matrices[0], quotient.dense(geometry, other), rtol=1e-9, atol=0.0):
         return failed("three generators give the same point: random_point does not draw from its argument")
-    if Ability.RIEMANNIAN not in geometry.abilities or missing_members(geometry, RIEMANNIAN):
+    if Ability.RIEMANNIAN not in geometry.abilities or missing_members(geometry, {Ability.RIEMANNIAN}):
         return PASSED
     drawn = [geometry.random_vector(points[0], np.random.default_rng([case.seed, k])) for k in (0, 0, 1, 2, 3)]
     if vectors.size(drawn[0]) == 0.0:
@@ -81,7 +79,7 @@ def seeded(geometry: Geometry, case: Case) -> Deviation:
     return PASSED
 
 
-@check("geometry")
+@check("geometry", "0.2")
 def factors_of_any_width(geometry: Geometry, case: Case) -> Deviation:
     """from_factor(Y Q) with Q (r, r + 2), Q Qᵀ = I, is the point of Y: no column of a wide factor is dropped."""
     point = quotient.point_in(geometry, case)
@@ -93,23 +91,8 @@ def factors_of_any_width(geometry: Geometry, case: Case) -> Deviation:
     return compare("M of a wide factor", found, M, 64.0 * float(np.linalg.norm(M)), geometry.n)
 
 
-class _Counted:
-    """S that counts the columns it is applied to."""
-
-    def __init__(self, S: Array) -> None:
-        self.S, self.shape, self.dtype, self.columns = S, S.shape, S.dtype, 0
-
-    def __matmul__(self, V: Array) -> Array:
-        self.columns += 1 if V.ndim == 1 else V.shape[1]
-        return np.asarray(self.S @ V)
-
-
-@check(
-    "geometry",
-    needs=RIEMANNIAN,
-    when=lambda g: g.rank is None or g.rank < g.n,
-    reason="factors have as many columns as S",
-    regimes=PLAIN,
+@riemannian(
+    "0.2", regimes=PLAIN, when=lambda g: g.rank is None or g.rank < g.n, reason="factors have as many columns as S"
 )
 def gradient_is_lean(geometry: Geometry, case: Case) -> Deviation:
     """gradient applies S to at most r columns: it never makes the (n, n) array of it."""
@@ -117,12 +100,12 @@ def gradient_is_lean(geometry: Geometry, case: Case) -> Deviation:
     r = geometry.factor(point).shape[1]
     if r >= geometry.n:
         raise Trivial("factors have as many columns as S")
-    S = _Counted(case.symmetric(geometry.n))
+    S = OnlyMatmul(case.symmetric(geometry.n))
     geometry.gradient(point, S)
     return Deviation(S.columns, float(r), f"S is applied to {S.columns} columns, where the factor has {r}")
 
 
-@check("geometry", needs=RIEMANNIAN, regimes=PLAIN)
+@riemannian("0.2", regimes=PLAIN)
 def tangent_part(geometry: Geometry, case: Case) -> Deviation:
     """tangent_part(x, S) is a direction in which points move, and is small only where no move changes F much."""
     point, _ = quotient.regular_point(geometry, case)
@@ -146,13 +129,7 @@ def tangent_part(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(away, OUTSIDE, f"{away:.3g} of tangent_part lies in directions in which no point can move")
 
 
-@check(
-    "geometry",
-    needs=RIEMANNIAN,
-    when=lambda g: not g.restricted,
-    reason="says that moves do not reach everything",
-    regimes=PLAIN,
-)
+@riemannian("0.2", regimes=PLAIN, when=lambda g: not g.restricted, reason="says that moves do not reach everything")
 def restriction_is_said(geometry: Geometry, case: Case) -> Deviation:
     """Unless `restricted`, moves reach every change of M that keeps rank and trace."""
     point, _ = quotient.regular_point(geometry, case)
@@ -166,7 +143,7 @@ def restriction_is_said(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(away, OUTSIDE, words)
 
 
-@check("geometry", needs=RIEMANNIAN, when=lambda g: g.dimension is not None, reason="says no dimension", regimes=PLAIN)
+@riemannian("0.2", regimes=PLAIN, when=lambda g: g.dimension is not None, reason="says no dimension")
 def dimension(geometry: Geometry, case: Case) -> Deviation:
     """The velocities of tangent vectors span a space of the declared dimension."""
     if geometry.dimension == 0:
@@ -179,7 +156,7 @@ def dimension(geometry: Geometry, case: Case) -> Deviation:
     return Deviation(abs(found - int(geometry.dimension or 0)), 0.0, words)
 
 
-@check("geometry", when=lambda g: g.rank is not None, reason="says no rank", regimes=PLAIN)
+@check("geometry", "0.2", regimes=PLAIN, when=lambda g: g.rank is not None, reason="says no rank")
 def rank(geometry: Geometry, case: Case) -> Deviation:
     """Factors have `rank` columns, and the matrices of random points have that rank."""
     point = geometry.random_point(case.rng)
@@ -192,9 +169,10 @@ def rank(geometry: Geometry, case: Case) -> Deviation:
 
 @check(
     "geometry",
+    "0.2",
+    regimes=("full-rank", "full-width"),
     when=lambda g: g.rank != 1,
     reason="with one column no singular value can be lost",
-    regimes=("full-rank", "full-width"),
 )
 def closed(geometry: Geometry, case: Case) -> Deviation:
     """If `closed`, the limit of members as one singular value falls to zero is a member; else it is none."""
@@ -233,14 +211,12 @@ def closed(geometry: Geometry, case: Case) -> Deviation:
     return PASSED
 
 
-@check("geometry", needs={Ability.RIEMANNIAN, Ability.STRAIGHT}, regimes=PLAIN)
-def straight_lines(geometry: Geometry, case: Case) -> Deviation:
+@check("geometry", "0.2", needs={Ability.RIEMANNIAN, Ability.STRAIGHT}, regimes=PLAIN)
+def straight_lines(geometry: Geometry, case: Case) -> Deviations:
     """The retraction adds: the factor of R(v) is Y + v, also for long v."""
     point, _ = quotient.regular_point(geometry, case)
     Y = geometry.factor(point)
-    results = []
     for t in (0.01, 1.0, 4.0):
         v = vectors.scaled(geometry, point, t * norm(Y), geometry.random_vector(point, case.rng))
         found = geometry.factor(geometry.retract(point, v))
-        results.append(compare(f"R({t} |Y| v)", found, Y + v, norm(Y) + vectors.size(v), geometry.n))
-    return worst(results)
+        yield compare(f"R({t} |Y| v)", found, Y + v, norm(Y) + vectors.size(v), geometry.n)

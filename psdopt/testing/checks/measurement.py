@@ -10,10 +10,8 @@ from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import combine
-from psdopt.testing.checks.common import PASSED, compare, failed, worst
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import FEW, Case
-from psdopt.testing.registry import check
+from psdopt.testing.checks.common import PASSED, compare, failed
+from psdopt.testing.registry import FEW, Case, Deviation, Deviations, Trivial, check
 from psdopt.testing.untouched import changes, snapshot
 
 #: Measurements whose matrices are written out: more of them are drawn from.
@@ -33,7 +31,7 @@ def _matrices(measurement: Any, case: Case) -> tuple[Array, Array]:
     return chosen, np.array(found)
 
 
-@check("measurement", regimes=FEW)
+@check("measurement", "0.2", regimes=FEW)
 def shapes(measurement: Any, case: Case) -> Deviation:
     """pair and along give `size` numbers, which are finite; adjoint gives a block as high as n."""
     Y, m = case.factor(measurement.n), measurement.size
@@ -47,8 +45,8 @@ def shapes(measurement: Any, case: Case) -> Deviation:
     return PASSED if block.shape == Y.shape else failed(f"adjoint gives shape {block.shape}, expected {Y.shape}")
 
 
-@check("measurement")
-def adjoint(measurement: Any, case: Case) -> Deviation:
+@check("measurement", "0.2")
+def adjoint(measurement: Any, case: Case) -> Deviations:
     """⟨w, pair(V, V)⟩ = ⟨Σ_t w_t A_t V, V⟩ for every w and V, and Σ_t w_t A_t is symmetric."""
     Y, n = case.factor(measurement.n), measurement.n
     w = case.rng.standard_normal(measurement.size)
@@ -57,15 +55,11 @@ def adjoint(measurement: Any, case: Case) -> Deviation:
     AV = combine(measurement.adjoint(w, _images(measurement, V)), V.shape)
     AW = combine(measurement.adjoint(w, other), W.shape)
     unit = norm(AV) * norm(V) + norm(w) * norm(pair)
-    return worst(
-        [
-            compare("⟨Σ w_t A_t V, V⟩", np.vdot(AV, V), w @ pair, unit, max(n, measurement.size)),
-            compare("⟨Σ w_t A_t V, W⟩", np.vdot(AV, W), np.vdot(V, AW), unit + norm(AW) * norm(V), n),
-        ]
-    )
+    yield compare("⟨Σ w_t A_t V, V⟩", np.vdot(AV, V), w @ pair, unit, max(n, measurement.size))
+    yield compare("⟨Σ w_t A_t V, W⟩", np.vdot(AV, W), np.vdot(V, AW), unit + norm(AW) * norm(V), n)
 
 
-@check("measurement")
+@check("measurement", "0.2")
 def pair(measurement: Any, case: Case) -> Deviation:
     """pair(U, V)_t = ⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ for the matrices A_t that adjoint of a unit weight gives."""
     Y = case.factor(measurement.n)
@@ -79,8 +73,8 @@ def pair(measurement: Any, case: Case) -> Deviation:
     return compare("pair", found, expected, unit, measurement.n)
 
 
-@check("measurement")
-def along(measurement: Any, case: Case) -> Deviation:
+@check("measurement", "0.2")
+def along(measurement: Any, case: Case) -> Deviations:
     """along(U, D) = (2 pair(U, D), pair(D, D))."""
     Y = case.factor(measurement.n)
     D = case.direction(Y)
@@ -88,15 +82,11 @@ def along(measurement: Any, case: Case) -> Deviation:
     first, second = measurement.along(U, images)
     expected = 2.0 * measurement.pair(U, images), measurement.pair(images, images)
     unit = norm(expected[0]) + norm(expected[1]) + norm(measurement.pair(U, U))
-    return worst(
-        [
-            compare("the linear part of along", first, expected[0], unit, measurement.n),
-            compare("the quadratic part of along", second, expected[1], unit, measurement.n),
-        ]
-    )
+    yield compare("the linear part of along", first, expected[0], unit, measurement.n)
+    yield compare("the quadratic part of along", second, expected[1], unit, measurement.n)
 
 
-@check("measurement", regimes=("full-rank",))
+@check("measurement", "0.2", regimes=("full-rank",))
 def dense_sum(measurement: Any, case: Case) -> Deviation:
     """add_to adds Σ_t w_t A_t to what the array holds already."""
     n = measurement.n
@@ -108,7 +98,7 @@ def dense_sum(measurement: Any, case: Case) -> Deviation:
     return compare("S after add_to", found, expected, norm(expected) + norm(S), n)
 
 
-@check("measurement", when=lambda m: m.couples, reason="offers no coupling (couples)", regimes=("full-rank",))
+@check("measurement", "0.2", regimes=("full-rank",), when=lambda m: m.couples, reason="offers no coupling (couples)")
 def coupling(measurement: Any, case: Case) -> Deviation:
     """The upper triangle of coupling(P, Q) is tr(A_s P A_t Q) for symmetric P and Q."""
     n = measurement.n
@@ -121,7 +111,7 @@ def coupling(measurement: Any, case: Case) -> Deviation:
     return compare("coupling", found[upper], expected[upper], unit, n)
 
 
-@check("measurement", when=lambda m: m.signs is not None, reason="knows no signed squares (signs)", regimes=FEW)
+@check("measurement", "0.2", regimes=FEW, when=lambda m: m.signs is not None, reason="knows no signed squares (signs)")
 def signed_squares(measurement: Any, case: Case) -> Deviation:
     """pair(U, V) = B ((d_pᵀU)·(d_pᵀV))_p for the signs B and the directions d_p: they are of the same A_t."""
     Y = case.factor(measurement.n)
@@ -133,7 +123,7 @@ def signed_squares(measurement: Any, case: Case) -> Deviation:
     return compare("signs times squares of directions", found, measurement.pair(U, images), unit, measurement.n)
 
 
-@check("measurement", regimes=("full-rank",))
+@check("measurement", "0.2", regimes=("full-rank",))
 def inputs_untouched(measurement: Any, case: Case) -> Deviation:
     """No call changes the weights or factors that it is given, or the data of the maps."""
     Y = case.factor(measurement.n)

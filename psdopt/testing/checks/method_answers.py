@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.proofs import falls_without_end
+from psdopt.certificates.bounds import falls_without_end
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.method import Outcome
 from psdopt.contracts.problem import Problem
@@ -19,15 +19,15 @@ from psdopt.problems import QuadraticSDP
 from psdopt.running.compatibility import fits
 from psdopt.running.result import Result, Status
 from psdopt.running.solve import solve
-from psdopt.testing.checks.common import failed, rounding_of, value_unit, worst
-from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of
+from psdopt.testing.checks.common import failed, rounding_of, value_unit
+from psdopt.testing.checks.method_protocol import _each, claim, first_states, named, start_of
+from psdopt.testing.constrained import conic_optimum
 from psdopt.testing.gallery import Instance, with_spectrum
 from psdopt.testing.poisoned import poisoned
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.reference import dense_certificate, has_conic_form, solve_conic
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.reference import dense_certificate
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, worst
 from psdopt.testing.subjects import MethodSubject
+from psdopt.testing.vectors import symmetric
 
 #: Certificate asked for, and iterations allowed.
 TOL = 1e-5
@@ -61,7 +61,7 @@ def plain_run(subject: MethodSubject, instance: Instance, case: Case) -> Result:
     return subject.runs[key]  # type: ignore[no-any-return]
 
 
-@check("method", regimes=PLAIN, when=lambda s: s.method.descends, reason="claims no descent")
+@claim("0.1", when=lambda s: s.method.descends, reason="claims no descent")
 def descent(subject: MethodSubject, case: Case) -> Deviation:
     """The value never increases from step to step, beyond its own rounding."""
     results = []
@@ -85,13 +85,11 @@ def descent(subject: MethodSubject, case: Case) -> Deviation:
     return worst(results)
 
 
-def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...]) -> Deviation:
-    results, claims = [], 0
+def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...]) -> Deviations:
     for instance in instances:
         result = plain_run(subject, instance, case)
         if result.status is not Status.OPTIMAL:
             continue
-        claims += 1
         certificate = dense_certificate(
             instance.problem, result.matrix, instance.geometry.trace, getattr(result.state, "dual", None)
         )
@@ -101,10 +99,8 @@ def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...])
             value = float(instance.problem.at(result.matrix.factor).value)
             gap = min(gap, (value - _least(instance)) / certificate.unit)
             words += f", and F lies {gap:.3g} units above the least value that is known"
-        results.append(Deviation(gap, allowed, words))
-    if not claims:
-        raise Trivial("optimal is never claimed here")
-    return worst(results)
+        yield Deviation(gap, allowed, words)
+    return "optimal is never claimed here"
 
 
 def _least(instance: Instance) -> float:
@@ -117,22 +113,22 @@ def _least(instance: Instance) -> float:
     return min(run.value for run in runs)
 
 
-@check("method", regimes=PLAIN)
-def optimal_is_true(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def optimal_is_true(subject: MethodSubject, case: Case) -> Deviations:
     """When the status is optimal, the optimality conditions hold at Result.matrix, recomputed with dense arrays."""
     return _honest(subject, case, _each(subject))
 
 
-@check("method", regimes=PLAIN)
-def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def optimal_is_true_on_hostile(subject: MethodSubject, case: Case) -> Deviations:
     """The same on traps: loose eigenvalues, clustered spectra, scales 1e±8, starts at stationary points."""
     if not subject.hostile:
         raise Trivial("no hostile instance fits what the method requires")
     return _honest(subject, case, subject.hostile)
 
 
-@check("method", regimes=PLAIN)
-def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.2")
+def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviations:
     """Where a state says that F is unbounded, F evaluated far out falls along its ray, along M or along an eigenvector.
 
     Looked at on the instances and on ⟨C, M⟩ with an indefinite C, which has no minimum on the cone.
@@ -140,43 +136,38 @@ def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviation:
     linear = QuadraticSDP(C=with_spectrum([-2.0, -1.0, 0.5, 1.0], 5))
     fitting = [g for g in (FlatQuotient(4, 4), PSDCone(4)) if fits(linear, g, subject.method)]
     endless = [Instance("a linear F without a minimum", linear, geometry) for geometry in fitting]
-    results = []
     for instance in (*_each(subject), *endless):
         if Ability.CONSTRAINTS in instance.problem.abilities:
             continue  # rays are proofs there, which constrained.dual_proof judges
         state = first_states(subject, instance, case)[-1]
         if state.outcome is not Outcome.UNBOUNDED:
             continue
-        Y, S = state.evaluation.factor, state.evaluation.gradient @ np.eye(instance.problem.n)
-        least = np.linalg.eigh(0.5 * (S + S.T))[1][:, :1]
+        Y = state.evaluation.factor
+        least = np.linalg.eigh(symmetric(state.evaluation.gradient, len(Y)))[1][:, :1]
         rays = [state.ray, Y, np.hstack([np.zeros_like(Y), least])]
         if not any(ray is not None and falls_without_end(instance.problem, Y, ray) for ray in rays):
             return failed(f"F is called unbounded on {instance.name}, but falls along no ray that the state shows")
-        results.append(Deviation(0.0, 0.0))
-    if not results:
-        raise Trivial("unbounded is never said here")
-    return worst(results)
+        yield Deviation(0.0, 0.0)
+    return "unbounded is never said here"
 
 
-@check("method", regimes=PLAIN)
-def solves_instances(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def solves_instances(subject: MethodSubject, case: Case) -> Deviations:
     """Small instances are solved: optimal, stationary where rank is a limit, or with a certificate of the tolerance.
 
     A certificate of the tolerance is no proof where min F = 0 at a fixed trace: no gap is small beside F then.
     """
-    results = []
     for instance in _each(subject):
         result = plain_run(subject, instance, case)
         residual = result.certificate.relative if result.certificate is not None else math.inf
         words = f"{instance.name}: {result.status.label}, {result.iterations} iterations, certificate {residual:.2g}"
         if not result.converged:
-            results.append(Deviation(residual, tol_of(subject), words))
+            yield Deviation(residual, tol_of(subject), words)
         else:
-            results.append(Deviation(0.0, tol_of(subject)))
-    return worst(results)
+            yield Deviation(0.0, tol_of(subject))
 
 
-@check("method", regimes=PLAIN)
+@claim("0.1")
 def nan_is_non_finite(subject: MethodSubject, case: Case) -> Deviation:
     """A problem that turns NaN, in value or in gradient, on the way or at the start, ends in the status non-finite."""
     tried = 0
@@ -204,26 +195,15 @@ def nan_is_non_finite(subject: MethodSubject, case: Case) -> Deviation:
     return Deviation(0.0, 0.0)
 
 
-@check("method", regimes=PLAIN, when=lambda s: find_spec("cvxpy") is not None, reason="cvxpy is not installed")
-def conic_agreement(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1", when=lambda s: find_spec("cvxpy") is not None, reason="cvxpy is not installed")
+def conic_agreement(subject: MethodSubject, case: Case) -> Deviations:
     """The value at an optimal answer is that of a conic interior point solver (Clarabel)."""
-    results = []
     for instance in _each(subject):
-        if not has_conic_form(instance.problem):
-            continue
-        result = plain_run(subject, instance, case)
-        if not result.optimal:
-            continue
-        expected = solve_conic(instance.problem, instance.geometry.trace)
-        if expected is None:
-            continue
-        decrease = max(abs(instance.problem.value_at_zero() - expected), EPS)
-        words = f"{instance.name}: value {result.value:.10g}, conic solver {expected:.10g}"
-        n = instance.problem.n
-        results.append(Deviation(abs(result.value - expected) / decrease, 10.0 * n * tol_of(subject), words))
-    if not results:
-        raise Trivial("no instance that has a conic form was solved to optimality")
-    return worst(results)
-
-
-__all__ = ["BUDGET", "NEVER", "TOL"]
+        problem, result = instance.problem, plain_run(subject, instance, case)
+        found = conic_optimum(problem, instance.geometry.trace) if result.optimal else None
+        if found is not None:
+            decrease = max(abs(problem.value_at_zero() - found.value), EPS)
+            words = f"{instance.name}: value {result.value:.10g}, conic solver {found.value:.10g}"
+            error = abs(result.value - found.value) / decrease
+            yield Deviation(error, 10.0 * problem.n * tol_of(subject), words)
+    return "no instance that has a conic form was solved to optimality"

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from psdopt.certificates.units import stationarity_scale
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints import Constrained
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Residual, factor_residual
@@ -16,18 +16,16 @@ from psdopt.geometries import FixedTrace, FlatQuotient, PSDCone, Spectraplex
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods import RiemannianGradient
-from psdopt.problems import QuadraticSDP
+from psdopt.problems import EntryFit, QuadraticSDP
 from psdopt.running.compatibility import fits
 from psdopt.running.result import Status
 from psdopt.running.solve import solve
-from psdopt.testing.checks.common import rounding_of, value_unit, worst
+from psdopt.testing.checks.common import rounding_of, value_unit
 from psdopt.testing.checks.method_answers import plain_run
-from psdopt.testing.checks.method_protocol import NEVER, PLAIN, _each, first_states, named, start_of, trajectory
+from psdopt.testing.checks.method_protocol import NEVER, _each, claim, first_states, named, start_of, trajectory
 from psdopt.testing.constrained import DenseConstraints
 from psdopt.testing.gallery import ORDER, Instance, with_spectrum
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial
 from psdopt.testing.subjects import MethodSubject
 
 #: Steps over which an order of convergence is measured, how many of them set the constant, and from where it must hold:
@@ -39,14 +37,13 @@ LEAST_ORDER = 0.25
 ORDER_SLACK = 2.0
 
 
-@check("method", regimes=PLAIN)
-def residual_is_true(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def residual_is_true(subject: MethodSubject, case: Case) -> Deviations:
     """In every state gradient_norm, if known, is what `residual` says: |2SY|, no less than it, or a proven gap.
 
     A gap, 2 gap / |Y|, must bound F(M) − F(N) for the best N that any run has found. Under constraints the relative
     error that is reported must be no less than the relative infeasibility.
     """
-    results = []
     for instance in _each(subject):
         kind = subject.method.on(instance.problem).residual
         states = first_states(subject, instance, case)
@@ -63,74 +60,48 @@ def residual_is_true(subject: MethodSubject, case: Case) -> Deviation:
                 told = 0.5 * state.gradient_norm / scale
                 true = DenseConstraints(instance.problem).relative_violation(fresh.matrix.to_dense())
                 words = f"the relative error is {told:.3g}, but M is infeasible by {true:.3g} {where}"
-                results.append(Deviation((true - told) / (true + math.sqrt(EPS)), math.sqrt(EPS), words))
+                yield Deviation((true - told) / (true + math.sqrt(EPS)), math.sqrt(EPS), words)
                 continue
             if kind == Residual.GAP:
                 gap = 0.5 * state.gradient_norm * norm(state.evaluation.factor)
                 words = f"the gap is {gap:.6g}, but F can fall by {fresh.value - best:.6g} {where}"
-                results.append(Deviation(fresh.value - best - gap, rounding_of(unit, instance.problem.n, 64.0), words))
+                yield Deviation(fresh.value - best - gap, rounding_of(unit, instance.problem.n, 64.0), words)
                 continue
             true = factor_residual(instance.geometry, fresh)
             error = true - state.gradient_norm
             words = f"gradient_norm is {state.gradient_norm:.6g}, |2SY| = {true:.6g} {where}"
             error = abs(error) if kind == Residual.GRADIENT else error
-            results.append(Deviation(error, 1e5 * EPS * (true + unit / size), words))
-    if not results:
-        raise Trivial("gradient_norm is never known")
-    return worst(results)
+            yield Deviation(error, 1e5 * EPS * (true + unit / size), words)
+    return "gradient_norm is never known"
 
 
-@check(
-    "method",
-    regimes=PLAIN,
-    when=lambda s: s.method.sublinear_order is not None,
-    reason="claims linear convergence or better (sublinear_order)",
-)
-def sublinear_order(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1", when=lambda s: s.method.sublinear_order is not None, reason="claims linear convergence (sublinear_order)")
+def sublinear_order(subject: MethodSubject, case: Case) -> Deviations:
     """For the declared order p, at least 1/4, k^p · residual stays within twice what the first steps have shown."""
     order = float(subject.method.sublinear_order or 0.0)
     if not order >= LEAST_ORDER:
         return Deviation(LEAST_ORDER - order, 0.0, f"order {order:g} is declared, at least {LEAST_ORDER:g} is due")
-    results = []
     for instance in _each(subject):
-        result = solve(
-            instance.problem,
-            instance.geometry,
-            subject.method,
-            start=start_of(instance, case),
-            tol=NEVER,
-            max_iterations=ORDER_STEPS,
-        )
+        start, arguments = start_of(instance, case), (instance.problem, instance.geometry, subject.method)
+        result = solve(*arguments, start=start, tol=NEVER, max_iterations=ORDER_STEPS)
         best = np.minimum.accumulate(result.history["stationarity"])[1:]
         if result.status is not Status.ITERATION_LIMIT:
             continue  # over before an order could show
         weighted = np.arange(1.0, len(best) + 1.0) ** order * best
         k = int(np.argmax(weighted[ORDER_LATE:])) + ORDER_LATE
         words = f"residual {best[k]:.3g} after {k + 1} steps on {instance.name}: slower than k^-{order:g}"
-        results.append(Deviation(weighted[k] / np.max(weighted[:ORDER_FIRST]), ORDER_SLACK, words))
-    if not results:
-        raise Trivial("every run ends before an order shows")
-    return worst(results)
+        yield Deviation(weighted[k] / np.max(weighted[:ORDER_FIRST]), ORDER_SLACK, words)
+    return "every run ends before an order shows"
 
 
-@check(
-    "method",
-    regimes=PLAIN,
-    when=lambda s: s.method.scale_invariant,
-    reason="claims no independence of scaling (scale_invariant)",
-)
-def scaling_independent(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1", when=lambda s: s.method.scale_invariant, reason="claims no independence of scaling (scale_invariant)")
+def scaling_independent(subject: MethodSubject, case: Case) -> Deviations:
     """On c F the iterates are those on F, for c = 1e8 and 1e-8."""
     return _agreement(subject, case, [(1e8, 1.0), (1e-8, 1.0)])
 
 
-@check(
-    "method",
-    regimes=PLAIN,
-    when=lambda s: s.method.unit_invariant,
-    reason="claims no independence of units (unit_invariant)",
-)
-def units_independent(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.2", when=lambda s: s.method.unit_invariant, reason="claims no independence of units (unit_invariant)")
+def units_independent(subject: MethodSubject, case: Case) -> Deviations:
     """On M ↦ F(M / s), from s times the start, the iterates are s times those on F, for s = 2^40 and 2^-40."""
     return _agreement(subject, case, [(1.0, 2.0**40), (1.0, 2.0**-40)])
 
@@ -152,9 +123,8 @@ def _counted_on(method: Method) -> tuple[Problem, Geometry] | None:
     return None
 
 
-@check(
-    "method",
-    regimes=PLAIN,
+@claim(
+    "0.2",
     repeats=False,
     when=lambda s: s.method.sublinear_order is None and _counted_on(s.method) is not None,
     reason="claims sublinear convergence only (sublinear_order), or does not run a quadratic over the cone",
@@ -183,12 +153,11 @@ def steps_counted(subject: MethodSubject, case: Case) -> Deviation:
     return Deviation(float(taken), float(allowed), words)
 
 
-def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[float, float]]) -> Deviation:
+def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[float, float]]) -> Deviations:
     """How far the values on c F(M / s) are from c times those on F, for each (c, s).
 
     F is a quadratic, and a fit to entries without a linear term: nothing in them but their data says what is large.
     """
-    results = []
     for geometry in {repr(instance.geometry): instance.geometry for instance in _each(subject)}.values():
         if geometry.n != ORDER or (geometry.trace is not None and any(s != 1.0 for _, s in variants)):
             continue
@@ -203,10 +172,8 @@ def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[floa
                 common = min(len(plain), len(other))
                 error = float(np.max(np.abs(plain[:common] - other[:common]))) / float(np.max(np.abs(plain)))
                 words = f"{c:g} F(M / {s:g}) has another run than F on {geometry!r}, F {name}"
-                results.append(Deviation(error, math.sqrt(EPS), words))
-    if not results:
-        raise Trivial("neither a quadratic nor a fit to entries is compatible")
-    return worst(results)
+                yield Deviation(error, math.sqrt(EPS), words)
+    return "neither a quadratic nor a fit to entries is compatible"
 
 
 def _values(subject: MethodSubject, problem: Problem, geometry: Geometry, Y: Array) -> Array:
@@ -216,14 +183,10 @@ def _values(subject: MethodSubject, problem: Problem, geometry: Geometry, Y: Arr
 
 
 def _quadratic(c: float, s: float) -> Problem:
-    from psdopt.problems import QuadraticSDP
-
     return QuadraticSDP(None, c / s**2, (c / s) * with_spectrum(np.linspace(-2.0, 1.0, ORDER), 2))
 
 
 def _entries(c: float, s: float) -> Problem:
-    from psdopt.problems import EntryFit
-
     target = with_spectrum(np.linspace(-0.5, 2.0, ORDER), 3)
     i, j = np.triu_indices(ORDER)
     known = np.arange(len(i)) % 3 > 0

@@ -1,12 +1,14 @@
-"""Method checks: frozen parameters, pure steps, a state that pickles, budgets, representatives, scaling."""
+"""Method checks: frozen parameters, pure steps, states that pickle, budgets; what runs are given and leave behind."""
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -21,12 +23,10 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.running.result import Status
 from psdopt.running.solve import solve
 from psdopt.testing import quotient
-from psdopt.testing.checks.common import PASSED, failed, value_unit, worst
+from psdopt.testing.checks.common import PASSED, failed, value_unit
 from psdopt.testing.gallery import Instance
 from psdopt.testing.poisoned import poisoned
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 from psdopt.testing.subjects import MethodSubject
 from psdopt.testing.untouched import changes, snapshot
 
@@ -41,6 +41,9 @@ NOT_STATE = (Problem, Geometry, Method, LinearMap, LineModel, PlaneModel, np.ran
 NEVER = 1e-15
 #: One that the certificate of a run may meet some steps before the run looks for it.
 COARSE = 0.1
+#: Pairs that a method with a `memory` is told to keep, and more than any of these runs could fill.
+FEW_PAIRS, ENDLESS = 2, 1000
+claim = partial(check, "method", regimes=PLAIN)
 
 
 def start_of(instance: Instance, case: Case) -> Any:
@@ -89,7 +92,7 @@ def _each(subject: MethodSubject) -> tuple[Instance, ...]:
     return subject.instances
 
 
-@check("method", regimes=PLAIN, repeats=False)
+@claim("0.1", repeats=False)
 def hyperparameters_frozen(subject: MethodSubject, case: Case) -> Deviation:
     """A method is a frozen dataclass, so that one object serves any number of runs, and `requires` is a mapping."""
     method = subject.method
@@ -99,10 +102,9 @@ def hyperparameters_frozen(subject: MethodSubject, case: Case) -> Deviation:
     return failed(f"requires has unknown roles {sorted(unknown)}") if unknown else PASSED
 
 
-@check("method", regimes=PLAIN)
-def state_is_true(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def state_is_true(subject: MethodSubject, case: Case) -> Deviations:
     """In every state, evaluation is F at the state's point: the same matrix, and a value that is not stale."""
-    results = []
     for instance in _each(subject):
         for k, state in enumerate(first_states(subject, instance, case)):
             fresh = instance.problem.at(instance.geometry.factor(state.point))
@@ -112,16 +114,14 @@ def state_is_true(subject: MethodSubject, case: Case) -> Deviation:
             where = f"in state {k} on {instance.name}"
             allowed = 1e5 * EPS
             size = max(fresh.matrix.norm(), float(np.finfo(float).tiny))
-            results.append(Deviation(apart / size, allowed, f"point and evaluation disagree {where}"))
+            yield Deviation(apart / size, allowed, f"point and evaluation disagree {where}")
             words = f"the value is stale {where}: {state.evaluation.value:.10g}, F = {fresh.value:.10g}"
-            results.append(Deviation(abs(state.evaluation.value - fresh.value), allowed * unit, words))
-    return worst(results)
+            yield Deviation(abs(state.evaluation.value - fresh.value), allowed * unit, words)
 
 
-@check("method", regimes=PLAIN)
-def step_is_pure(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def step_is_pure(subject: MethodSubject, case: Case) -> Deviations:
     """step(state) leaves all of `state` as it was, lists and arrays within it too, and gives the same answer twice."""
-    results = []
     for instance in _each(subject):
         states = trajectory(subject, instance, start_of(instance, case), 3)
         for k, state in enumerate(states[:-1]):
@@ -137,17 +137,15 @@ def step_is_pure(subject: MethodSubject, case: Case) -> Deviation:
                 return failed(f"step changed {', '.join(changed[:3])} in state {k}, on {instance.name}")
             moved = states[k + 1].evaluation.value
             words = f"two steps from state {k} on {instance.name} give {again.evaluation.value:.12g} and {moved:.12g}"
-            results.append(Deviation(abs(again.evaluation.value - moved), 0.0, words))
-    return worst(results)
+            yield Deviation(abs(again.evaluation.value - moved), 0.0, words)
 
 
-@check("method", regimes=PLAIN)
-def resume_repeats(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def resume_repeats(subject: MethodSubject, case: Case) -> Deviations:
     """A run cut by a checkpoint and resumed gives the values of the uninterrupted run, to their last bits.
 
     Also at a coarse tolerance: what is proven when the run is cut must not end the resumed run any earlier.
     """
-    results = []
     with tempfile.TemporaryDirectory() as folder:
         for (number, instance), (cut, tol) in product(enumerate(_each(subject)), ((2, NEVER), (1, COARSE))):
             file = Path(folder) / f"{number}.ckpt"
@@ -167,13 +165,11 @@ def resume_repeats(subject: MethodSubject, case: Case) -> Deviation:
             words = f"value {k} on {instance.name} is {found[k]:.17g} after resuming, {expected[k]:.17g} without"
             # solvers of other libraries restart cold: what they return may differ in the last bits
             last_bits = 16.0 * EPS * float(np.max(np.abs(expected)))
-            results.append(Deviation(float(abs(found[k] - expected[k])), last_bits, words))
-    if not results:
-        raise Trivial("every run ends before it is cut")
-    return worst(results)
+            yield Deviation(float(abs(found[k] - expected[k])), last_bits, words)
+    return "every run ends before it is cut"
 
 
-@check("method", regimes=PLAIN)
+@claim("0.1")
 def budgets(subject: MethodSubject, case: Case) -> Deviation:
     """max_iterations and max_time are respected, and one step costs a bounded number of evaluations."""
     method = subject.method
@@ -203,10 +199,9 @@ def _evaluations_in_one_step(subject: MethodSubject, instance: Instance, start: 
     return int(watched.poison.made - before)
 
 
-@check("method", regimes=PLAIN)
-def representative_independent(subject: MethodSubject, case: Case) -> Deviation:
+@claim("0.1")
+def representative_independent(subject: MethodSubject, case: Case) -> Deviations:
     """Started at YQ instead of Y (Q orthogonal), the values are the same."""
-    results = []
     for instance in _each(subject):
         if not quotient.has_fibre_action(instance.geometry):
             continue
@@ -219,7 +214,97 @@ def representative_independent(subject: MethodSubject, case: Case) -> Deviation:
         error = max(abs(a - b) for a, b in zip(here[:common], there[:common], strict=True))
         unit = float(value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start))))
         words = f"after {common - 1} steps on {instance.name} the values differ by {error:.3g}"
-        results.append(Deviation(error, math.sqrt(EPS) * max(unit, abs(here[0] - min(here))), words))
-    if not results:
-        raise Trivial("no instance has more than one representative of a point")
-    return worst(results)
+        yield Deviation(error, math.sqrt(EPS) * max(unit, abs(here[0] - min(here))), words)
+    return "no instance has more than one representative of a point"
+
+
+@claim("0.2")
+def given_evaluation(subject: MethodSubject, case: Case) -> Deviations:
+    """init with F at the start already known gives the same state, and does not ask the problem for F there again."""
+    for instance in _each(subject):
+        start, method = start_of(instance, case), subject.method
+        problem: Any = copy.copy(instance.problem)
+        known = problem.at(instance.geometry.factor(start))
+        asked: list[Any] = []
+
+        def at(Y: Any, asked: list[Any] = asked, healthy: Any = instance.problem.at) -> Any:
+            asked.append(Y)
+            return healthy(Y)
+
+        problem.at = at
+        with named(f"in init on {instance.name}"):
+            plain = method.init(instance.problem, instance.geometry, start)
+            given = method.init(problem, instance.geometry, start, known)
+        frame = instance.geometry.frame(start)  # methods look at F there as well, and it may be the factor
+        if frame is None and any(np.array_equal(Y, known.factor) for Y in asked):
+            return failed(f"F at the start is given to init on {instance.name}, and computed again")
+        values = [float(state.evaluation.value) for state in (plain, given)]
+        words = f"init on {instance.name} has value {values[0]:.12g}, and {values[1]:.12g} if F at the start is given"
+        allowed = 1e5 * EPS * value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start)))
+        yield Deviation(abs(values[1] - values[0]), allowed, words)
+
+
+def _values(subject: MethodSubject, method: Any, instance: Instance, start: Any, steps: int) -> list[float]:
+    other = dataclasses.replace(subject, method=method, paths={})
+    return [float(state.evaluation.value) for state in trajectory(other, instance, start, steps)]
+
+
+def _has_memory(subject: MethodSubject) -> bool:
+    method: Any = subject.method
+    names = {one.name for one in dataclasses.fields(method)} if dataclasses.is_dataclass(method) else set()
+    return "memory" in names and type(method.memory) is int
+
+
+@claim("0.2", when=_has_memory, reason="has no parameter memory, a number of pairs")
+def memory_kept(subject: MethodSubject, case: Case) -> Deviation:
+    """With memory k a run is the run of endless memory as long as k pairs are all there are, and no longer."""
+    few: Any = dataclasses.replace(subject.method, memory=FEW_PAIRS)  # type: ignore[type-var]
+    endless: Any = dataclasses.replace(subject.method, memory=ENDLESS)  # type: ignore[type-var]
+    steps, tried, parted = FEW_PAIRS + 2, 0, False
+    for instance in _each(subject):
+        start = start_of(instance, case)
+        short, long = (_values(subject, method, instance, start, steps) for method in (few, endless))
+        if min(len(short), len(long)) <= steps:
+            continue  # over before the memory is full
+        tried += 1
+        apart = np.abs(np.subtract(short, long))
+        unit = float(value_unit(instance.problem, instance.problem.at(instance.geometry.factor(start))))
+        early = int(np.argmax(apart[:steps]))
+        if apart[early] > 1e5 * EPS * unit:
+            return failed(f"memory = {FEW_PAIRS} changes step {early} on {instance.name}: fewer pairs are kept")
+        parted = parted or bool(apart[steps] > 1e5 * EPS * unit)
+    if not tried:
+        raise Trivial("every run ends before its memory is full")
+    return PASSED if parted else failed(f"memory = {FEW_PAIRS} does not change step {steps}: more pairs are kept")
+
+
+def _fresh(instance: Instance) -> Instance | None:
+    """The instance with a copy of its problem that has kept nothing of earlier runs; None if it cannot be copied."""
+    try:
+        problem: Any = copy.deepcopy(instance.problem)
+    except TypeError:  # as of a generator: a stream may be read once
+        return None
+    vars(problem).pop("_made", None)  # what Problem.once keeps
+    return dataclasses.replace(instance, problem=problem)
+
+
+@claim("0.2")
+def leaves_nothing_behind(subject: MethodSubject, case: Case) -> Deviations:
+    """A run on a problem that another run has used is the run on a fresh copy of that problem."""
+    for instance in _each(subject):
+        geometry = instance.geometry
+        start = geometry.random_point(np.random.default_rng([case.seed, 1]))
+        used, fresh = _fresh(instance), _fresh(instance)
+        if used is None or fresh is None:
+            continue
+        trajectory(subject, used, start_of(instance, case))
+        second, expected = (
+            [float(state.evaluation.value) for state in trajectory(subject, one, start)] for one in (used, fresh)
+        )
+        if len(second) != len(expected):
+            return failed(f"after another run on {instance.name} a run has {len(second)} states, not {len(expected)}")
+        unit = value_unit(instance.problem, instance.problem.at(geometry.factor(start)))
+        error = float(np.max(np.abs(np.subtract(second, expected))))
+        words = f"after another run on {instance.name} the values of a run change by {error:.3g}"
+        yield Deviation(error, math.sqrt(EPS) * unit, words)
+    return "no problem can be copied"

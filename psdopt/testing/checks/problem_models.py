@@ -17,16 +17,14 @@ from psdopt.testing.checks.common import (
     compare_slope,
     defined,
     failed,
+    plane_slopes,
     point_of,
     rounding_of,
     sensitivity,
     slope_unit,
     value_unit,
-    worst,
 )
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check
+from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 from psdopt.testing.units import Unit
 
 #: Where models are compared with direct evaluation: both signs, small and large, not symmetric about 0.
@@ -45,17 +43,15 @@ def _grown(evaluation: Evaluation, alpha: float, v: np.ndarray, beta: float) -> 
     return append_columns(math.sqrt(alpha) * evaluation.factor, math.sqrt(beta) * v[:, None])
 
 
-@check("problem", needs={Ability.EXACT_LINE})
-def line_model(problem: Problem, case: Case) -> Deviation:
+@check("problem", "0.1", needs={Ability.EXACT_LINE})
+def line_model(problem: Problem, case: Case) -> Deviations:
     """along(D).value(mu) is F((Y + mu D)(Y + mu D)ᵀ), and its two derivatives are those of that function."""
     evaluation = point_of(problem, case)
     Y, D = evaluation.factor, case.direction(evaluation.factor)
     line = evaluation.along(D)
     direct = [problem.at(Y + mu * D) for mu in STEPS]
     unit = sum((value_unit(problem, moved) for moved in direct), Unit(0.0))
-    results = [
-        compare("line model", [line.value(mu) for mu in STEPS], [moved.value for moved in direct], unit, problem.n)
-    ]
+    yield compare("line model", [line.value(mu) for mu in STEPS], [moved.value for moved in direct], unit, problem.n)
     at = 0.35
     there = problem.at(Y + at * D)
     first = slope_unit(problem, there) * norm(D)
@@ -63,21 +59,16 @@ def line_model(problem: Problem, case: Case) -> Deviation:
     second = first + Unit.of(0.0, lambda: sensitivity(problem, there.factor, lambda e: _bend(e, wide)))
     slope, bend = line.derivatives(at)
     functions = (lambda h: problem.at(Y + (at + h) * D).value), (lambda h: line.derivatives(at + h)[0])
-    return worst(
-        [
-            *results,
-            compare_slope("first derivative of the line model", slope, functions[0], unit + first, problem.n, unit),
-            compare_slope("second derivative of the line model", bend, functions[1], unit + second, problem.n, first),
-        ]
-    )
+    yield compare_slope("first derivative of the line model", slope, functions[0], unit + first, problem.n, unit)
+    yield compare_slope("second derivative of the line model", bend, functions[1], unit + second, problem.n, first)
 
 
 def _bend(evaluation: Evaluation, D: np.ndarray) -> float:
     return float(evaluation.along(D).derivatives(0.0)[1])
 
 
-@check("problem", needs={Ability.QUADRATIC, Ability.EXACT_LINE, Ability.EXACT_PLANE})
-def polynomial_degree(problem: Problem, case: Case) -> Deviation:
+@check("problem", "0.1", needs={Ability.QUADRATIC, Ability.EXACT_LINE, Ability.EXACT_PLANE})
+def polynomial_degree(problem: Problem, case: Case) -> Deviations:
     """For quadratic F the line model is the quartic it declares, and the plane model the quadratic it declares."""
     evaluation = point_of(problem, case)
     Y, D, v = evaluation.factor, case.direction(evaluation.factor), _atom(case, evaluation)
@@ -88,17 +79,16 @@ def polynomial_degree(problem: Problem, case: Case) -> Deviation:
     quartic = [float(np.polyval(np.asarray(line.coefficients)[::-1], mu)) for mu in STEPS]
     direct = [problem.at(Y + mu * D) for mu in STEPS]
     unit = sum((value_unit(problem, moved) for moved in direct), Unit(0.0))
-    results = [compare("quartic", quartic, [moved.value for moved in direct], unit, problem.n)]
-    surface = [float(c + g @ np.array(x) + 0.5 * np.array(x) @ H @ np.array(x)) for x in WEIGHTS]
-    grown = [problem.at(_grown(evaluation, alpha, v, beta)).value for alpha, beta in WEIGHTS]
-    results.append(compare("quadratic of the plane", surface, grown, unit, problem.n))
-    if not results[0].ok:
+    line_error = compare("quartic", quartic, [moved.value for moved in direct], unit, problem.n)
+    if not line_error.ok:
         wrong = _fitted(problem, Y, D) - np.asarray(line.coefficients)
         k = int(np.argmax(np.abs(wrong)))
-        results[0] = Deviation(
-            results[0].error, results[0].tolerance, f"the coefficient of mu^{k} is off by {-wrong[k]:.3g}"
-        )
-    return worst(results)
+        words = f"the coefficient of mu^{k} is off by {-wrong[k]:.3g}"
+        line_error = Deviation(line_error.error, line_error.tolerance, words)
+    yield line_error
+    surface = [float(c + g @ np.array(x) + 0.5 * np.array(x) @ H @ np.array(x)) for x in WEIGHTS]
+    grown = [problem.at(_grown(evaluation, alpha, v, beta)).value for alpha, beta in WEIGHTS]
+    yield compare("quadratic of the plane", surface, grown, unit, problem.n)
 
 
 def _fitted(problem: Problem, Y: np.ndarray, D: np.ndarray) -> np.ndarray:
@@ -107,8 +97,8 @@ def _fitted(problem: Problem, Y: np.ndarray, D: np.ndarray) -> np.ndarray:
     return np.linalg.solve(np.vander(nodes, 5, increasing=True), values)
 
 
-@check("problem", needs={Ability.EXACT_LINE})
-def line_minimum(problem: Problem, case: Case) -> Deviation:
+@check("problem", "0.1", needs={Ability.EXACT_LINE})
+def line_minimum(problem: Problem, case: Case) -> Deviations:
     """along(D).minimize() is a local minimum below F(0), the least of a grid where F is quadratic; `upper` is kept."""
     evaluation = point_of(problem, case)
     D = -evaluation.factor_gradient() + 0.1 * norm(evaluation.factor_gradient()) * (
@@ -132,23 +122,21 @@ def line_minimum(problem: Problem, case: Case) -> Deviation:
         grids[0] += list(np.geomspace(1e-4, 1e3, 60))
     if mu == 0.0:  # D is a direction of descent: F may not fall beside 0
         grids = [list(np.geomspace(1e-6, 1e-2, 9))]
-    results = []
-    for grid in grids:
+    for number, grid in enumerate(grids):
         values = np.nan_to_num([line.value(float(t)) for t in grid], nan=math.inf, posinf=math.inf)
         k = int(np.argmin(values))
         words = f"mu = {mu:.6g} has value {found:.10g}, but {values[k]:.10g} is reached at {grid[k]:.6g}"
-        results.append(Deviation(found - float(values[k]), allowed, words))
-        if len(results) > 1 and not Deviation(float(np.max(np.abs(values - found))), allowed).ok:
+        yield Deviation(found - float(values[k]), allowed, words)
+        if number > 0 and not Deviation(float(np.max(np.abs(values - found))), allowed).ok:
             break
     upper = 0.5 * mu
     short = line.minimize(upper) if upper > 0.0 else 0.0
     if short > upper * (1.0 + 1e-12):
-        results.append(failed(f"minimize(upper={upper:.6g}) returned {short:.6g}"))
-    return worst(results)
+        yield failed(f"minimize(upper={upper:.6g}) returned {short:.6g}")
 
 
-@check("problem", needs={Ability.EXACT_PLANE})
-def plane_model(problem: Problem, case: Case) -> Deviation:
+@check("problem", "0.1", needs={Ability.EXACT_PLANE})
+def plane_model(problem: Problem, case: Case) -> Deviations:
     """along_atom(v).value(alpha, beta) is F(alpha M + beta v vᵀ), with its gradient and Hessian."""
     evaluation = point_of(problem, case)
     v = _atom(case, evaluation)
@@ -157,39 +145,23 @@ def plane_model(problem: Problem, case: Case) -> Deviation:
     direct = [e.value for _, e in grown if e is not None]
     found = [plane.value(*x) for x, e in grown if e is not None]
     unit = sum((value_unit(problem, e) for _, e in grown if e is not None), value_unit(problem, evaluation))
-    results = [compare("plane model", found, direct, unit, problem.n)]
+    yield compare("plane model", found, direct, unit, problem.n)
     at = np.array([0.8, 0.6])
-    g, H = plane.derivatives(*at)
-    first, second = (
-        Unit.of(0.0, partial(sensitivity, problem, evaluation.factor, partial(_plane_derivative, v, at, k)))
-        for k in (0, 1)
-    )
-    for k, e in enumerate(np.eye(2)):
-
-        def value(h: float, e: np.ndarray = e) -> float:
-            return plane.value(*(at + h * e))
-
-        def gradient(h: float, e: np.ndarray = e) -> np.ndarray:
-            return plane.derivatives(*(at + h * e))[0]
-
-        results += [
-            compare_slope(f"plane gradient, entry {k}", g[k], value, unit + first, problem.n, unit),
-            compare_slope(f"plane Hessian, row {k}", H[k], gradient, unit + second, problem.n, first),
-        ]
-    return worst(results)
+    derivatives = (partial(_plane_derivative, v, at, k) for k in (0, 1))
+    first, second = (Unit.of(0.0, partial(sensitivity, problem, evaluation.factor, each)) for each in derivatives)
+    yield from plane_slopes(plane, at, problem.n, [(unit + first, unit), (unit + second, first)])
 
 
 def _plane_derivative(v: np.ndarray, at: np.ndarray, k: int, evaluation: Evaluation) -> Any:
     return evaluation.along_atom(v).derivatives(*at)[k]
 
 
-@check("problem", needs={Ability.EXACT_PLANE, Ability.CONVEX})
-def plane_minimum(problem: Problem, case: Case) -> Deviation:
+@check("problem", "0.1", needs={Ability.EXACT_PLANE, Ability.CONVEX})
+def plane_minimum(problem: Problem, case: Case) -> Deviations:
     """along_atom(v).minimize() lies in the box and is better than every point of a grid over the box."""
     evaluation = point_of(problem, case)
     v = _atom(case, evaluation)
     plane = evaluation.along_atom(v)
-    results = []
     for alpha_box, beta_box in (((0.0, math.inf), (0.0, math.inf)), ((0.2, 0.9), (0.1, 0.8)), ((1.0, 1.0), (0.0, 2.0))):
         alpha, beta = plane.minimize(alpha_box, beta_box)
         if not (alpha_box[0] <= alpha <= alpha_box[1] and beta_box[0] <= beta <= beta_box[1]):
@@ -205,8 +177,8 @@ def plane_minimum(problem: Problem, case: Case) -> Deviation:
         k = int(np.argmin(np.nan_to_num(values, nan=math.inf, posinf=math.inf)))  # outside its domain F may be a nan
         found = plane.value(alpha, beta)
         words = f"({alpha:.6g}, {beta:.6g}) has value {found:.10g}, but {values[k]:.10g} is reached at {grid[k]}"
-        results.append(Deviation(found - values[k], rounding_of(unit, problem.n, 64.0), words))
-    return worst(results) if results else PASSED
+        yield Deviation(found - values[k], rounding_of(unit, problem.n, 64.0), words)
+    yield PASSED
 
 
 def _cuts(box: tuple[float, float], at: float) -> list[float]:

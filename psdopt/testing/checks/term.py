@@ -15,10 +15,8 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.terms.base import Term, combine
 from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement as Linear
-from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, rounding_of, simplest, worst
-from psdopt.testing.record import Deviation, Trivial
-from psdopt.testing.regimes import Case
-from psdopt.testing.registry import check, checks_of
+from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, plane_slopes, rounding_of
+from psdopt.testing.registry import FEW, Case, Deviation, Deviations, Trivial, check, checks_of
 from psdopt.testing.untouched import changes, snapshot
 
 #: Directions per sample, and steps along a line.
@@ -62,7 +60,7 @@ def _value(term: Term, Y: Array) -> float:
     return float(term.value(term.features(Images(term.maps, Y))))
 
 
-@check("term")
+@check("term", "0.2")
 def gradient_slope(term: Term, case: Case) -> Deviation:
     """d/dh f((Y + hD)(Y + hD)ᵀ) at h = 0 equals 2 ⟨∇f(M) Y, D⟩ for every D."""
     at = look(term, case)
@@ -75,8 +73,8 @@ def gradient_slope(term: Term, case: Case) -> Deviation:
     return compare_slope("gradient", [inner(G, D) for D in along], values, at.unit(), term.n)
 
 
-@check("term")
-def gradient_operator(term: Term, case: Case) -> Deviation:
+@check("term", "0.2")
+def gradient_operator(term: Term, case: Case) -> Deviations:
     """∇f(M) is symmetric and linear, and the same on a block as on its columns."""
     at, n = look(term, case), term.n
     V, W = case.rng.standard_normal((n, 3)), case.rng.standard_normal((n, 3))
@@ -85,59 +83,48 @@ def gradient_operator(term: Term, case: Case) -> Deviation:
     symmetric = compare("∇f", V.T @ SW, (W.T @ SV).T, unit * norm(V), n)
     if not symmetric.ok:
         return Deviation(symmetric.error, symmetric.tolerance, "∇f(M) is not symmetric: ⟨V, ∇f W⟩ ≠ ⟨∇f V, W⟩")
-    return worst(
-        [
-            symmetric,
-            compare("∇f applied to a combination", at.gradient(2.0 * V - W), 2.0 * SV - SW, unit, n),
-            compare("∇f applied to one column", at.gradient(V[:, :1]), SV[:, :1], unit, n),
-        ]
-    )
+    yield symmetric
+    yield compare("∇f applied to a combination", at.gradient(2.0 * V - W), 2.0 * SV - SW, unit, n)
+    yield compare("∇f applied to one column", at.gradient(V[:, :1]), SV[:, :1], unit, n)
 
 
-@check("term")
-def representative_invariance(term: Term, case: Case) -> Deviation:
+@check("term", "0.2")
+def representative_invariance(term: Term, case: Case) -> Deviations:
     """f and ∇f see M only: they are the same at YQ, Q orthogonal, and at [Y, 0]."""
     at, n = look(term, case), term.n
     r = at.Y.shape[1]
     Q = case.orthogonal(r) if r > 1 else -np.ones((1, 1))
     V = case.rng.standard_normal((n, 2))
     SV, unit = at.gradient(V), at.unit()
-    results = []
     for words, Y in (("YQ", at.Y @ Q), ("[Y, 0]", append_columns(at.Y, np.zeros((n, 1))))):
         other = Look(term, Y)
-        results += [
-            compare(f"f at {words}", other.value, at.value, unit, n),
-            compare(f"∇f at {words}", other.gradient(V), SV, norm(SV) + unit / norm(at.Y) ** 2 * norm(V), n),
-        ]
-    return worst(results)
+        yield compare(f"f at {words}", other.value, at.value, unit, n)
+        yield compare(f"∇f at {words}", other.gradient(V), SV, norm(SV) + unit / norm(at.Y) ** 2 * norm(V), n)
 
 
-@check("term")
-def line_model(term: Term, case: Case) -> Deviation:
+@check("term", "0.2")
+def line_model(term: Term, case: Case) -> Deviations:
     """along(D) is mu ↦ f at Y + mu D: constant, slope, value, both derivatives, and features where they are offered."""
     at, n = look(term, case), term.n
     D = case.direction(at.Y)
     curve = term.along(at.images, at.features, at.of(D))
     unit = at.unit() + sum(abs(_value(term, at.Y + mu * D)) for mu in STEPS)
     slope = 2.0 * inner(at.gradient(at.Y), D)
-    results = [
-        compare("the constant of the line, value(0)", curve.value(0.0), at.value, unit, n),
-        compare("the slope of the line at mu = 0", curve.derivatives(0.0)[0], slope, unit, n),
-    ]
+    yield compare("the constant of the line, value(0)", curve.value(0.0), at.value, unit, n)
+    yield compare("the slope of the line at mu = 0", curve.derivatives(0.0)[0], slope, unit, n)
     for mu in STEPS:
-        results.append(compare(f"the line at mu = {mu}", curve.value(mu), _value(term, at.Y + mu * D), unit, n))
+        yield compare(f"the line at mu = {mu}", curve.value(mu), _value(term, at.Y + mu * D), unit, n)
         for order, (found, function) in enumerate(
             zip(curve.derivatives(mu), (curve.value, lambda t: curve.derivatives(t)[0]), strict=True), start=1
         ):
             words = f"derivative {order} of the line at mu = {mu}"
-            results.append(compare_slope(words, found, partial(_shifted, function, mu), unit, n, width=0.05))
-        results += _features(term, curve.features_at(mu), at.Y + mu * D, f"on the line at mu = {mu}")
+            yield compare_slope(words, found, partial(_shifted, function, mu), unit, n, width=0.05)
+        yield from _features(term, curve.features_at(mu), at.Y + mu * D, f"on the line at mu = {mu}")
     if curve.coefficients is not None:
         c = curve.coefficients
-        results.append(compare("coefficients 0 and 1 of the line", c[:2], [at.value, slope], unit, n))
+        yield compare("coefficients 0 and 1 of the line", c[:2], [at.value, slope], unit, n)
     elif term.degree is not None:
-        results.append(failed(f"a term of degree {term.degree} has a line without coefficients"))
-    return simplest(results)
+        yield failed(f"a term of degree {term.degree} has a line without coefficients")
 
 
 def _shifted(function: Callable[[float], float], mu: float, h: float) -> float:
@@ -153,8 +140,8 @@ def _features(term: Term, found: Any, Y: Array, words: str) -> list[Deviation]:
     return [compare(f"features {words}", found, expected, 4.0 * unit, term.n)]
 
 
-@check("term")
-def plane_model(term: Term, case: Case) -> Deviation:
+@check("term", "0.2")
+def plane_model(term: Term, case: Case) -> Deviations:
     """along_atom(v) is (alpha, beta) ↦ f(alpha M + beta v vᵀ): value, gradient, Hessian, features where offered."""
     at, n = look(term, case), term.n
     v = case.direction(at.Y)[:, :1]
@@ -162,27 +149,13 @@ def plane_model(term: Term, case: Case) -> Deviation:
     points = [append_columns(math.sqrt(a) * at.Y, math.sqrt(b) * v) for a, b in WEIGHTS]
     direct = [_value(term, Y) for Y in points]
     unit = at.unit() + float(np.sum(np.abs(direct)))
-    results = [compare("the plane", [surface.value(a, b) for a, b in WEIGHTS], direct, unit, n)]
+    yield compare("the plane", [surface.value(a, b) for a, b in WEIGHTS], direct, unit, n)
     for (a, b), Y in zip(WEIGHTS, points, strict=True):
-        results += _features(term, surface.features_at(a, b), Y, f"on the plane at ({a}, {b})")
-    centre = np.array([0.8, 0.6])
-    g, H = surface.derivatives(*centre)
-    for k, e in enumerate(np.eye(2)):
-
-        def value(h: float, e: Array = e) -> float:
-            return surface.value(*(centre + h * e))
-
-        def gradient(h: float, e: Array = e) -> Array:
-            return surface.derivatives(*(centre + h * e))[0]
-
-        results += [
-            compare_slope(f"entry {k} of the plane's gradient", g[k], value, unit, n),
-            compare_slope(f"row {k} of the plane's Hessian", H[k], gradient, unit, n),
-        ]
-    return worst(results)
+        yield from _features(term, surface.features_at(a, b), Y, f"on the plane at ({a}, {b})")
+    yield from plane_slopes(surface, np.array([0.8, 0.6]), n, [(unit, 0.0)] * 2)
 
 
-@check("term", when=lambda term: term.has_hessian, reason="says that it has no Hessian")
+@check("term", "0.2", when=lambda term: term.has_hessian, reason="says that it has no Hessian")
 def hessian_slope(term: Term, case: Case) -> Deviation:
     """hessian(D, V) = d/dh ∇f((Y + hD)(Y + hD)ᵀ) V at h = 0, for blocks V other than Y."""
     at = look(term, case)
@@ -192,20 +165,18 @@ def hessian_slope(term: Term, case: Case) -> Deviation:
     return compare_slope("Hessian", found, lambda h: Look(term, at.Y + h * D).gradient(V), unit, term.n)
 
 
-@check("term", when=lambda term: term.convex, reason="says that it is not convex")
-def convexity(term: Term, case: Case) -> Deviation:
+@check("term", "0.2", when=lambda term: term.convex, reason="says that it is not convex")
+def convexity(term: Term, case: Case) -> Deviations:
     """f(t M₁ + (1−t) M₀) ≤ t f(M₁) + (1−t) f(M₀)."""
     first, second = look(term, case), look(term, case)
     unit = first.unit() + second.unit()
-    results = []
     for t in (0.1, 0.5, 0.8):
         between = _value(term, append_columns(math.sqrt(1.0 - t) * first.Y, math.sqrt(t) * second.Y))
         excess = between - (1.0 - t) * first.value - t * second.value
-        results.append(Deviation(excess, rounding_of(unit, term.n), f"f lies above its chord by {excess:.3g}"))
-    return worst(results)
+        yield Deviation(excess, rounding_of(unit, term.n), f"f lies above its chord by {excess:.3g}")
 
 
-@check("term", when=lambda term: term.degree is not None, reason="says that it is no polynomial in M (degree)")
+@check("term", "0.2", when=lambda term: term.degree is not None, reason="says that it is no polynomial in M (degree)")
 def degree(term: Term, case: Case) -> Deviation:
     """The difference of order degree + 1 of f along a segment of matrices vanishes."""
     first, second = look(term, case), look(term, case)
@@ -216,7 +187,7 @@ def degree(term: Term, case: Case) -> Deviation:
     return Deviation(left, rounding_of(first.unit() + second.unit(), term.n, 8.0), words)
 
 
-@check("term", regimes=("full-rank",))
+@check("term", "0.2", regimes=("full-rank",))
 def data_untouched(term: Term, case: Case) -> Deviation:
     """No call changes the term's own arrays, the factor, or the features that it is given."""
     at = look(term, case)
@@ -238,7 +209,7 @@ def _formula(term: Any) -> Any:
     return getattr(term, "reference", None)
 
 
-@check("term", when=lambda term: callable(_formula(term)), reason="has no formula to compare with (reference)")
+@check("term", "0.2", when=lambda term: callable(_formula(term)), reason="has no formula to compare with (reference)")
 def formula(term: Any, case: Case) -> Deviation:
     """f(M) is what the formula reference()(M) says, M dense."""
     at = look(term, case)
@@ -250,44 +221,36 @@ def _measured(term: Any) -> bool:
     return isinstance(getattr(term, "loss", None), Loss) and isinstance(getattr(term, "measurement", None), Linear)
 
 
-@check("term", when=_measured, reason="is no loss of a measurement", regimes=("full-rank", "scale-up"))
-def parts(term: Any, case: Case) -> Deviation:
+@check("term", "0.2", regimes=("full-rank", "scale-up"), when=_measured, reason="is no loss of a measurement")
+def parts(term: Any, case: Case) -> Deviations:
     """The measurement and the loss of a measured term pass the checks of their own."""
     return _all_pass([("measurement", "its measurement", term.measurement), ("loss", "its loss", term.loss)], case)
 
 
-def _all_pass(pieces: list[tuple[str, str, Any]], case: Case) -> Deviation:
-    """The worst sample of the checks of every piece, (kind, words, object), that have this regime."""
-    results = []
+def _all_pass(pieces: list[tuple[str, str, Any]], case: Case) -> Deviations:
+    """What the checks of every piece, (kind, words, object), find in this regime."""
     for kind, words, piece in pieces:
         for one in checks_of(kind):
-            if one.applies(piece) or case.regime not in one.regimes:
+            if one.newer_than(case.up_to) or one.applies(piece) or case.regime not in one.regimes:
                 continue
             try:
-                answer = one.function(piece, Case(case.regime, case.seed))
+                answer = one.function(piece, Case(case.regime, case.seed, case.up_to))
             except Trivial:
                 continue
             except Exception as error:
                 error.add_note(f"in {one.name} on {words}, {type(piece).__name__}")
                 raise
-            if not answer.ok:
-                diagnosis = f"{one.name} fails on {words}, {type(piece).__name__}: {answer.diagnosis}"
-                return Deviation(answer.error, answer.tolerance, diagnosis)
-            results.append(answer)
-    return worst(results) if results else PASSED
+            diagnosis = f"{one.name} fails on {words}, {type(piece).__name__}: {answer.diagnosis}"
+            yield Deviation(answer.error, answer.tolerance, diagnosis)
+    yield PASSED
 
 
 def _terms(problem: Any) -> tuple[Term, ...]:
     return tuple(term for term in getattr(problem, "terms", ()) if isinstance(term, Term))
 
 
-@check(
-    "problem",
-    when=lambda problem: bool(_terms(problem)),
-    reason="is no sum of terms",
-    regimes=("full-rank", "rank-one", "scale-up"),
-)
-def terms(problem: Any, case: Case) -> Deviation:
+@check("problem", "0.2", regimes=FEW, when=lambda problem: bool(_terms(problem)), reason="is no sum of terms")
+def terms(problem: Any, case: Case) -> Deviations:
     """Every term of the sum passes the checks of terms, each by itself."""
     named = [("term", f"term {k}", term) for k, term in enumerate(_terms(problem))]
     return _all_pass(named, case)

@@ -12,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 from psdopt import FlatQuotient, QuadraticSDP, solve
 from psdopt.linalg import linear_map
 from psdopt.problems.distributed import OnDask
-from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost, lmnn_parts, lmnn_problem
+from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost, lmnn_problem, lmnn_rounds
 from psdopt_plugins.regression import PSDRegressor
 
 pytest.importorskip("dask.distributed")
@@ -64,7 +64,7 @@ def test_large_margins_are_summed_on_the_workers(client, wine, monkeypatch):
             asked.append([sorted(len(array) for array in recipe[2:4]) for recipe in parts])
             super().place(parts)
 
-    monkeypatch.setattr(lmnn_parts, "OnDask", Watched)
+    monkeypatch.setattr(lmnn_rounds, "OnDask", Watched)
     before = client.run(held_parts)
     LMNN(max_rounds=1, solver_options=FEW).fit(da.from_array(X, chunks=(60, 13)), y)
     assert len(asked) > 1
@@ -80,7 +80,7 @@ def test_parts_of_a_round_are_the_round(client, wine):
     whole = lmnn_problem(X, targets, triplets, 0.7, weights)
     data = linear_map(da.from_array(X, chunks=(60, 13)))
     Y, D = rng.standard_normal((2, 13, 3))
-    with lmnn_parts.round_problem(data, targets, triplets, 0.7, weights) as parts:
+    with lmnn_rounds.round_problem(data, targets, triplets, 0.7, weights) as parts:
         mine, theirs = parts.at(Y), whole.at(Y)
         assert mine.value == pytest.approx(theirs.value, rel=1e-12)
         assert np.allclose(mine.factor_gradient(), theirs.factor_gradient(), rtol=1e-10)

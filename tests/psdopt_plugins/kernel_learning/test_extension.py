@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from psdopt.errors import InvalidInputError
 from psdopt_plugins.kernel_learning import DistanceKernel
-from psdopt_plugins.kernel_learning.extension import RIDGE, KernelExtension
+from psdopt_plugins.kernel_learning.distance_kernel import RIDGE, KernelExtension
 
 X, Y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)

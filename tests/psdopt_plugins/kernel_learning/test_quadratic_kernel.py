@@ -17,14 +17,14 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.plugins import validate
 from psdopt_plugins import kernel_learning
 from psdopt_plugins.kernel_learning import QuadraticKernel, quadratic_kernel_problem
-from psdopt_plugins.pairs import signed_laplacian, signed_pairs
+from psdopt_plugins.pairs import signed_pairs
 
 m = 10
 RNG = np.random.default_rng(0)
 G = RNG.standard_normal((m, m))
 N = G @ G.T / m + 0.2 * np.eye(m)
 N = 0.5 * (N + N.T)
-T = signed_laplacian(signed_pairs(([(0, 1), (2, 3)], [(0, 4), (1, 5), (2, 6), (7, 8), (8, 9)]), m), m)
+T = signed_pairs(([(0, 1), (2, 3)], [(0, 4), (1, 5), (2, 6), (7, 8), (8, 9)]), m).laplacian()
 X, Y = load_iris(return_X_y=True)
 
 

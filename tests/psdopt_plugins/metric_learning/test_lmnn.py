@@ -15,6 +15,7 @@ from psdopt.running.verdicts import CUTS
 from psdopt_plugins.metric_learning.impostors import target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.lmnn_rounds import round_problem
 from psdopt_plugins.metric_learning.lmnn_start import (
     DAMPING,
     UNLIKE_UNITS,
@@ -97,9 +98,9 @@ def test_a_random_part_of_the_triplets_is_only_for_the_start(monkeypatch):
 
     def recorded(data, targets, triplets, lam, *weights):
         made.append((len(triplets), lam))
-        return lmnn_problem(data, targets, triplets, lam, *weights)
+        return round_problem(data, targets, triplets, lam, *weights)
 
-    monkeypatch.setattr("psdopt_plugins.metric_learning.lmnn_parts.lmnn_problem", recorded)
+    monkeypatch.setattr(module + "round_problem", recorded)
     part = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
     assert part.complete_
     assert part.result_.optimal

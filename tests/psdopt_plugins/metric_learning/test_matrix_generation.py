@@ -11,8 +11,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.running.compatibility import compatible
 from psdopt.terms import TripletDifferences
 from psdopt_plugins.metric_learning.linear_program import LinearProgram, Unsolved
-from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration, _aggregated
-from psdopt_plugins.metric_learning.stabilizer import Smoothing
+from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration, Smoothing, _aggregated
 from psdopt_plugins.pair_sampling import nearest_triplets
 from tests.margins.instances import check_bounds, conic_optimum, instance, matrices, only
 

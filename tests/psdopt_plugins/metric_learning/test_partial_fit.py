@@ -15,8 +15,7 @@ from psdopt_plugins.metric_learning import (
     PSDBoost,
     TripletsClassifier,
 )
-from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
-from psdopt_plugins.metric_learning.triplet_stream import triplet_stream
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_stream
 from psdopt_plugins.pair_sampling import nearest_triplets
 
 X, LABELS = load_wine(return_X_y=True)

@@ -4,7 +4,7 @@ import numpy as np
 
 from psdopt.margins import CappedMargin
 from psdopt_plugins.metric_learning.linear_program import LinearProgram
-from psdopt_plugins.metric_learning.stabilizer import Smoothing, Stabilizer
+from psdopt_plugins.metric_learning.matrix_generation import Smoothing, Stabilizer
 
 
 def test_the_oracle_is_asked_between_the_best_dual_and_the_last():

@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import fbeta_score
 
 from psdopt.errors import InvalidInputError, UnknownNameError
-from psdopt_plugins.metric_learning.thresholds import best_threshold
+from psdopt_plugins.metric_learning.pairs_classifier import best_threshold
 
 
 def rates(t, distances, y):

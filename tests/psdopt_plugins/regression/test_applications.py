@@ -9,10 +9,8 @@ from sklearn.datasets import load_iris
 from psdopt import LowRankPSD
 from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
-from psdopt_plugins.manifold_learning.sstress import SSTRESS
-from psdopt_plugins.manifold_learning.sstress_problem import sstress_problem
-from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
-from psdopt_plugins.metric_learning.pair_distance_problem import pair_distance_problem
+from psdopt_plugins.manifold_learning.sstress import SSTRESS, sstress_problem
+from psdopt_plugins.metric_learning.distance_regression import DistanceRegression, pair_distance_problem
 
 
 def test_pair_distance_objective():

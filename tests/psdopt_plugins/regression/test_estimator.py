@@ -12,7 +12,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from psdopt import Pace
 from psdopt_plugins.regression import PSDRegressor
-from psdopt_plugins.regression.online_model import OnlineModel
+from psdopt_plugins.regression.online import OnlineModel
 
 SHORT = {"max_iterations": 30}
 

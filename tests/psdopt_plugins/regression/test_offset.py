@@ -9,7 +9,7 @@ from psdopt import solve
 from psdopt.errors import InvalidInputError
 from psdopt.testing import parametrize_with_checks
 from psdopt_plugins.regression import psd_regression_problem
-from psdopt_plugins.regression.offset import LeastSquaresWithOffset
+from psdopt_plugins.regression.measurements import LeastSquaresWithOffset
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((30, 4))

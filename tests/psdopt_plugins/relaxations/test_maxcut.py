@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt_plugins.relaxations.maxcut import MaxCut
+from psdopt_plugins.relaxations.maxcut import MaxCut, maxcut_problem
 
 
 def heaviest(W: np.ndarray) -> float:
@@ -92,13 +92,18 @@ def test_bad_graphs_are_refused(W, text):
         MaxCut().fit(W)
 
 
+def test_weights_of_an_infinite_sum_are_refused():
+    with pytest.raises(InvalidInputError, match=r"W must be finite, in sum too; found weights up to 1\.5e\+308"):
+        maxcut_problem(np.array([[0.0, 1.5e308], [1.5e308, 0.0]]))
+
+
 def test_bad_trials_are_refused():
     with pytest.raises(InvalidInputError, match="trials"):
         MaxCut(trials=0).fit(graph(5, 0))
 
 
 def test_an_operator_is_no_graph():
-    from psdopt_plugins.relaxations.graphs import weights_of
+    from psdopt_plugins.relaxations.graphs import Graph
 
     with pytest.raises(InvalidTypeError, match="array"):
-        weights_of(sp.linalg.aslinearoperator(np.eye(3)))
+        Graph.of(sp.linalg.aslinearoperator(np.eye(3)))

@@ -11,8 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from psdopt import LowRankPSD
 from psdopt.errors import InvalidInputError
-from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta
-from psdopt_plugins.relaxations.theta_problem import theta_lower_bound
+from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta, theta_lower_bound
 
 
 def cycle(n: int) -> np.ndarray:

@@ -1,0 +1,326 @@
+"""Certificates of M from the problem and M alone, step by step: eigenpair, residuals, bounds and proof."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any, cast
+
+import numpy as np
+
+from psdopt.certificates.bounds import (
+    CHECKED_COLUMNS,
+    checked_eigenpair,
+    gaps_at_hand,
+    improvement,
+    pair_at_fixed_trace,
+)
+from psdopt.certificates.certificate import DIGITS, WORSE, Certificate
+from psdopt.certificates.constrained.certify import certify_constrained
+from psdopt.certificates.dense_proof import DenseProof, may_be_formed
+from psdopt.certificates.scales import (
+    measured_rounding,
+    own_unit,
+    ratio,
+    reference_value,
+    unit_on_the_cone,
+    value_scale,
+)
+from psdopt.checks import instance, number, number_or_none, one_of
+from psdopt.constraints.problem import constrained_of
+from psdopt.contracts.abilities import Ability
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.gradient import dense_gradient
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.contracts.roles import Duality
+from psdopt.contracts.signatures import accepts
+from psdopt.devices import placed, released
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
+
+#: How far a proof is sought.
+PROOFS = ("full", "cheap")
+#: The bound on λ_min(S) is no longer refined once it is within this share of the dual infeasibility that `tol` allows.
+ENOUGH = 0.95
+#: While max(0, −λ_min(S)) misses `tol` by at most this factor, the curvature of a quadratic F may make up for it.
+CURABLE = 100.0
+#: If tr M differs from the fixed trace by more than this share, M is not in the set, and F(M) − min F is not bounded.
+OFF_TRACE = EPS**0.75
+#: The residuals that are measured; the curvature of F may make up for the last one.
+RESIDUALS = ("stationarity", "complementarity", "dual_infeasibility")
+
+
+class Computation:
+    """What is known about M on the cone; :func:`certify` calls the methods in the order in which they are defined.
+
+    `full` : whether a proof on the whole cone is sought where the residuals are small.
+    """
+
+    def __init__(
+        self,
+        problem: Problem,
+        evaluation: Evaluation,
+        tol: float,
+        trace: float | None,
+        dual: Any,
+        full: bool = True,
+    ) -> None:
+        self.full = full
+        self.problem, self.evaluation, self.tol, self.trace, self.dual = problem, evaluation, tol, trace, dual
+        self.value, self.Y = float(evaluation.value), evaluation.factor
+        if math.isnan(self.value):
+            raise FloatingPointError("F(M) is not a number")
+        self.S, self.epsilon = problem.duality.subgradient(evaluation, dual)
+        self.SY = self.S @ self.Y
+        self.size, self.product = float(norm(self.Y)), float(inner(self.SY, self.Y))
+        self.tr = self.size**2
+        self.convex = Ability.CONVEX in problem.abilities
+        self.dense: Array | None = None
+        self.shift, self.bound = 0.0, cast("float | None", None)
+        self.decrease, self.descent = 0.0, cast("Array | None", None)
+        self.shortfall = 0.0
+        self.gaps: list[float] = []
+
+    def find_eigenpair(self, start: Array | None, seed: int) -> None:
+        """The least eigenpair of S, to the accuracy that `tol` requires, and the unit of values."""
+        problem, evaluation, tol = self.problem, self.evaluation, self.tol
+        if self.trace is not None:
+            self.pair, self.unit = pair_at_fixed_trace(
+                problem, evaluation, self.S, self.product, self.trace, tol, start, seed
+            )
+            self.shift = self.pair.value
+            return
+        if problem.n <= DENSE_LIMIT and type(problem.duality).subgradient is Duality.subgradient:
+            self.S = self.dense = dense_gradient(evaluation)  # for the eigenpair and for the proof
+        self.unit = max(own_unit(problem, self.value, self.tr, unit_on_the_cone(problem, evaluation)), 0.0)
+        per_trace = self.unit / self.tr if self.tr > 0.0 else 0.0
+        # strong convexity proves a gap from λ_min(S) alone
+        if problem.n > DENSE_LIMIT and not problem.lower_curvature and self._proven_first(tol * per_trace, seed):
+            return
+        self.pair = checked_eigenpair(
+            problem,
+            evaluation,
+            self.S,
+            tol=0.25 * tol * per_trace,
+            threshold=-ENOUGH * tol * per_trace,
+            start=start,
+            seed=seed,
+        )
+
+    def _proven_first(self, allowed: float, seed: int) -> bool:
+        """Whether a factorisation proves a quadratic F(M) minimal, and λ_min(S) >= −`allowed`: no Lanczos steps then.
+
+        The Ritz pair is what a few products make of a start in the range of M, in which S is nearly 0.
+        """
+        small = max(abs(self.product), norm(self.SY) * self.size) <= self.tol * self.unit
+        quadratic = self.convex and Ability.QUADRATIC in self.problem.abilities and may_be_formed(self.problem)
+        if not (quadratic and small and self.tr > 0.0 and self.full):
+            return False
+        start = self.Y[:, np.argmax(np.einsum("ij,ij->j", self.Y, self.Y))]
+        self.dense = dense_gradient(self.evaluation)
+        proof = DenseProof(self.evaluation, self.dense, start / norm(start))
+        gap = proof.gap_by_curvature(self.tol * self.unit)
+        if gap is None or not -proof.floor <= allowed:
+            return False
+        self.gaps = [gap]
+        pair = smallest_eigenpair(self.S, start=start, max_products=CHECKED_COLUMNS, seed=seed)
+        self.pair = replace(pair, lower_bound=max(pair.lower_bound, proof.floor), failure_probability=0.0)
+        return True
+
+    def measure_residuals(self) -> None:
+        """|S Y|, max(0, −λ_min(S)) and |⟨S, M⟩|, absolute and relative; at a fixed trace, of S − λ_min(S) I."""
+        pair, unit, tr = self.pair, self.unit, self.tr
+        self.dual_infeasibility = max(0.0, self.shift - pair.lower_bound)
+        self.complementarity = abs(self.product - self.shift * tr) + self.epsilon
+        self.stationarity = float(norm(self.SY - self.shift * self.Y if self.trace is not None else self.SY))
+        per_trace = unit / tr if tr > 0.0 else pair.norm
+        noise = ROUNDINGS * math.sqrt(self.problem.n) * EPS * pair.norm
+        self.ratios = {
+            "stationarity_relative": ratio(self.stationarity, per_trace * self.size),
+            "dual_infeasibility_relative": ratio(
+                self.dual_infeasibility if self.dual_infeasibility > noise else 0.0, per_trace
+            ),
+            "complementarity_relative": ratio(self.complementarity, unit),
+        }
+        self.rounding = WORSE * EPS * max(abs(self.value), abs(self.product))
+        self.scale = value_scale(self.value, self.trace)
+
+    def collect_bounds(self, geometry: Geometry | None) -> None:
+        """Bounds on F(M) − min F that follow without a dense proof."""
+        trace, product = self.trace, self.product
+        self.bound = self._dual_bound() if trace is None else None
+        known = gaps_at_hand(self.problem, self.value, product, self.tr, self.pair, trace, self.epsilon, self.bound)
+        self.gaps += known
+        if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:
+            atom = geometry.minimize_linear(self.S, 0.25 * self.tol * max(self.unit, np.finfo(float).tiny))
+            self.gaps.append(max(product + self.epsilon - (atom.value - atom.gap_bound), 0.0))
+        if trace is not None and abs(self.tr - trace) > OFF_TRACE * trace:
+            self.gaps = []
+
+    def resolve(self) -> None:
+        """At a fixed trace: the rounding of F at M, and the problem's own bound, where a proof depends on either.
+
+        It does where the gap is small beside the unit, or beside rounding of S, and not beside |F(M)|. An F(M) that is
+        0 up to its rounding has no digits for a gap to keep, and the rounding of t λ_min(S) counts as well.
+        """
+        if self.trace is None or not self.gaps:
+            return
+        gap, asked, of_bound = min(self.gaps), self.tol * self.unit, WORSE * EPS * self.trace * self.pair.norm
+        if gap <= max(asked, of_bound) and gap > min(asked, max(self.tol, DIGITS) * self.scale):
+            self.rounding = max(self.rounding, measured_rounding(self.problem, self.evaluation))
+            if abs(self.value) <= self.rounding:
+                self.rounding = max(self.rounding, of_bound)
+            if gap > self.rounding:
+                self._take_bound(self._dual_bound())
+
+    def _dual_bound(self) -> float | None:
+        """The problem's own lower bound on min F; it gets S as an array if S was formed and the problem takes it."""
+        ask = self.problem.duality.dual_bound
+        formed: dict[str, Any] = {"S": self.dense} if self.dense is not None and accepts(ask, "S") else {}
+        return ask(self.evaluation, self.dual, **formed)
+
+    @property
+    def proven(self) -> bool:
+        """Whether the least bound on F(M) − min F is small enough, or rounding."""
+        return bool(self.gaps) and min(self.gaps) <= max(self.tol * self.unit, self.rounding)
+
+    @property
+    def worth_a_proof(self) -> bool:
+        """Whether all residuals are small although nothing is proven so far; on the cone only."""
+        small = self.tr == 0.0 or max(self.ratios.values()) <= self.tol
+        return self.trace is None and self.convex and not self.proven and small and self.full
+
+    @property
+    def worth_a_bound(self) -> bool:
+        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`, by a factor of at most CURABLE."""
+        quadratic = Ability.QUADRATIC in self.problem.abilities
+        if self.trace is not None or self.proven or self.dense is None or not quadratic:
+            return False
+        *others, dual = (self.ratios[f"{name}_relative"] for name in RESIDUALS)
+        ready = self.convex and self.full and self.tr > 0.0
+        return ready and max(others) <= self.tol < dual <= CURABLE * self.tol
+
+    def prove_by_curvature(self) -> None:
+        """A bound from the curvature of a quadratic F, for an S whose λ_min alone does not give one."""
+        if self.dense is not None:
+            gap = DenseProof(self.evaluation, self.dense, self.pair.vector).gap_by_curvature(self.tol * self.unit)
+            self.gaps += [] if gap is None else [gap]
+
+    def prove_or_refute(self, tried: float = math.inf) -> None:
+        """A bound from S as an array, if it may be formed; without a bound, the best step along the vectors found."""
+        vectors = [self.pair.vector]
+        if may_be_formed(self.problem):
+            formed_here = self.dense is None
+            self.dense = dense_gradient(self.evaluation) if self.dense is None else self.dense
+            if formed_here and self.problem.n > DENSE_LIMIT:
+                self._take_bound(self._dual_bound())
+            if not self.proven:
+                proof = DenseProof(self.evaluation, self.dense, self.pair.vector)
+                gap = proof.gap(self.tol * self.unit, tried)
+                self.gaps += [] if gap is None else [gap]
+                direction = None if self.proven else proof.descent()
+                if direction is not None:
+                    self.shortfall = proof.shortfall
+                    vectors.append(direction)
+        if not self.proven:
+            decrease, descent = improvement(self.evaluation, vectors, WORSE * EPS * self.pair.norm)
+            if decrease > self.rounding:
+                self.decrease, self.descent = decrease, descent
+
+    def _take_bound(self, bound: float | None) -> None:
+        if bound is not None and (self.bound is None or bound > self.bound):
+            self.bound = bound
+            self.gaps.append(max(self.value - bound, 0.0))
+
+    def fields(self) -> dict[str, Any]:
+        """All that was found, by the names of the attributes of :class:`psdopt.Certificate`."""
+        problem, pair, unit, gap = self.problem, self.pair, self.unit, min(self.gaps, default=None)
+        exact = gap is not None and gap <= self.rounding
+        relative = None if gap is None else ratio(gap, unit)
+        return dict(
+            value=self.value,
+            value_at_zero=reference_value(problem, 0.0),
+            trace=self.tr,
+            stationarity=self.stationarity,
+            smallest_eigenvalue=pair.value,
+            lower_bound=pair.lower_bound,
+            dual_infeasibility=self.dual_infeasibility,
+            complementarity=self.complementarity,
+            gap=gap,
+            **self.ratios,
+            gap_relative=min(relative, self.tol) if relative is not None and exact else relative,
+            dual_value=self.bound,
+            convex=self.convex,
+            fixed_trace=self.trace,
+            eigenvector=_handed_over(problem, pair.vector),
+            failure_probability=pair.failure_probability,
+            products=pair.products,
+            unit=unit,
+            decrease=self.decrease,
+            descent=None if self.descent is None else _handed_over(problem, self.descent),
+            shortfall=self.shortfall,
+            provable=self.full and (gap is not None or may_be_formed(problem)),
+            value_scale=self.scale,
+            rounding=self.rounding,
+        )
+
+
+def _handed_over(problem: Problem, v: Array) -> Array:
+    """v (n,) as an array of the library that the problem's data are of."""
+    return v if problem.device is None else cast(Array, released(placed(v, problem.device)))
+
+
+def certify(
+    problem: Problem,
+    matrix: LowRankPSD | Evaluation | Array,
+    *,
+    tol: float = 1e-6,
+    trace: float | None = None,
+    start: Array | None = None,
+    seed: int = 0,
+    dual: Any = None,
+    geometry: Geometry | None = None,
+    tried: float = math.inf,
+    proof: str = "full",
+) -> Certificate:
+    """Certificate of M for `problem`, computed from scratch: images are recomputed, and no method is involved.
+
+    `tol` : the relative accuracy to which the gap must be bounded. `trace` : the fixed trace of the feasible set, if
+    there is one. `start` : a guess of the eigenvector. `seed` : the result is deterministic for a seed. `dual` : for
+    nonsmooth F, the weights from which :meth:`~psdopt.contracts.roles.Duality.subgradient` builds S; that method checks
+    the weights. `geometry` : if its linear oracle is its own, the oracle's lower bound on ⟨S, N⟩ over the set is used
+    as well. `tried` : a proof at a matrix near M is sought only if the `shortfall` is below this value, at which the
+    search failed earlier in the run (:class:`psdopt.certificates.dense_proof.DenseProof`).
+    `proof` : "full", or "cheap" for what the eigenpair, the multipliers and the problem's own bound prove: no matrix
+    near M is sought whose gradient is semidefinite.
+    Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see
+    :mod:`psdopt.certificates.bounds`.
+    """
+    problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
+    trace = number_or_none(trace, "trace", above=0.0)
+    if geometry is not None:
+        instance(geometry, "geometry", Geometry)
+    evaluation = _evaluation(problem, matrix)
+    one_of(proof, "proof", PROOFS)
+    if Ability.CONSTRAINTS in problem.abilities:
+        return certify_constrained(
+            constrained_of(problem), evaluation, tol=tol, start=start, seed=seed, dual=dual, proof=proof
+        )
+    found = Computation(problem, evaluation, tol, trace, dual, full=proof == "full")
+    found.find_eigenpair(start, seed)
+    found.measure_residuals()
+    found.collect_bounds(geometry)
+    found.resolve()
+    if found.worth_a_proof:
+        found.prove_or_refute(tried)
+    elif found.worth_a_bound:
+        found.prove_by_curvature()
+    return Certificate(**found.fields())
+
+
+def _evaluation(problem: Problem, matrix: LowRankPSD | Evaluation | Array) -> Evaluation:
+    if isinstance(matrix, Evaluation):
+        return matrix.refresh()
+    return problem.at(matrix.factor if isinstance(matrix, LowRankPSD) else matrix)

@@ -1,0 +1,1 @@
+"""What multipliers prove of M under linear constraints: bound, gap, infeasibility, unboundedness."""

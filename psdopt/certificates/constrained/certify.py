@@ -1,0 +1,231 @@
+"""What multipliers prove of a constrained problem: dual bound, gap, infeasibility, unboundedness."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from psdopt.certificates.certificate import Certificate, ConstraintRecord
+from psdopt.certificates.constrained.cone_bound import cone_bound
+from psdopt.certificates.constrained.dual_bound import Bounded, dual_bound
+from psdopt.certificates.constrained.face_multipliers import handed_out
+from psdopt.certificates.constrained.recession import proven_ray, shown_feasible
+from psdopt.certificates.constrained.refutation import (
+    LEAST,
+    SMALL,
+    contradictory_equations,
+    distinct,
+    proven_infeasible,
+)
+from psdopt.certificates.constrained.scales import gap_unit, gradient_size, relative_gap, row_violations, value_rounding
+from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
+from psdopt.certificates.scales import ratio
+from psdopt.constraints.limits import FEASIBLE
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.contracts.abilities import Ability
+from psdopt.contracts.problem import Evaluation
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import rounding
+
+#: A lower bound on λ_min(S) is sharp enough once it costs the dual bound less than this share of the tolerance.
+SHARP = 0.25
+#: Where rounding of S spoils the bound, multipliers of homogeneous equations are also tried at these shares.
+SHRUNK = (0.1, 0.01)
+
+
+@dataclass(frozen=True)
+class Multipliers:
+    """What a method hands over for a certificate to check. The certificate believes none of it.
+
+    `y` (m,) : multipliers at the current point. `best` (m,) : multipliers of the best dual bound so far. `ray` (m,) : a
+    candidate for a proof that no M is feasible. `direction` D (n, k) : a candidate for a proof that F is unbounded
+    along D Dᵀ.
+    """
+
+    y: Array
+    best: Array | None = None
+    ray: Array | None = None
+    direction: Array | None = None
+
+
+def certify_constrained(
+    problem: ConstrainedModel,
+    evaluation: Evaluation,
+    *,
+    tol: float = 1e-6,
+    start: Array | None = None,
+    seed: int = 0,
+    dual: Any = None,
+    proof: str = "full",
+) -> Certificate:
+    """Certificate of M and the multipliers `dual`, a :class:`Multipliers` or an array y (m,); None is y = 0.
+
+    `proof` : with "cheap" no bound is sought from a matrix near M.
+    """
+    given = as_multipliers(problem, dual)
+    evaluation = evaluation.refresh()
+    Y, value, at_zero = evaluation.factor, evaluation.value, problem.value_at_zero()
+    trace = norm(Y) ** 2
+    a = problem.measured(Y)
+    limit = problem.trace_limit
+    tau = None if limit is None else limit.value
+    unit = min(problem.duality.value_unit(value, trace) or 0.0, gap_unit(problem, evaluation, value))
+    reach = max(trace if tau is None else tau, LEAST)
+    # without a bound on the trace a negative bound on λ_min(S) proves nothing, however small it is
+    accuracy = SHARP * tol * unit / reach if tau is not None else 0.0
+    GY = evaluation.gradient @ Y
+    product = inner(GY, Y)
+    offset = value - product if problem.conic is None else problem.conic.constant
+
+    def bounded(y: Array) -> Bounded:
+        return dual_bound(problem, evaluation, offset, problem.admissible(y), accuracy, start, seed)
+
+    norm_C = gradient_size(problem, evaluation)
+    # y = 0 proves without rounding that every feasible M is a solution, where that is so
+    nothing = np.zeros(problem.m) if norm_C == 0.0 else None
+    exact = _plain(problem, given.y) if trace == 0.0 else []
+    best = max((bounded(y) for y in distinct([given.best, given.y, nothing, *exact])), key=Bounded.rank)
+    if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SHARP * tol * unit:
+        # S of large multipliers has large rounding; those of ⟨A_t, M⟩ = 0 do not enter σ(y), so smaller ones may do
+        shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
+        best = max([best, *shrunk], key=Bounded.rank)
+    if best.bound is None and proof == "full":
+        best = replace(best, bound=cone_bound(problem, Y, best.y, 0.5 * tol * gap_unit(problem, evaluation, value)))
+    y, S, pair, base, bound = best.y, best.S, best.pair, best.base, best.bound
+    SY = np.asarray(S @ Y)
+    dual_infeasibility = max(0.0, -pair.lower_bound)
+    complementarity = abs(inner(SY, Y))
+    estimate = base if bound is None else bound
+    gap = None if bound is None else abs(value - bound)
+    values = 1.0 + abs(value) + abs(estimate)
+    v = problem.violation(a)
+    bounds = np.abs(np.concatenate([problem.lower, problem.upper]))
+    entry = 1.0 + _largest_entry(problem, norm_C)
+    dimacs = {
+        "primal": norm(v) / (1.0 + float(np.max(bounds[np.isfinite(bounds)], initial=0.0))),
+        "dual": dual_infeasibility / entry,
+        "gap": abs(value - estimate) / values,
+        "complementarity": complementarity / values,
+    }
+    decrease = gap_unit(problem, evaluation, estimate)
+    gap_relative = None if bound is None else relative_gap(problem, evaluation, bound)
+    lost = value_rounding(problem, evaluation)
+    if gap is not None and trace == 0.0 and _zero_to_rounding(problem, best, value, norm_C):
+        gap_relative, lost = 0.0, max(lost, gap)
+    rows = _violations(problem, a, Y)
+    missed = float(np.max(rows, initial=0.0)) > max(tol, FEASIBLE)
+    ray = proven_ray(problem, given.direction) if bound is None else None
+    if ray is not None and not missed and not shown_feasible(problem, Y):
+        ray = None
+    rays = [given.ray, contradictory_equations(problem.shown, v) if missed else None]
+    if gap_relative is not None and gap_relative <= tol:
+        allowed = 0.5 * tol * entry
+        y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, allowed)
+        if problem.face is not None:  # S of these multipliers, and not only on the face
+            whole = slack_eigenpair(slack_operator(problem, evaluation, y), SHARP * allowed)
+            dimacs["dual"] = max(0.0, -whole.lower_bound) / entry
+    return Certificate(
+        value=value,
+        value_at_zero=at_zero,
+        trace=trace,
+        stationarity=norm(SY),
+        smallest_eigenvalue=pair.value,
+        lower_bound=pair.lower_bound,
+        dual_infeasibility=dual_infeasibility,
+        complementarity=complementarity,
+        gap=gap,
+        stationarity_relative=ratio(norm(SY) * norm(Y), decrease),
+        dual_infeasibility_relative=ratio(dual_infeasibility * trace, decrease),
+        complementarity_relative=ratio(complementarity, decrease),
+        gap_relative=gap_relative,
+        convex=Ability.CONVEX in problem.abilities,
+        fixed_trace=None,
+        eigenvector=pair.vector,
+        failure_probability=pair.failure_probability,
+        products=pair.products,
+        unit=decrease,
+        dual_value=bound,
+        rounding=lost,
+        constraints=ConstraintRecord(
+            primal_infeasibility=float(np.max(rows, initial=0.0)),
+            violations=_by_group(problem, rows),
+            dimacs=dimacs,
+            multipliers=y,
+            trace_bound=tau,
+            trace_source="" if limit is None else limit.source,
+            on_face=0 if problem.face is None else problem.face.count,
+            infeasibility_proof=proven_infeasible(problem, rays),
+            ray=ray,
+        ),
+    )
+
+
+def _violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
+    """Those of M, or where they are larger, those of P M P on the face that feasible M lie in.
+
+    A row that holds by the part of M off the face holds for no feasible matrix near M, however small ⟨I − P, M⟩ is.
+    """
+    rows = row_violations(problem, a, Y)
+    if problem.face is None or problem.only_zero:
+        return rows
+    on_face = problem.face.onto(Y)
+    return np.maximum(rows, row_violations(problem, problem.measured(on_face), on_face))
+
+
+def _largest_entry(problem: ConstrainedModel, gradient: float) -> float:
+    """max |C_ij| of a linear F, `gradient` = |∇F(M)| of a curved one."""
+    return gradient if problem.conic is None else float(np.max(np.abs(problem.conic.C.data), initial=0.0))
+
+
+def _by_group(problem: ConstrainedModel, violations: Array) -> tuple[tuple[str, float], ...]:
+    """The largest of the `violations` (m,) of each group, with its name."""
+    starts = np.cumsum([0, *(group.size for group in problem.constraints)])[:-1]
+    largest = np.maximum.reduceat(violations, starts)
+    return tuple((group.name, float(v)) for group, v in zip(problem.constraints, largest, strict=True))
+
+
+def _plain(problem: ConstrainedModel, y: Array) -> list[Array]:
+    """Multipliers near y with fewer digits, for M = 0: y with small entries set to zero, and that in single precision.
+
+    At M = 0 only a bound equal to F(0) proves optimality, and rounding of y leaves a gap to F(0). Numbers with few
+    digits need not leave it: a coefficient may cancel exactly, or a multiplier be zero.
+    """
+    size = np.abs(problem.norms * y)
+    kept = np.where(size > SMALL * size.max(initial=0.0), y, 0.0)
+    with np.errstate(over="ignore"):
+        short = kept.astype(np.float32).astype(np.float64)
+    return [each for each in (kept, short) if np.all(np.isfinite(each))]
+
+
+def _zero_to_rounding(problem: ConstrainedModel, best: Bounded, value: float, size: float) -> bool:
+    """Whether S ⪰ 0 at M = 0 up to the rounding of its terms, and σ(y) <= 0; `size` is |∇F(0)|.
+
+    No gap is small relative to a range of F that is zero. As on the cone without constraints, a λ_min(S) that rounding
+    of ∇F(0) and of the y_t A_t explains then counts as zero.
+    """
+    terms = size + norm(problem.norms * best.y)
+    return best.base >= value and best.pair.lower_bound >= -rounding(terms, problem.n)
+
+
+def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:
+    """`dual` as multipliers, or one clear error."""
+    if dual is None:
+        return Multipliers(np.zeros(problem.m))
+    if isinstance(dual, Multipliers):
+        given = dual
+    else:
+        y = np.asarray(dual, dtype=np.float64)
+        given = Multipliers(y, ray=y)
+    for each in (given.y, given.best, given.ray):
+        if each is not None and (each.shape != (problem.m,) or not np.all(np.isfinite(each))):
+            raise InvalidInputError(f"dual must hold {problem.m} finite multipliers; found shape {each.shape}")
+    return given
+
+
+def multipliers_at_zero(problem: ConstrainedModel) -> Multipliers:
+    """y = 0; with a proof of infeasibility where M = 0 is the only candidate and violates a constraint."""
+    off = problem.violation(np.zeros(problem.m))
+    return Multipliers(np.zeros(problem.m), ray=off if problem.only_zero and np.any(off) else None)

@@ -1,0 +1,50 @@
+"""A lower bound on min F without a bound on tr M: the least value of Lagrange's function on the cone.
+
+For feasible N, F(N) >= L(N) − σ(y) with L(N) = F(N) + ⟨A*(y), N⟩, and a curved L may be bounded on all N ⪰ 0.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psdopt.certificates.constrained.slack import adjoint_operator
+from psdopt.certificates.dense_proof import DenseProof
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.contracts.abilities import Ability
+from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
+from psdopt.contracts.problem import Problem
+from psdopt.linalg.arrays import Array
+from psdopt.problems.composite import Composite
+from psdopt.problems.term_sum import TermSum
+from psdopt.terms.quadratic import LinearTerm
+
+
+def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, goal: float) -> float | None:
+    """A lower bound on F(N) for all feasible N, about `goal` or less below L(M) − σ(y); None if none is found.
+
+    :class:`~psdopt.certificates.dense_proof.DenseProof` of L at M = Y Yᵀ finds it for convex curved F of an order up to
+    500; on a face with basis W it is applied to L(W N Wᵀ). A few factorisations; y (m,) must be admissible.
+    """
+    face = problem.face
+    if Ability.CONVEX not in problem.abilities or problem.conic is not None or problem.n > PROOF_ORDER:
+        return None
+    A = adjoint_operator(problem, y)
+    A = A @ np.eye(problem.n) if problem.forms is None else A.toarray()
+    F: Problem = problem.problem
+    if face is not None:
+        W = face.within
+        if problem.only_zero or W is None:
+            return None
+        F, Y, A = problem.on_face, np.asarray(W.T @ Y), W.T @ (A @ W)
+    L = _plus_linear(F, np.asarray(0.5 * (A + A.T)))
+    evaluation = L.at(Y)
+    gap = DenseProof(evaluation, dense_gradient(evaluation)).gap(goal)
+    return None if gap is None else float(evaluation.value) - gap - problem.support(y)
+
+
+def _plus_linear(F: Problem, A: Array) -> Problem:
+    """F + ⟨A, ·⟩."""
+    term = LinearTerm(A)
+    if isinstance(F, TermSum) and type(F).at is TermSum.at:
+        return TermSum([*F.terms, term], F.constant)
+    return Composite([F, TermSum([term])])

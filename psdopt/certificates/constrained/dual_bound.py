@@ -1,0 +1,111 @@
+"""The lower bound on min F that one vector of multipliers proves."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.sparse.linalg import LinearOperator
+
+from psdopt.certificates.constrained.definite_slack import proven_semidefinite
+from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.contracts.problem import Evaluation
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.extreme import ExtremePair
+from psdopt.linalg.tolerances import rounding
+
+
+@dataclass(frozen=True)
+class Bounded:
+    """S = ∇F(M) + A*(y), its smallest eigenpair, `base` F(M) − ⟨∇F(M), M⟩ − σ(y), and the `bound` that they prove.
+
+    The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F whose curvature is
+    at least rho it is also base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)). None for λ < 0 with neither.
+
+    On a face (:class:`~psdopt.constraints.faces.face.Face`) every feasible N is P N P, so that ⟨S, N⟩ = ⟨P S P, N⟩. P S
+    P, or WᵀSW for N = W N' Wᵀ, then takes the place of S. The constraints that define the face drop out of it, and
+    their entries of y are zero.
+    """
+
+    y: Array
+    S: Any
+    pair: ExtremePair
+    base: float
+    bound: float | None
+
+    def rank(self) -> tuple[float, float]:
+        """The key of comparisons: the bound; without one, how nearly S is positive semidefinite."""
+        return (-math.inf if self.bound is None else self.bound), self.pair.lower_bound
+
+
+def _compressed(S: Any, W: sp.csr_array) -> Array:
+    """WᵀSW (q, q), symmetric."""
+    dense = np.asarray(S @ W.toarray())
+    compressed = W.T @ dense
+    return np.asarray(0.5 * (compressed + compressed.T))
+
+
+def _expanded(inner: Array, W: sp.csr_array) -> LinearOperator:
+    """W inner Wᵀ (n, n), which is P S P."""
+
+    def times(V: Array) -> Array:
+        return np.asarray(W @ (inner @ (W.T @ np.asarray(V).reshape(W.shape[0], -1))))
+
+    shape = (W.shape[0], W.shape[0])
+    return LinearOperator(shape, matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64)
+
+
+def dual_bound(
+    problem: ConstrainedModel,
+    evaluation: Evaluation,
+    offset: float,
+    y: Array,
+    accuracy: float,
+    start: Array | None = None,
+    seed: int = 0,
+) -> Bounded:
+    """The bound of y, admissible, at M; `offset` is F(M) − ⟨∇F(M), M⟩. Cost: :func:`slack_eigenpair`."""
+    face = problem.face
+    if face is not None:
+        y = y.copy()
+        y[face.rows] = 0.0  # P A_t P = 0
+    S = slack_operator(problem, evaluation, y)
+    blocks = () if problem.conic is None else problem.conic.blocks
+    if face is None:
+        pair = slack_eigenpair(S, accuracy, start, seed, blocks)
+    elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
+        # λ_min(P S P) <= 0 always; a positive λ_min(WᵀSW) is a proof even where the trace is not bounded
+        W, first = face.within, None if start is None else np.asarray(face.within.T @ start.reshape(problem.n, -1))
+        inner = _compressed(S, W)
+        there = slack_eigenpair(inner, accuracy, first, seed)
+        S = _expanded(inner, W)
+        low = there.lower_bound - rounding(there.norm, problem.n)
+        pair = replace(there, vectors=np.asarray(W @ there.vectors), lower_bound=low)
+    else:
+        S = face.restricted(S)
+        pair = slack_eigenpair(S, accuracy, None if start is None else face.onto(start.reshape(problem.n, -1)), seed)
+        # U has rounding errors, and P S P as much rounding as S
+        size = norm(S) if isinstance(S, np.ndarray) else pair.norm * math.sqrt(problem.n)
+        pair = replace(pair, lower_bound=pair.lower_bound - rounding(size, problem.n))
+    conic = problem.conic
+    enough = 0.0 if problem.trace_limit is None else -accuracy
+    if pair.lower_bound < enough and face is None and conic is not None and proven_semidefinite(conic, y):
+        pair = replace(pair, lower_bound=0.0)
+    low, limit = pair.lower_bound, problem.trace_limit
+    base = offset - problem.support(y)
+    bound: float | None = base
+    if limit is not None:
+        bound = base + low * (limit.least if low > 0.0 else limit.value)
+    elif low < 0.0:
+        bound = None
+    rho = problem.problem.lower_curvature
+    if rho > 0.0 and low < 0.0:
+        # F(N) has (rho/2) |N − M|² more, and ⟨S, N⟩ >= low tr N >= low (tr M + √n |N − M|)
+        trace = float(np.vdot(evaluation.factor, evaluation.factor))
+        curved = base + low * trace - problem.n * low * (low / (2.0 * rho))
+        bound = curved if bound is None else max(bound, curved)
+    return Bounded(y, S, pair, base, bound)

@@ -1,0 +1,121 @@
+"""Rays of the feasible set along which a linear F falls: the proof that F is unbounded where M is feasible."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.constraints.faces.face import Face
+from psdopt.constraints.feasible import least_move
+from psdopt.constraints.limits import CANCELLED
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.tolerances import EPS
+
+#: A fall below this many √(rounding of ⟨A_t, D⟩) times |C| |D|, or the sizes of the terms of ⟨C, D⟩, is none: where a
+#: combination of constraints demands D_ii = 0, D_ii is rounding and D_ij of the size of its root.
+ABOVE_ROUNDING = 8.0
+#: What rounding of constraints lets an entry of M be, as a share of what the constraints demand, where M is feasible.
+DEMANDED = 1e-3
+#: Rows and columns of a candidate below this share of the largest are also left out.
+MINOR = 1e-4
+#: Limit of Newton's steps onto the linear conditions; they converge quadratically.
+NEWTON_STEPS = 20
+
+
+def proven_ray(problem: ConstrainedModel, candidate: Array | None) -> Array | None:
+    """Y (n, k), D = Y Yᵀ of length one near `candidate` with ⟨C, D⟩ < 0, and M + t D feasible for feasible M, t >= 0.
+
+    The conditions are ⟨A_t, D⟩ <= 0 for finite upper bounds and >= 0 for finite lower ones. The candidate is projected
+    to the face where those with a semidefinite A_t hold, and moved onto the others by Newton's method on Y, so that D
+    stays semidefinite. What is left must be rounding of ⟨A_t, D⟩, whose terms are as large as |A_t,ij| √(D_ii D_jj),
+    and the fall must be clearly more than that. None where no such D is found, where F is not linear, and where tr M is
+    known to be bounded.
+    """
+    conic = problem.conic
+    if candidate is None or conic is None or problem.trace_limit is not None:
+        return None
+    size = norm(candidate)
+    face = problem.recession_face
+    if not (math.isfinite(size) and size > 0.0) or (face is not None and face.order == 0):
+        return None
+    for start in _candidates(candidate / size):
+        Y = _onto_cone(problem, face, start)
+        if Y is not None and _falls(problem, Y):
+            return Y / math.sqrt(norm(Y.T @ Y))
+    return None
+
+
+def shown_feasible(problem: ConstrainedModel, Y: Array) -> bool:
+    """Whether some M is feasible beyond doubt: M = 0, Y Yᵀ, or a matrix that is sought without regard to F.
+
+    Along a ray M may meet in the limit what no M meets: where M_ii = 0 is missed by v, M_ij may be √(v tr M). For a
+    largest violation v, every |A_t| = 1, this has to be a small share of what the constraints demand.
+    """
+    demanded = norm(problem.scale * np.clip(0.0, problem.lower, problem.upper))
+
+    def meets(Y: Array) -> bool:
+        v = norm(problem.scale * problem.violation(problem.measured(Y)))
+        return math.sqrt(v) * norm(Y) <= DEMANDED * demanded
+
+    if demanded == 0.0 or meets(Y):
+        return True
+    N = problem.feasible_factor
+    return N is not None and meets(N)
+
+
+def recession_bounds(lower: Array, upper: Array) -> tuple[Array, Array]:
+    """The bounds on A(D) for directions D: zero where M has a bound, infinite where it has none."""
+    return np.where(np.isfinite(lower), 0.0, -np.inf), np.where(np.isfinite(upper), 0.0, np.inf)
+
+
+def _candidates(Y: Array) -> list[Array]:
+    """Y, Y without its small rows, and both without their small columns in an orthogonal basis."""
+    sizes = np.sqrt(row_dots(Y, Y))
+    kept = np.where((sizes >= MINOR * sizes.max())[:, None], Y, 0.0)
+    found = [kept, Y]
+    for each in (kept, Y):
+        U, s, _ = np.linalg.svd(each, full_matrices=False)
+        few = int(np.count_nonzero(s >= MINOR * s[0]))
+        if few < len(s):
+            found.insert(0, U[:, :few] * s[:few])
+    return found
+
+
+def _onto_cone(problem: ConstrainedModel, face: Face | None, Y: Array) -> Array | None:
+    """A factor near Y whose D meets the conditions to rounding; None where Newton's method does not lead to one."""
+    lower, upper = recession_bounds(problem.lower, problem.upper)
+    conic = problem.conic
+    assert conic is not None
+    forms = conic.forms
+    allowed = _lost(problem)
+    before = math.inf
+    for _ in range(NEWTON_STEPS):
+        Y = Y if face is None else face.onto(Y)
+        sizes = forms.sizes(np.sqrt(row_dots(Y, Y)))
+        a = problem.measured(Y)
+        off = a - np.clip(a, lower, upper)
+        if np.all(np.abs(off) <= allowed * sizes):
+            return Y
+        now = norm(problem.scale * off)
+        if not now < 0.5 * before:
+            return None
+        before = now
+        tied = (lower == upper) | (off != 0.0)
+        Y = Y + least_move(problem.measurement, Y, off, np.where(tied, problem.scale, 0.0))
+    return None
+
+
+def _lost(problem: ConstrainedModel) -> float:
+    """The rounding of ⟨A_t, D⟩ relative to its terms."""
+    return CANCELLED * EPS * math.sqrt(problem.n)
+
+
+def _falls(problem: ConstrainedModel, Y: Array) -> bool:
+    conic = problem.conic
+    assert conic is not None
+    C, d = conic.C, np.sqrt(row_dots(Y, Y))
+    size = max(float(d @ (abs(C) @ d)), norm(sp.csr_array(C).data) * norm(Y.T @ Y))
+    return -inner(C @ Y, Y) > ABOVE_ROUNDING * math.sqrt(_lost(problem)) * size

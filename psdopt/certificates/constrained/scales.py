@@ -1,0 +1,142 @@
+"""Units of constrained problems: the divisors of a gap and of a violation of the constraints."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from psdopt.certificates.scales import finite_value, ratio, reference_value
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.constraints.violation import relative, row_scales
+from psdopt.contracts.problem import Evaluation
+from psdopt.linalg import deadline
+from psdopt.linalg.arrays import Array, norm, row_dots
+from psdopt.linalg.tolerances import rounding
+
+#: Shares of M on a ray, and of the way from M to N: they define the unit. F varies by at least a quarter of it over
+#: them, where F is linear.
+SHARES = (0.25, 0.5)
+#: Share of the time until the deadline for which a feasible matrix is sought.
+SEARCH = 0.25
+
+
+def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
+    """The unit of a gap between F(M) and a dual `bound`: min(ray, max(|F(M)|, |bound|, feasible)).
+
+    - ray: the range of F on the ray from 0 to M, :func:`range_on_ray`. A constant added to F does not change this
+      range. But 0 need not be feasible, and F(0) may be far larger than F on the feasible set.
+    - |F(M)| and |bound|: a gap of tol times the larger means a relative error of tol in F(M).
+    - feasible: the range of F on the way from M to a feasible matrix, :func:`feasible_range`. This range decides where
+      the minimum is near zero. It is computed only where |F(M)| and |bound| are smaller than the range on the ray.
+
+    Infeasible points can therefore not make the unit larger than both |F| and the range of F over feasible points. The
+    unit scales with F and does not depend on the scales of constraints. With a constant added to F the unit stays
+    between `feasible` and `ray`. For a linear F with F(0) = 0 the unit is max(|F(M)|, |bound|).
+    """
+    ray = range_on_ray(problem, evaluation, bound)
+    values = max(abs(evaluation.value), abs(bound) if math.isfinite(bound) else 0.0)
+    if values >= ray:
+        return ray
+    return min(ray, max(values, feasible_range(problem, evaluation)))
+
+
+def range_on_ray(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
+    """The range of F on the ray from 0 to M.
+
+    max(|F(M) − F(0)|, |bound − F(0)|) for linear F. Else min(R_0, 4 R), R the range of F at M/4, M/2 and M, R_0 the
+    range with F(0) included, which may be infinite as for a barrier. |F(M)| where F is not defined on the ray.
+    """
+    value = evaluation.value
+    if problem.conic is not None:
+        at_zero = problem.value_at_zero()
+        return max(abs(value - at_zero), abs(bound - at_zero) if math.isfinite(bound) else 0.0)
+    near = [finite_value(partial(_scaled_value, evaluation, share)) for share in SHARES]
+    unit = _range(value, near, reference_value(problem, 0.0))
+    return unit if math.isfinite(unit) else abs(value)
+
+
+def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
+    """The range of F from M towards N = `problem.feasible_factor`, over a distance of at most |M|.
+
+    min(R_1, 4 R) as on the ray, at M + θ (N − M), θ a quarter, a half and the whole of min(1, |M| / |N − M|). 0 where
+    no feasible N is known, or F is not defined there. N is sought for a quarter of the time that is left.
+    """
+    N, Y = _feasible_in_time(problem), evaluation.factor
+    if N is None:
+        return 0.0
+    size = norm(Y.T @ Y)
+    apart = math.sqrt(max(size**2 + norm(N.T @ N) ** 2 - 2.0 * norm(Y.T @ N) ** 2, 0.0))
+    if not (size > 0.0 and apart > 0.0):
+        return 0.0
+    whole = min(1.0, size / apart)
+
+    def value_at(share: float) -> float:
+        theta = share * whole
+        factor = np.column_stack([math.sqrt(1.0 - theta) * Y, math.sqrt(theta) * N])
+        return float(problem.problem.at(factor).value)
+
+    near = [finite_value(partial(value_at, share)) for share in SHARES]
+    unit = _range(evaluation.value, near, finite_value(partial(value_at, 1.0)))
+    return unit if math.isfinite(unit) else 0.0
+
+
+def _feasible_in_time(problem: ConstrainedModel) -> Array | None:
+    left = deadline.left()
+    try:
+        with deadline.until(deadline.now() + SEARCH * left):
+            return problem.feasible_factor
+    except deadline.OutOfTime:
+        return None
+
+
+def _range(value: float, near: list[float], far: float) -> float:
+    """min(R_far, 4 R) for the range R of F at M and near it, and R_far that with the far end."""
+    low, high = min(value, *near), max(value, *near)
+    return min(max(high, far) - min(low, far), 4.0 * (high - low))
+
+
+def relative_gap(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
+    """|F(M) − bound| in the unit of :func:`gap_unit`; 0 if it is rounding of F, since the unit may be no larger."""
+    gap = abs(evaluation.value - bound)
+    return ratio(gap, gap_unit(problem, evaluation, bound)) if gap > value_rounding(problem, evaluation) else 0.0
+
+
+def value_rounding(problem: ConstrainedModel, evaluation: Evaluation) -> float:
+    """The rounding of ⟨∇F(M), M⟩: a gap no larger is none.
+
+    ⟨C, M⟩ is a sum of one term for each entry of C, |C_ij| √(M_ii M_jj) at most, in whatever units the rows of M are;
+    else |∇F(M)| tr M.
+    """
+    if problem.conic is not None:
+        d = np.sqrt(row_dots(evaluation.factor, evaluation.factor))
+        return rounding(float(d @ (abs(problem.conic.C) @ d)), max(4, problem.conic.C.nnz))
+    return rounding(gradient_size(problem, evaluation) * evaluation.size**2, 4)
+
+
+def gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:
+    """|C|_F for linear F; else about |∇F(M)|_F, from four random columns."""
+    if problem.conic is not None:
+        return norm(problem.conic.C.data) if problem.conic.C.nnz else 0.0
+    V = np.random.default_rng(0).standard_normal((problem.n, 4))
+    return norm(evaluation.gradient @ V) / 2.0
+
+
+def _scaled_value(evaluation: Evaluation, share: float) -> float:
+    """F(share M)."""
+    return float(evaluation.mix(math.sqrt(share) * np.eye(evaluation.factor.shape[1])).value)
+
+
+def row_violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
+    """|a_t − Π(a)_t| (m,) for a = A(Y Yᵀ), each over its own scale (:func:`~psdopt.constraints.violation.row_scales`).
+
+    Neither the scale of a constraint nor the bounds of others change its ratio.
+    """
+    nearest = np.clip(a, problem.lower, problem.upper)
+    return relative(a - nearest, row_scales(problem.forms, problem.norms, nearest, Y))
+
+
+def relative_violation(problem: ConstrainedModel, a: Array, Y: Array) -> float:
+    """The largest of :func:`row_violations`."""
+    return float(np.max(row_violations(problem, a, Y), initial=0.0))

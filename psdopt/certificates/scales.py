@@ -1,0 +1,196 @@
+"""Units of values: the scales of gaps, residuals and decreases of F."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from psdopt.contracts.abilities import Ability
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.devices import on_host
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
+
+#: Beyond this order a random factor of this many columns, scaled to trace t, replaces the centre (t / n) I.
+CENTRE_COLUMNS = 64
+#: References closer to M than this share of |M| are ignored when the scale of F is chosen.
+FAR = 0.5
+#: Factors of M at which F is recomputed to measure its rounding.
+ROTATIONS = 3
+
+
+def reference_value(problem: Problem, trace: float) -> float:
+    """F at (trace / n) I, or beyond order 64 at a random matrix of that trace; F(0) for trace 0; inf if undefined.
+
+    Always evaluated by :meth:`Problem.at`, and stored with the problem.
+    """
+
+    def compute() -> float:
+        n = problem.n
+        if trace == 0.0:
+            factor = np.zeros((n, 1))
+        elif n <= CENTRE_COLUMNS:
+            factor = np.eye(n)
+        else:
+            factor = np.random.default_rng(0).standard_normal((n, CENTRE_COLUMNS))
+        if trace > 0.0:
+            factor = factor * (math.sqrt(trace) / norm(factor))
+        return finite_value(lambda: float(problem.at(factor).value))
+
+    return problem.once(("value", trace), compute)
+
+
+def finite_value(value: Callable[[], float]) -> float:
+    """The value, or inf if F is not defined at the reference."""
+    try:
+        with np.errstate(all="ignore"):
+            found = value()
+    except (FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError):
+        return math.inf
+    return found if math.isfinite(found) else math.inf
+
+
+def unit_on_the_cone(problem: Problem, evaluation: Evaluation) -> float:
+    """min(F(0) − F(M), 4 (F(M/4) − F(M))), the decrease from M = 0; <= 0 if F(M) is not below F(0).
+
+    The second term is smaller if F(0) is far larger than F elsewhere, or infinite as for a barrier. If F is quadratic
+    along the ray with its minimum at M, the first term is smaller.
+    """
+    value = float(evaluation.value)
+    r = evaluation.factor.shape[1]
+    near = finite_value(lambda: float(evaluation.mix(0.5 * np.eye(r)).value))
+    unit = min(reference_value(problem, 0.0) - value, 4.0 * (near - value))
+    return unit if math.isfinite(unit) else 0.0
+
+
+def unit_at_fixed_trace(problem: Problem, evaluation: Evaluation, trace: float, vectors: Array) -> float:
+    """Least rise of F from M to a matrix of the set far from M; 0 if F rises to none of them.
+
+    The matrices: the centre (t / n) I, and M/4 + (3/4) t v vᵀ for the unit columns v of `vectors`, along which F
+    rises least. Far: |N − M| >= |M| / 2.
+    """
+    Y, value = evaluation.factor, float(evaluation.value)
+    size = norm(Y.T @ Y)
+    found = []
+    if math.sqrt(max(size**2 - trace**2 / problem.n, 0.0)) >= FAR * size:
+        found.append(reference_value(problem, trace))
+    for v in vectors.T:
+        Yv = Y.T @ v
+        apart = math.sqrt(max(size**2 + trace**2 - 2.0 * trace * float(Yv @ Yv), 0.0))
+        if 0.75 * apart >= FAR * size:
+            found.append(finite_value(partial(_in_plane, problem, evaluation, v, 0.25, 0.75 * trace)))
+    noise = 64.0 * EPS * abs(value)
+    rises = [other - value for other in found if noise < other - value < math.inf]
+    return min(rises, default=0.0)
+
+
+def _in_plane(problem: Problem, evaluation: Evaluation, v: Array, alpha: float, beta: float) -> float:
+    if Ability.EXACT_PLANE in problem.abilities:
+        return float(evaluation.along_atom(v).value(alpha, beta))
+    Y = np.column_stack([math.sqrt(alpha) * evaluation.factor, math.sqrt(beta) * v])
+    return float(problem.at(Y).value)
+
+
+def own_unit(problem: Problem, value: float, trace: float, unit: float) -> float:
+    """The problem's own unit of values, capped by |F(M)| and the certificate's `unit`; `unit` if it has none."""
+    own = problem.duality.value_unit(value, trace)
+    return unit if own is None else min(own, max(abs(value), unit))
+
+
+def value_scale(value: float, trace: float | None) -> float:
+    """|F(M)| at a fixed `trace`; inf elsewhere."""
+    return math.inf if trace is None else abs(value)
+
+
+def measured_rounding(problem: Problem, evaluation: Evaluation) -> float:
+    """ROUNDINGS √n times the range of F over factors that are the same up to rounding.
+
+    They are Y, and [Y 0] Q + E for random orthogonal Q and |E| = eps |Y|. A proof from an eigenvalue of S has √n times
+    the rounding of one product. Cost: F at ROTATIONS factors (n, r + 1).
+    """
+    Y = on_host(evaluation.factor)
+    wide = np.column_stack([Y, np.zeros(len(Y))])
+    rng = np.random.default_rng(0)
+    values = [float(evaluation.value)]
+    for _ in range(ROTATIONS):
+        E = rng.standard_normal(wide.shape)
+        Q = np.linalg.qr(rng.standard_normal((wide.shape[1],) * 2))[0]
+        values.append(finite_value(partial(_value, problem, wide @ Q + E * (EPS * norm(Y) / norm(E)))))
+    spread = max(values) - min(values)
+    return ROUNDINGS * math.sqrt(problem.n) * spread if math.isfinite(spread) else 0.0
+
+
+def _value(problem: Problem, Y: Array) -> float:
+    return float(problem.at(Y).value)
+
+
+def stationarity_scale(problem: Problem, value: float, size: float, trace: float | None = None) -> float:
+    """The unit in which |S Y| is measured when |Y| = `size` and F = `value`; 0 if there is none yet. Cheap.
+
+    (F(0) − F(M)) / |Y|, with F at the centre of a fixed `trace` instead of F(0); |∇F(0)| |Y| if F(M) is not below F(0);
+    |F(M)| / |Y| if F(0) or that gradient is not finite.
+    """
+    if not size > 0.0:
+        return 0.0
+    rise = reference_value(problem, trace or 0.0) - value
+    if trace is not None:
+        rise = abs(rise)
+    unit = own_unit(problem, value, size**2, rise if math.isfinite(rise) else abs(value))
+    if not unit > 0.0:
+        slope = gradient_size_at_zero(problem)
+        unit = slope * size**2 if math.isfinite(slope) else abs(value)
+    return unit / size
+
+
+def gradient_size_at_zero(problem: Problem) -> float:
+    """An estimate of |∇F(0)|_2 by a few power steps from a fixed start; stored with the problem. inf if undefined."""
+    nothing = np.zeros((problem.n, 1))
+    return problem.once("gradient size", lambda: gradient_size(problem.at(nothing)))
+
+
+def gradient_size(evaluation: Evaluation) -> float:
+    """An estimate of |∇F(M)|_2 by six power steps from a fixed start; inf where the gradient is undefined."""
+
+    def estimate() -> float:
+        S, n = evaluation.gradient, len(evaluation.factor)
+        V, size = np.random.default_rng(0).standard_normal((n, 2)), 0.0
+        for _ in range(6):
+            V = S @ (V / max(norm(V), np.finfo(float).tiny))
+            size = max(size, norm(V))
+        return size
+
+    return finite_value(estimate)
+
+
+def natural_trace(problem: Problem) -> float:
+    """An estimate of the trace at which F ceases to be linear, from one random unit vector z; 0 where there is none.
+
+    Where F is quadratic along t z zᵀ it is the t at which slope and curvature balance, |∇F(0) z| / ⟨z zᵀ, ∇²F[z zᵀ]⟩,
+    else |F(0)| / |∇F(0) z|. Stored with the problem. Cost, once: one product with ∇F(0) and one plane.
+    """
+    found = problem.once("natural trace", lambda: finite_value(lambda: _natural_trace(problem)))
+    return found if math.isfinite(found) else 0.0
+
+
+def _natural_trace(problem: Problem) -> float:
+    z = np.random.default_rng(0).standard_normal(problem.n)
+    z /= norm(z)
+    nothing = problem.at(np.zeros((problem.n, 1)))
+    slope = norm(nothing.gradient @ z[:, None])
+    if not slope > 0.0:
+        return 0.0
+    quadratic = nothing.along_atom(z).quadratic if Ability.EXACT_PLANE in problem.abilities else None
+    if quadratic is None:
+        return abs(float(nothing.value)) / slope
+    curvature = float(quadratic[2][1, 1])
+    return slope / curvature if curvature > 0.0 else 0.0
+
+
+def ratio(amount: float, unit: float) -> float:
+    """amount / unit; 0 for no amount, inf where there is no unit."""
+    if amount == 0.0:
+        return 0.0
+    return amount / unit if unit > 0.0 else math.inf

@@ -1,0 +1,175 @@
+"""Combinations of equations that may define a face of the cone: w with wᵀb = 0, of which A*(w) may be semidefinite.
+
+If A*(w) ⪰ 0 and wᵀb = 0, then ⟨A*(w), M⟩ = 0 for every feasible M ⪰ 0, although no single row says so. To find all such
+w is a semidefinite program of its own. Three families are looked for: those of rows with b_t = 0, as G 1 = 0 given by
+rows; differences of rows, as M_11 + M_22 = 1 beside M_22 = 1; and, of few rows, what Gauss-Jordan elimination leaves.
+wᵀb = 0 is exact in all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.constraints.limits import CANCELLED
+from psdopt.constraints.measurements import SparseForms
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.least_squares import least_squares
+from psdopt.linalg.tolerances import EPS
+
+#: Entries of rows that are subtracted from others exactly, at most this many in all.
+MOST_ENTRIES = 20_000
+#: Entries of rows that are eliminated exactly, and how many that may be changed.
+FEW_ENTRIES, MOST_CHANGES = 500, 5_000
+#: Up to this many entries in rows with b_t = 0 a combination of them is sought.
+MOST_IN_SUM = 1_000_000
+
+
+def combined(forms: SparseForms, lower: Array, upper: Array) -> tuple[sp.csr_array, sp.csr_array]:
+    """(w (k, m), the entries (k, p) of their A*(w)) : the combinations that are worth a look.
+
+    Cost: a sparse least-squares problem for the rows with b_t = 0, and exact arithmetic with at most 20,000 entries of
+    the other equations.
+    """
+    equations = np.flatnonzero((lower == upper) & (np.diff(forms.B.indptr) > 0))
+    found = [_of_zeros(forms, equations[lower[equations] == 0.0])]
+    found += _differences(forms, equations[lower[equations] != 0.0], lower)
+    found += _eliminated(forms, equations, lower)
+    pairs = [each for each in found if each is not None]
+    weights, entries = ([pair[k] for pair in pairs] for k in range(2))
+    if not pairs:
+        return sp.csr_array((0, forms.size)), sp.csr_array((0, forms.B.shape[1]))
+    return sp.csr_array(np.array(weights)), sp.csr_array(np.array(entries))
+
+
+def _of_zeros(forms: SparseForms, rows: NDArray[np.intp]) -> tuple[Array, Array] | None:
+    """w on `rows`, all with b_t = 0, for which A*(w) is nearest to a unit matrix on the places that they touch."""
+    B = forms.B[rows]
+    diagonal = forms.i == forms.j
+    touched = np.zeros(len(diagonal), dtype=bool)
+    touched[B.indices] = True
+    if len(rows) < 2 or B.nnz > MOST_IN_SUM or not np.any(touched & diagonal):
+        return None
+    norms = np.sqrt(B.multiply(B) @ np.where(diagonal, 1.0, 0.5))
+    scaled = sp.csr_array(sp.diags_array(1.0 / norms) @ B)
+    # off the diagonal B has twice the entry of the matrix
+    length = sp.diags_array(np.where(diagonal, 1.0, np.sqrt(0.5)))
+    x = least_squares(sp.csr_array((scaled @ length).T), np.where(touched & diagonal, 1.0, 0.0))
+    w = np.zeros(forms.size)
+    w[rows] = x / norms
+    entries = _cleared(scaled.T @ x, abs(scaled).T @ np.abs(x))
+    return None if entries is None else (w, entries)
+
+
+def _cleared(entries: Array, sizes: Array) -> Array | None:
+    """`entries` without those that are rounding; None if all are, or one up to √eps times the largest remains."""
+    kept = np.where(np.abs(entries) > CANCELLED * EPS * sizes, entries, 0.0)
+    clear = np.sqrt(EPS) * np.max(np.abs(kept), initial=0.0)
+    return kept if clear > 0.0 and not np.any((kept != 0.0) & (np.abs(kept) <= clear)) else None
+
+
+def _differences(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterator[tuple[Array, Array]]:
+    """(w, A*(w)) of each of `rows` less multiples of those with fewer places, all of which it has, where wᵀb = 0.
+
+    Each multiple makes a place vanish, and brings no new place. Numbers are Fractions: what is left of a place is zero
+    or no rounding.
+    """
+    if len(rows) > MOST_ENTRIES:
+        return
+    places = {int(t): forms.B.indices[forms.B.indptr[t] : forms.B.indptr[t + 1]] for t in rows}
+    by_place: dict[int, list[int]] = {}
+    for t in sorted(places, key=lambda t: len(places[t])):
+        by_place.setdefault(int(places[t].min()), []).append(t)
+    budget = MOST_ENTRIES
+    for t, of_t in places.items():
+        inside = set(of_t.tolist())
+        smaller = (s for place in sorted(inside) for s in by_place.get(place, ()))
+        contained = [s for s in smaller if len(places[s]) < len(inside) and inside.issuperset(places[s].tolist())]
+        if not contained:
+            continue
+        budget -= len(inside) + sum(len(places[s]) for s in contained)
+        if budget < 0:
+            return
+        left, rhs, w = _exact(forms, t), Fraction(b[t]), {t: Fraction(1)}
+        for s in contained:
+            row = _exact(forms, s)
+            pivot = next((place for place in row if left[place] != 0), None)
+            if pivot is None:
+                continue
+            c = left[pivot] / row[pivot]
+            for place, number in row.items():
+                left[place] -= c * number
+            rhs -= c * Fraction(b[s])
+            w[s] = -c
+        if rhs == 0 and (found := _rounded(forms, w, left)) is not None:
+            yield found
+
+
+def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterator[tuple[Array, Array]]:
+    """(w, A*(w)) of the reduced rows with wᵀb = 0, places off the diagonal eliminated first.
+
+    What is left on the diagonal alone does not depend on how rows were added to each other beforehand.
+    """
+    entries = int(np.diff(forms.B.indptr)[rows].sum())
+    if not 1 < len(rows) <= entries <= FEW_ENTRIES:
+        return
+    left = {int(t): _exact(forms, int(t)) for t in rows}
+    rhs, w = {t: Fraction(b[t]) for t in left}, {t: {t: Fraction(1)} for t in left}
+    holders: dict[int, set[int]] = {}
+    for t, row in left.items():
+        for place in row:
+            holders.setdefault(place, set()).add(t)
+    free, changes = set(left), 0
+    for place in sorted(holders, key=lambda place: (forms.i[place] == forms.j[place], place)):
+        pivots = holders[place] & free
+        if not pivots:
+            continue
+        pivot = min(pivots, key=lambda t: (len(left[t]), t))
+        free.remove(pivot)
+        for t in sorted(holders[place] - {pivot}):
+            changes += len(left[pivot])
+            if changes > MOST_CHANGES:
+                return
+            c = left[t][place] / left[pivot][place]
+            for target, source in ((left[t], left[pivot]), (w[t], w[pivot])):
+                for k, number in source.items():
+                    target[k] = target.get(k, Fraction(0)) - c * number
+                    if target[k] == 0:
+                        del target[k]
+            for k in left[pivot]:
+                (holders[k].add if k in left[t] else holders[k].discard)(t)
+            rhs[t] -= c * rhs[pivot]
+    for t in left:
+        if rhs[t] == 0 and len(w[t]) > 1 and left[t] and (found := _rounded(forms, w[t], left[t])) is not None:
+            yield found
+
+
+def _rounded(forms: SparseForms, w: dict[int, Fraction], left: dict[int, Fraction]) -> tuple[Array, Array] | None:
+    """w (m,) and A*(w) (p,) in floating point; None where an entry is so small that it may have been meant as zero."""
+    numbers = np.array([float(number) for number in left.values()])
+    sizes = np.sum([abs(float(c)) * _sizes(forms, s) for s, c in w.items()], axis=0)[list(left)]
+    cleared = _cleared(numbers, sizes)
+    if cleared is None or not np.array_equal(cleared, numbers):
+        return None
+    weights, entries = np.zeros(forms.size), np.zeros(forms.B.shape[1])
+    weights[list(w)] = [float(number) for number in w.values()]
+    entries[list(left)] = numbers
+    return weights, entries
+
+
+def _sizes(forms: SparseForms, t: int) -> Array:
+    """|B_t| (p,)."""
+    row = np.zeros(forms.B.shape[1])
+    part = slice(forms.B.indptr[t], forms.B.indptr[t + 1])
+    row[forms.B.indices[part]] = np.abs(forms.B.data[part])
+    return row
+
+
+def _exact(forms: SparseForms, t: int) -> dict[int, Fraction]:
+    part = slice(forms.B.indptr[t], forms.B.indptr[t + 1])
+    pairs = zip(forms.B.indices[part].tolist(), forms.B.data[part].tolist(), strict=True)
+    return {place: Fraction(number) for place, number in pairs}

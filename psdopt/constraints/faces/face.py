@@ -1,0 +1,293 @@
+"""The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave: M = W N Wᵀ, W a basis of the null spaces.
+
+For M ⪰ 0 such a constraint says A_t M = 0. No feasible M is definite then, and its multiplier need not be bounded. A
+combination of constraints may say the same (:mod:`~psdopt.constraints.faces.combined_rows`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import qr
+from scipy.sparse.linalg import LinearOperator
+
+from psdopt.constraints.faces.combined_rows import combined
+from psdopt.constraints.faces.congruence import carried_forms
+from psdopt.constraints.faces.hidden_face import hidden_combination
+from psdopt.constraints.limits import CANCELLED, FACTOR_ORDER, SPARSE
+from psdopt.constraints.measurements import SparseForms
+from psdopt.contracts.images import Images
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS, rounding
+
+#: Limit of flops for the decompositions of all candidate A_t together.
+AFFORDABLE = 2e10
+#: Eigenvalues of A_t below this share of the largest must be rounding; an A_t with others is not used.
+NONZERO = math.sqrt(EPS)
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows that some A_t connect, and orthonormal columns (len(rows), k) that span the ranges of these A_t."""
+
+    rows: NDArray[np.intp]
+    across: Array
+
+    def within(self) -> Array:
+        """Orthonormal columns (len(rows), len(rows) − k) of the null space. O(s² k) for s rows."""
+        s, k = self.across.shape
+        if k == s:
+            return np.zeros((s, 0))
+        rest = np.asarray(qr(self.across, mode="full")[0][:, k:])
+        largest = rest[np.argmax(np.abs(rest), axis=0), np.arange(s - k)]
+        return np.asarray(rest * np.sign(largest))  # sign convention: the largest entry is positive
+
+
+@dataclass(frozen=True)
+class Face:
+    """Feasible M have M U = 0, U = `basis` (n, k) orthonormal, and are W N Wᵀ, W = `within` (n, n − k).
+
+    `rows` : the constraints ⟨A_t, M⟩ = 0 that hold on the whole face. `pieces` : U by the rows of M that the A_t which
+    define the face connect. `stages` : matrices (k, m), each row a combination w with wᵀb = 0 and A*(w) ⪰ 0, those of
+    the first stage on the cone, those of a later one on the face that the stages before it leave. `searched` : whether
+    a w was found by a numerical search; such a face proves nothing infeasible.
+    """
+
+    n: int
+    rows: NDArray[np.intp]
+    pieces: tuple[Piece, ...]
+    stages: tuple[sp.csr_array, ...]
+    searched: bool = False
+
+    @property
+    def count(self) -> int:
+        """How many constraints take part: those of `rows` and of the combinations."""
+        return len(np.union1d(self.rows, np.concatenate([weights.indices for weights in self.stages])))
+
+    @property
+    def order(self) -> int:
+        """n − k, the order of N."""
+        return self.n - sum(int(piece.across.shape[1]) for piece in self.pieces)
+
+    @property
+    def basis(self) -> Array:
+        """U (n, k)."""
+        U = self._across
+        return U.toarray() if isinstance(U, sp.csr_array) else U
+
+    @cached_property
+    def _across(self) -> Array | sp.csr_array:
+        """U as a sparse or dense array, whichever is multiplied faster."""
+        U = self._assembled([(piece.rows, piece.across) for piece in self.pieces])
+        return U if SPARSE * U.nnz < U.shape[0] * U.shape[1] else np.asarray(U.toarray())
+
+    @cached_property
+    def within(self) -> sp.csr_array | None:
+        """W (n, n − k), block by block: rows that no A_t touches have a one. None for blocks of over 3000 rows."""
+        if any(len(piece.rows) > FACTOR_ORDER for piece in self.pieces):
+            return None
+        untouched = np.setdiff1d(np.arange(self.n), np.concatenate([piece.rows for piece in self.pieces]))
+        blocks = [(untouched[k : k + 1], np.ones((1, 1))) for k in range(len(untouched))]
+        blocks += [(piece.rows, piece.within()) for piece in self.pieces]
+        return self._assembled(sorted(blocks, key=lambda block: int(block[0][0])))
+
+    def _assembled(self, blocks: list[tuple[NDArray[np.intp], Array]]) -> sp.csr_array:
+        """The columns of all blocks side by side, each in the rows of its block."""
+        ends = np.cumsum([0, *(block.shape[1] for _, block in blocks)])
+        i = [np.repeat(rows, block.shape[1]) for rows, block in blocks]
+        j = [
+            np.tile(np.arange(a, a + block.shape[1]), len(rows)) for (rows, block), a in zip(blocks, ends, strict=False)
+        ]
+        numbers = np.concatenate([block.ravel() for _, block in blocks])
+        return sp.csr_array((numbers, (np.concatenate(i), np.concatenate(j))), shape=(self.n, int(ends[-1])))
+
+    def onto(self, V: Array) -> Array:
+        """P V, P = I − U Uᵀ. O(n k) per column."""
+        return np.asarray(V - self._across @ (self._across.T @ V))
+
+    def restricted(self, S: object) -> Array | LinearOperator:
+        """P S P: an array for a sparse or dense S, in O(n² q); an operator for an operator S."""
+        if isinstance(S, LinearOperator):
+            onto = self.onto
+            return LinearOperator(
+                S.shape,
+                matvec=lambda v: onto(S @ onto(v.reshape(-1, 1))).reshape(-1),
+                matmat=lambda V: onto(np.asarray(S @ onto(V))),
+                dtype=np.float64,
+            )
+        dense = S.toarray() if isinstance(S, sp.csr_array) else np.asarray(S, dtype=np.float64)
+        half = self.onto(dense)
+        whole = self.onto(half.T)
+        return np.asarray(0.5 * (whole + whole.T))
+
+
+def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bool = True) -> Face | None:
+    """The face that these constraints define; None where there is none. Cost: eigenvalues of each candidate A_t.
+
+    Combinations of equations are looked at as well (:func:`~psdopt.constraints.faces.combined_rows.combined`), and
+    where these show nothing one is searched for (:func:`~psdopt.constraints.faces.hidden_face.hidden_combination`),
+    unless `search` is false. Further A_t may be semidefinite on that face, and define a face of the face: the smallest
+    found is returned.
+    """
+    if forms is None:
+        return None
+    stages: list[sp.csr_array] = []
+    parts: list[tuple[NDArray[np.intp], Array]] = []
+    there: SparseForms | None = forms
+    face, W, rows, searched = None, None, np.zeros(0, dtype=np.intp), False
+    while there is not None:
+        found, further, weights = _rows_of_stage(there, lower, upper)
+        if not found and search:
+            found, further, weights = _searched(there, lower, upper)
+            searched = searched or bool(found)
+        if not found:
+            break
+        parts += further if W is None else [_spanned(W[:, support] @ columns) for support, columns in further]
+        stages.append(weights)
+        rows = np.union1d(rows, [t for t in found if t < forms.size]).astype(np.intp)
+        face = Face(forms.n, rows, tuple(_connected(parts, forms.n)), tuple(stages), searched)
+        W = face.within if face.order > 0 else None
+        if W is None:
+            break
+        rows = np.union1d(rows, _vanishing(forms, W, (lower == 0.0) & (upper == 0.0), weights.indices))
+        face = replace(face, rows=rows)
+        there = carried_forms(forms, W, rows)
+    return face
+
+
+#: Rows of a stage, or numbers from m on for combinations; what spans the ranges of their A_t; their w (k, m).
+Stage = tuple[list[int], list[tuple[NDArray[np.intp], Array]], sp.csr_array]
+
+
+def _rows_of_stage(forms: SparseForms, lower: Array, upper: Array) -> Stage:
+    """Semidefinite rows, else combinations that are seen without a search."""
+    found, parts = _semidefinite(forms, lower, upper)
+    if found:
+        return found, parts, _turned(forms, sp.csr_array(sp.eye_array(forms.size, format="csr")[found]))
+    return _of_combinations(forms, *combined(forms, lower, upper))
+
+
+def _searched(forms: SparseForms, lower: Array, upper: Array) -> Stage:
+    """The combination that a search finds, without entries of A*(w) that are rounding."""
+    w = hidden_combination(forms, lower, upper)
+    if w is None:
+        return [], [], sp.csr_array((0, forms.size))
+    entries = forms.on_places(w)
+    lost = CANCELLED * forms.n * EPS * (abs(forms.B).T @ np.abs(w))
+    kept = np.where(np.abs(entries) > lost, entries, 0.0)
+    return _of_combinations(forms, sp.csr_array(w[None, :]), sp.csr_array(kept[None, :]), norm(w * forms.norms))
+
+
+def _of_combinations(forms: SparseForms, weights: sp.csr_array, entries: sp.csr_array, terms: float = 0.0) -> Stage:
+    """Those of the combinations `weights` (k, m), with `entries` (k, p) of their A*(w), that are semidefinite.
+
+    `terms` : the size of the w_t A_t, if rounding of these is in the entries.
+    """
+    if entries.shape[0] == 0:
+        return [], [], weights
+    none = np.zeros(entries.shape[0])
+    among, parts = _semidefinite(SparseForms(forms.i, forms.j, entries, forms.n), none, none, terms)
+    return [forms.size + t for t in among], parts, _turned(forms, sp.csr_array(weights[among]))
+
+
+def _turned(forms: SparseForms, weights: sp.csr_array) -> sp.csr_array:
+    """`weights` (k, m) with signs for which tr A*(w) > 0."""
+    traces = (weights @ forms.B) @ (forms.i == forms.j).astype(np.float64)
+    return sp.csr_array(sp.diags_array(np.where(traces > 0.0, 1.0, -1.0)) @ weights)
+
+
+def _vanishing(
+    forms: SparseForms, W: sp.csr_array, zeros: NDArray[np.bool_], among: NDArray[np.integer]
+) -> NDArray[np.intp]:
+    """Those of the constraints `among` with b_t = 0 for which WᵀA_tW = 0: two random N = g gᵀ show the others."""
+    rows = np.unique(among)
+    rows = rows[zeros[rows]]
+    G = np.random.default_rng(0).standard_normal((W.shape[1], 2))
+    left = np.zeros(len(rows))
+    for g in G.T:
+        v = W @ g.reshape(-1, 1)
+        images = Images((), v)
+        off = np.abs(forms.pair(images, images)[rows])
+        terms = abs(forms.B[rows]) @ np.abs(v[forms.i, 0] * v[forms.j, 0])
+        left = np.maximum(left, off / np.where(terms > 0.0, terms, 1.0))
+    return np.asarray(rows[left <= rounding(1.0, forms.n)], dtype=np.intp)
+
+
+def _spanned(columns: Array) -> tuple[NDArray[np.intp], Array]:
+    """Rows in which `columns` (n, k) are not zero, and `columns` in these rows."""
+    rows = np.flatnonzero(np.any(columns != 0.0, axis=1))
+    return rows, columns[rows]
+
+
+def _semidefinite(
+    forms: SparseForms, lower: Array, upper: Array, terms: float = 0.0
+) -> tuple[list[int], list[tuple[NDArray[np.intp], Array]]]:
+    """Constraints that imply A_t M = 0, and for each of them the rows of A_t and columns that span its range.
+
+    Eigenvalues are rounding relative to the largest, or to `terms` if this is larger.
+    """
+    candidates = np.flatnonzero((lower == 0.0) | (upper == 0.0))
+    on_diagonal = forms.i == forms.j
+    rows: list[int] = []
+    parts: list[tuple[NDArray[np.intp], Array]] = []
+    flops = 0.0
+    for t in candidates:
+        part = slice(forms.B.indptr[t], forms.B.indptr[t + 1])
+        places, numbers = forms.B.indices[part], forms.B.data[part]
+        places, numbers = places[numbers != 0.0], numbers[numbers != 0.0]
+        diagonal = numbers[on_diagonal[places]]
+        sign = 1.0 if diagonal.sum() > 0.0 else -1.0
+        bound = upper[t] if sign > 0.0 else lower[t]
+        if len(diagonal) == 0 or bound != 0.0 or np.any(sign * diagonal < 0.0):
+            continue
+        support = np.unique(np.concatenate([forms.i[places], forms.j[places]]))
+        if len(diagonal) < len(support):
+            continue  # a zero on the diagonal beside other entries
+        if len(places) == len(support):
+            rows.append(int(t))
+            parts += [(support[k : k + 1], np.ones((1, 1))) for k in range(len(support))]
+            continue
+        flops += 10.0 * len(support) ** 3
+        if flops > AFFORDABLE:
+            return [], []
+        A = np.zeros((len(support), len(support)))
+        i, j = np.searchsorted(support, forms.i[places]), np.searchsorted(support, forms.j[places])
+        np.add.at(A, (i, j), 0.5 * sign * numbers)
+        np.add.at(A, (j, i), 0.5 * sign * numbers)
+        values, V = np.linalg.eigh(A)
+        allowed = rounding(max(values[-1], terms), len(support) ** 2)
+        used = values > NONZERO * values[-1]
+        if np.all(np.abs(values[~used]) <= allowed):
+            rows.append(int(t))
+            parts.append((support, V[:, used]))
+    return rows, parts
+
+
+def _connected(parts: list[tuple[NDArray[np.intp], Array]], n: int) -> Iterator[Piece]:
+    """Orthonormal bases of all `parts`, each columns (s, k) on s rows, joined by the rows that they share."""
+    first = np.concatenate([np.full(len(rows), rows[0]) for rows, _ in parts])
+    links = sp.csr_array((np.ones(len(first)), (first, np.concatenate([rows for rows, _ in parts]))), shape=(n, n))
+    label = sp.csgraph.connected_components(links, directed=False)[1]
+    of = np.array([label[rows[0]] for rows, _ in parts])
+    members = np.argsort(label, kind="stable")
+    starts = np.searchsorted(label[members], np.arange(label.max() + 2))
+    order = np.argsort(of, kind="stable")
+    for group in np.split(order, np.flatnonzero(np.diff(of[order])) + 1):
+        k = of[group[0]]
+        rows = np.asarray(members[starts[k] : starts[k + 1]], dtype=np.intp)
+        stacked = np.zeros((len(rows), sum(parts[g][1].shape[1] for g in group)))
+        at = 0
+        for g in group:
+            support, columns = parts[g]
+            stacked[np.searchsorted(rows, support), at : at + columns.shape[1]] = columns
+            at += columns.shape[1]
+        if stacked.shape[1] > 1:
+            U, sizes, _ = np.linalg.svd(stacked, full_matrices=False)
+            stacked = np.ascontiguousarray(U[:, sizes > NONZERO * sizes[0]])
+        yield Piece(rows, stacked)

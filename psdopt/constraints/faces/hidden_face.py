@@ -1,0 +1,226 @@
+"""A face of the cone that only a combination of constraints defines, found by a search for a definite feasible matrix.
+
+max s over M ⪰ s I with A(M) = b is positive where a feasible M is definite. Where it is zero, the multipliers w of this
+program have A*(w) ⪰ 0 and wᵀb = 0, so that A*(w) M = 0 for every feasible M. Most programs are done with at once: the
+matrix with A(M) = b that is nearest to some multiple of I is definite. Else the interior point finds w to some digits.
+A*(w) is singular: w lies where a subspace meets the matrices of some rank, and Newton's method for such points,
+Vᵀ A*(w) V = 0 with V a basis of the null space, then takes w to rounding.
+
+Borwein, Wolkowicz (1981); Cheung, Schurr, Wolkowicz (2013).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+from scipy.linalg import qr, solve_triangular
+
+from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
+from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.conic import Conic
+from psdopt.constraints.limits import CANCELLED, FLOPS, NEGLIGIBLE
+from psdopt.constraints.measurements import SparseForms
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
+
+#: The matrices nearest to these multiples of I, times the size of the least matrix with A(M) = b, are tried first.
+MULTIPLES = (0.0, *4.0 ** np.arange(-2, 5))
+#: Limits of the steps of the search and of Newton's steps; ranks tried, those before the largest gaps of the spectrum.
+SEARCH, NEWTON_STEPS, RANKS = 60, 12, 3
+#: Rounds of equilibration.
+EQUILIBRATIONS = 5
+#: The share of the way to the boundary that a step of the search goes at least.
+SHARE = 0.9
+#: Upper bound on tr X in the search, where every |A_t| = |b| = 1.
+FAR = 1e4
+#: Singular values below this share of the largest span the solutions of a Newton step, which need not be unique.
+FREE = 1e-5
+#: A step that keeps less than this share of w leads elsewhere.
+KEPT = 0.1
+#: The least eigenvalue of A*(w) that is not zero must be this share of the largest, and the largest this share of |w|,
+#: every |A_t| = 1: rounding over the least moves the face.
+SEPARATE = 1e-5
+
+
+def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array | None:
+    """w (m,) of equations with A*(w) ⪰ 0, wᵀb = 0 up to rounding and A*(w) ≠ 0; None if there is none.
+
+    Cost: one orthogonal factor of the equations and up to eight spectra where a definite feasible M is near to a
+    multiple of I, a few steps of the interior point of order n + 1 where it is elsewhere, else about 20 of them and at
+    most 72 singular value decompositions of (n², m); nothing where 36 would take over 4e9 flops.
+    """
+    equations = np.flatnonzero((lower == upper) & (forms.norms > 0.0))
+    n, m = forms.n, len(equations)
+    if m < 2 or RANKS * NEWTON_STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
+        return None
+    d = _units(forms, equations)
+    B = sp.csr_array(forms.B[equations] @ sp.diags_array(d[forms.i] * d[forms.j]))  # D A_t D: the same w
+    rows = _Equations(SparseForms(forms.i, forms.j, B, n), lower[equations])
+    if rows.have_a_definite_solution():
+        return None
+    w = _multipliers(rows)
+    if w is None:
+        return None
+    A = rows.matrices()
+    values = np.linalg.eigvalsh(np.tensordot(w, A, 1))
+    gaps = values[1:] / np.maximum(np.abs(values[:-1]), EPS)
+    for last in np.argsort(-gaps, kind="stable")[:RANKS]:
+        refined = _cleared(A, rows.b, w, int(last) + 1)
+        if refined is not None:
+            found = np.zeros(forms.size)
+            found[equations[rows.independent]] = rows.scale * refined
+            return found
+    return None
+
+
+def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
+    """d (n,), powers of two, for which the largest entries of the rows of all D A_t D / |D A_t D| are of one size.
+
+    Ruiz (2001), a few rounds.
+    """
+    B, halves = abs(forms.B[equations]), np.where(forms.i == forms.j, 1.0, 0.5)
+    d = np.ones(forms.n)
+    for _ in range(EQUILIBRATIONS):
+        scaled = sp.csr_array(B @ sp.diags_array(halves * d[forms.i] * d[forms.j]))
+        sizes = np.sqrt(scaled.multiply(scaled) @ np.where(forms.i == forms.j, 1.0, 2.0))
+        largest = (sp.diags_array(1.0 / sizes) @ scaled).max(axis=0).toarray().ravel()
+        of_rows = np.zeros(forms.n)
+        np.maximum.at(of_rows, np.r_[forms.i, forms.j], np.r_[largest, largest])
+        d /= np.sqrt(np.where(of_rows > 0.0, of_rows, 1.0))
+    return np.asarray(np.exp2(np.round(np.log2(d))))
+
+
+class _Equations:
+    """A(M) = b with every |A_t| = |b| = 1, of rows that span all of the given ones to rounding.
+
+    Of others a combination A*(w) is rounding itself. `independent`: which they are; `scale`: what brought them to
+    |A_t| = 1; `R`: upper triangular, RᵀR = A A*.
+    """
+
+    def __init__(self, given: SparseForms, b: Array) -> None:
+        self.lengths = np.where(given.i == given.j, 1.0, np.sqrt(0.5))  # of the entries in the Frobenius norm
+        scale = 1.0 / given.norms
+        rows = scale[:, None] * given.B.toarray()
+        Q, R, order = qr((rows * self.lengths).T, mode="economic", pivoting=True)
+        left = np.abs(np.diagonal(R))
+        rank = np.count_nonzero(left > CANCELLED * given.n * EPS * left[0])
+        self.independent = order[:rank].astype(np.intp)
+        self._Q, self.R, self.scale = Q[:, :rank], R[:rank, :rank], scale[self.independent]
+        self.forms = SparseForms(given.i, given.j, rows[self.independent], given.n)
+        self.b = b[self.independent] * self.scale
+        self.b /= norm(self.b) or 1.0
+
+    def matrices(self) -> Array:
+        """All A_t (m, n, n)."""
+        forms, halves = self.forms, self.forms.B.toarray() * self.lengths**2
+        A = np.zeros((forms.size, forms.n, forms.n))
+        A[:, forms.i, forms.j] = A[:, forms.j, forms.i] = halves
+        return A
+
+    def least(self, off: Array) -> Array:
+        """The least X (n, n) with A(X) = off."""
+        X = np.zeros((self.forms.n, self.forms.n))
+        x = self._Q @ solve_triangular(self.R, off, trans="T")
+        X[self.forms.i, self.forms.j] = X[self.forms.j, self.forms.i] = self.lengths * x
+        return X
+
+    def have_a_definite_solution(self) -> bool:
+        """Whether the matrix with A(M) = b nearest to one of some multiples of I is definite."""
+        size = norm(self.least(self.b)) or 1.0
+        return any(self.definite_near(t * size * np.eye(self.forms.n)) for t in MULTIPLES)
+
+    def definite_near(self, M: Array) -> bool:
+        """Whether the matrix with A(M') = b nearest to the symmetric M (n, n) is definite, whatever rounding does."""
+        i, j = self.forms.i, self.forms.j
+        M = M + self.least(self.b - self.forms.B @ M[i, j])
+        d = np.sqrt(np.maximum(np.diagonal(M), 0.0))
+        lost = CANCELLED * EPS * self.forms.sizes(d)
+        return bool(np.linalg.eigvalsh(M)[0] > norm(self.least(lost)) + CANCELLED * EPS * norm(M))
+
+
+def _multipliers(rows: _Equations) -> Array | None:
+    """w near the multipliers of max s <= 1, A(X) + s A(I) = b, X ⪰ 0; None where s > 0 is reached, or no s near 0 is.
+
+    With s = 1 − u, u is one more row and column: min u over A(X) − u A(I) = b − A(I). A bound on tr X gives the
+    multipliers of every program an interior, without which the steps end far from the solution.
+    """
+    forms, b = rows.forms, rows.b
+    n, m = forms.n, forms.size
+    traces = np.asarray(forms.B @ (forms.i == forms.j).astype(np.float64))
+    wider = sp.hstack([forms.B, sp.csr_array((m, n)), sp.csr_array(-traces[:, None])])
+    trace = sp.csr_array(np.r_[np.zeros(len(forms.i)), np.ones(n), 0.0][None, :])
+    places = sp.csr_array(sp.vstack([wider, trace]))
+    i, j = (np.concatenate([each, np.arange(n + 1)]) for each in (forms.i, forms.j))
+    extended = SparseForms(i, j, places, n + 1)
+    C = sp.csr_array(([1.0], ([n], [n])), shape=(n + 1, n + 1))
+    bounds = np.append(b - traces, FAR)
+    form = StandardForm(Conic(C, 0.0, extended, np.append(b - traces, -np.inf), bounds))
+    at, careful = Iterate.of(*first_iterate(form), np.zeros(form.m)), False
+    for _ in range(SEARCH):
+        try:
+            at, length, careful = newton_step(form, at, SHARE, careful)
+        except np.linalg.LinAlgError:
+            break
+        Y = form.assembled(at.Lx, at.x)
+        s = 1.0 - float(Y[-1] @ Y[-1])
+        if rows.definite_near(Y[:-1] @ Y[:-1].T + s * np.eye(n)) or _refuted(rows, form.multipliers(at.v)[:m]):
+            return None
+        gap = sum(inner(P, S) for P, S in zip(at.X, at.Z, strict=True)) + float(at.x @ at.z)
+        if length < NEGLIGIBLE or gap < EPS:
+            break
+    w = form.multipliers(at.v)[:m]
+    size = norm(w)
+    return w / size if 0.0 < size < np.inf else None
+
+
+def _refuted(rows: _Equations, w: Array) -> bool:
+    """Whether A*(w) ⪰ 0 and wᵀb is clearly negative: no M is feasible then."""
+    if not float(rows.b @ w) < -NEGLIGIBLE * norm(w):
+        return False
+    return bool(np.linalg.eigvalsh(rows.forms.matrix(w).toarray())[0] >= 0.0)
+
+
+def _cleared(A: Array, b: Array, w: Array, q: int) -> Array | None:
+    """:func:`_singular` without entries of w that are rounding, where wᵀb is rounding of its own terms as well."""
+    kept: NDArray[np.intp] = np.arange(len(w))
+    for _ in range(2):
+        size = norm(b[kept])
+        found = _singular(A[kept], b[kept] / (size or 1.0), w[kept] / norm(w[kept]), q)
+        if found is None:
+            return None
+        allowed = CANCELLED * A.shape[1] * EPS
+        clear = np.abs(found) > allowed
+        w = np.zeros(len(w))
+        w[kept[clear]] = found[clear]
+        if abs(float(b @ w)) <= allowed * float(np.abs(b) @ np.abs(w)):
+            return w
+        if np.all(clear):
+            return None
+        kept = kept[clear]
+    return None
+
+
+def _singular(A: Array, b: Array, w: Array, q: int) -> Array | None:
+    """The unit w' near `w` for which A*(w') ⪰ 0 has a null space of dimension q, and w'ᵀb = 0."""
+    n = A.shape[1]
+    i, j = np.triu_indices(q)
+    allowed = CANCELLED * n * EPS  # of Vᵀ A*(w) V and wᵀb, with every |A_t| = |b| = |w| = 1
+    best, nearest, clear = np.inf, w, False
+    for _ in range(NEWTON_STEPS):
+        values, Q = np.linalg.eigh(np.tensordot(w, A, 1))
+        off = max(float(np.abs(values[:q]).max()), abs(float(b @ w)))
+        if best <= allowed and off >= best:
+            break
+        if off < best:
+            best, nearest, clear = off, w, q < n and bool(values[q] > SEPARATE * values[-1] and values[-1] > SEPARATE)
+        V = Q[:, :q]
+        conditions = np.vstack([(V.T @ A @ V)[:, i, j].T, b])
+        _, sizes, rows = np.linalg.svd(conditions)
+        sizes = np.concatenate([sizes, np.zeros(len(w) - len(sizes))]) if len(sizes) < len(w) else sizes
+        free = rows[sizes <= FREE * sizes[0]] if sizes[-1] <= FREE * sizes[0] else rows[-1:]
+        moved = free.T @ (free @ w)
+        if not norm(moved) > KEPT:
+            return None
+        w = moved / norm(moved)
+    return nearest if best <= allowed and clear else None

@@ -1,0 +1,103 @@
+"""The preconditioner of the augmented Lagrangian inverts what it says, by rows and with coupled constraints."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt import Constrained, QuadraticSDP, TermSum, constraints
+from psdopt.constraints.augmented.preconditioner import LEAST, SPECTRUM_ORDER, PenaltyPreconditioner
+from psdopt.constraints.augmented.problem import augmented
+from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
+
+N, R = 6, 2
+FIT = MeasuredTerm(QuadraticForms(np.eye(N)), LeastSquares(np.ones(N)))
+
+
+def problem(kind: str) -> Constrained:
+    G = np.random.default_rng(3).standard_normal((N, N))
+    pairs = constraints.entries([0, 1], [1, 2], N, 0.5)
+    coupled = [constraints.trace(N, 2.0), pairs, constraints.entries([3], [4], N, upper=9.0)]
+    group = constraints.diagonal(N, 1.0) if kind == "rows" else coupled
+    return Constrained(QuadraticSDP(C=0.5 * (G + G.T)), group)
+
+
+@pytest.mark.parametrize("kind", ["rows", "coupled"])
+def test_it_inverts_curvature_of_rows_and_gauss_newton(kind) -> None:
+    constrained, rng = problem(kind), np.random.default_rng(4)
+    m, Y = constrained.m, rng.standard_normal((N, R))
+    w = rng.uniform(0.1, 50.0, m)
+    w[:2] = 0.2, 0.9
+    evaluation = augmented(constrained, rng.standard_normal(m), w).at(Y)
+    inverse = evaluation.preconditioner()
+    P = np.linalg.inv(np.column_stack([inverse(e.reshape(N, R)).ravel() for e in np.eye(N * R)]))
+    assert np.allclose(P, P.T, atol=1e-8 * np.abs(P).max())
+    assert np.linalg.eigvalsh(P)[0] > 0.0
+    term = evaluation.problem.terms[-1]
+    y, second = term.loss.derivatives(evaluation.feature(len(evaluation.problem.terms) - 1))
+    s = constrained.conic.slack(y).diagonal()
+    s = 2.0 * np.maximum(s, LEAST * np.mean(np.abs(s)))
+    forms = [constrained.forms.matrix(e).toarray() for e in np.eye(m)]
+    J = np.array([2.0 * (A @ Y).ravel() for A in forms])
+    expected = np.diag(np.repeat(s, R)) + J.T @ (second[:, None] * J)
+    assert np.allclose(P, expected, rtol=1e-7, atol=1e-7 * np.abs(expected).max())
+
+
+def test_losses_of_measurements_in_f_count_like_the_penalty() -> None:
+    rng = np.random.default_rng(5)
+    X, Y = rng.standard_normal((4, N)), rng.standard_normal((N, R))
+    F = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(np.ones(4)), 3.0)])
+    constrained = Constrained(F, constraints.diagonal(N, 1.0))
+    evaluation = augmented(constrained, rng.standard_normal(N), np.full(N, 7.0)).at(Y)
+    inverse = evaluation.preconditioner()
+    P = np.linalg.inv(np.column_stack([inverse(e.reshape(N, R)).ravel() for e in np.eye(N * R)]))
+    J = np.array([2.0 * (A @ Y).ravel() for A in [np.outer(x, x) for x in X] + [np.diag(e) for e in np.eye(N)]])
+    w = np.repeat([6.0, 7.0], [4, N])
+    s = np.diag(P - J.T @ (w[:, None] * J)).reshape(N, R)
+    assert np.allclose(P - J.T @ (w[:, None] * J), np.diag(s.ravel()), atol=1e-8 * np.abs(P).max())
+    S = evaluation.gradient @ np.eye(N)
+    expected = 2.0 * np.maximum(np.diag(S), LEAST * np.mean(np.abs(np.diag(S))))
+    assert np.allclose(s, expected[:, None], rtol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["rows", "coupled"])
+def test_the_arc_leaves_what_stiff_constraints_measure_to_second_order(kind) -> None:
+    """⟨A_t, M⟩ along Y + mu D + mu² Z has no mu² part; along the straight line it has ⟨A_t, D Dᵀ⟩."""
+    constrained, rng = problem(kind), np.random.default_rng(5)
+    Y, D = rng.standard_normal((2, N, R))
+    tied = constrained.lower == constrained.upper  # the bound on an entry is far off, and resists nothing
+    w = np.full(constrained.m, 1e6)
+    y = np.where(tied, -w * (constrained.measured(Y) - constrained.lower), 0.0)  # F is not stiff but for the second
+    Z = augmented(constrained, y, w).at(Y).bend(D)  # derivatives
+
+    def second(path) -> np.ndarray:
+        a, b, c = (constrained.measured(path(t)) for t in (-1e-2, 0.0, 1e-2))
+        return ((a - 2.0 * b + c) / 2e-4)[tied]
+
+    stretch = np.abs(second(lambda t: Y + t * D)).max()
+    assert stretch > 0.1
+    assert np.abs(second(lambda t: Y + t * D + t**2 * Z)).max() <= 1e-2 * stretch
+
+
+def test_without_a_preconditioner_no_arc_is_known() -> None:
+    Y = np.eye(N)[:, :R]
+    assert QuadraticSDP(C=np.eye(N)).at(Y).bend(Y) is None
+    assert TermSum([FIT]).at(Y).bend(Y) is None
+
+
+@pytest.mark.parametrize(
+    ("size", "places"), [(SPECTRUM_ORDER + 1, 4), (3, 2 * SPECTRUM_ORDER + 1)], ids=["forms", "places"]
+)
+def test_neither_more_forms_nor_more_places_than_a_dense_system_holds(size: int, places: int) -> None:
+    n = int(np.sqrt(2.0 * places)) + 2
+    i, j = np.triu_indices(n, 1)
+    B = sp.csr_array(np.ones((size, places)) if places < 9 else sp.eye_array(size, places) + np.ones((size, places)))
+    forms = constraints.SparseForms(i[:places], j[:places], B, n)
+    constrained = Constrained(QuadraticSDP(C=np.eye(n)), constraints.sparse_forms(forms, upper=1.0))
+    assert PenaltyPreconditioner.of(constrained, FIT) is None
+
+
+def test_terms_of_another_kind_leave_the_system_alone() -> None:
+    F = QuadraticSDP(C=np.eye(N), A=np.eye(N) + 0.1)
+    assert PenaltyPreconditioner.of(Constrained(F, constraints.diagonal(N, 1.0)), None) is None

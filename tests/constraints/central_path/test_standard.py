@@ -1,0 +1,152 @@
+"""Standard form: the same objective and constraints, scaled, block by block, whatever bounds and blocks there are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.conic import Conic
+from psdopt.linalg.arrays import norm
+
+
+def conic_of(seed: int = 0) -> Conic:
+    """Blocks of orders 3 and 2 and a single row; an equation, a lower and an upper bound, and an interval."""
+    rng = np.random.default_rng(seed)
+
+    def blocks() -> sp.csr_array:
+        parts = []
+        for size in (3, 2, 1):
+            A = 4.0 * rng.standard_normal((size, size))
+            parts.append(A + A.T)
+        return sp.block_diag(parts, format="csr")
+
+    lower = np.array([2.0, -1.0, -np.inf, 0.5, 3.0])
+    upper = np.array([2.0, np.inf, 4.0, 1.5, 3.0])
+    forms = [blocks() for _ in range(5)]
+    conic = Constrained(QuadraticSDP(C=0.5 * blocks()), constraints.sparse_forms(forms, lower=lower, upper=upper)).conic
+    assert conic is not None
+    return conic
+
+
+def primal(form: StandardForm, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
+    rng = np.random.default_rng(seed)
+    X = []
+    for block in form.blocks:
+        G = rng.standard_normal((block.size, block.size))
+        X.append(G @ G.T)
+    return X, rng.random(len(form.c))
+
+
+def test_rows_are_scaled_equations_of_blocks_singles_and_slacks() -> None:
+    conic = conic_of()
+    form = StandardForm(conic)
+    assert sorted(block.size for block in form.blocks) == [2, 3]
+    assert form.singles.tolist() == [5]
+    assert form.m == 6  # two equations, two lower and two upper bounds
+    assert len(form.c) == 1 + 4
+    assert form.order == 5 + 5
+    assert norm(form.b) == pytest.approx(1.0)
+    X, x = primal(form, 1)
+    Y = form.factor(X, x)
+    a = np.asarray(conic.forms.B @ (Y @ Y.T)[conic.forms.i, conic.forms.j])
+    found = form.A @ x
+    for block, P in zip(form.blocks, X, strict=True):
+        found = found + block.measure(P)
+    slack = x[1:]
+    bound = form.b * form.beta / form.row_scale
+    for row, t in enumerate(form.source):
+        value = a[t] * form.row_scale[row] / form.beta
+        own = found[row] - value
+        signs = [0.0] if conic.lower[t] == conic.upper[t] else [-1.0, 1.0]
+        assert min(abs(own - sign * s) for sign in signs for s in [1.0, *slack] if sign or s == 1.0) <= 1e-12
+        assert bound[row] == pytest.approx(conic.lower[t]) or bound[row] == pytest.approx(conic.upper[t])
+
+
+def test_lower_bounds_have_a_surplus_and_upper_bounds_a_slack() -> None:
+    form = StandardForm(conic_of())
+    slacks = form.A.toarray()[:, 1:]
+    assert np.array_equal(np.abs(slacks).sum(axis=0), np.ones(4))
+    bound = form.b * form.beta / form.row_scale
+    for row, t in enumerate(form.source):
+        sign = slacks[row].sum()
+        if sign < 0.0:
+            assert bound[row] == pytest.approx(form.conic.lower[t])
+        elif sign > 0.0:
+            assert bound[row] == pytest.approx(form.conic.upper[t])
+        else:
+            assert form.conic.lower[t] == form.conic.upper[t]
+
+
+def test_multipliers_make_the_slack_of_the_problem_itself() -> None:
+    conic = conic_of(3)
+    form = StandardForm(conic)
+    v = np.random.default_rng(4).standard_normal(form.m)
+    S = conic.slack(form.multipliers(v)).toarray()
+    for block in form.blocks:
+        expected = form.gamma * (block.C - block.adjoint(v))
+        assert np.allclose(S[np.ix_(block.rows, block.rows)], expected, rtol=0, atol=1e-12 * norm(expected))
+    singles = form.gamma * (form.c - form.At @ v)[: len(form.singles)]
+    assert np.allclose(S[form.singles, form.singles], singles, rtol=0, atol=1e-12)
+
+
+def test_weak_duality_holds_for_every_pair() -> None:
+    """⟨C, M⟩ − σ-free dual value = Σ ⟨X_k, Z_k⟩ + xᵀz − vᵀ(A(X) − b) in the units of the problem."""
+    conic = conic_of(5)
+    form = StandardForm(conic)
+    X, x = primal(form, 6)
+    v = np.random.default_rng(7).standard_normal(form.m)
+    Y = form.factor(X, x)
+    value = float(np.sum(conic.C.toarray() * (Y @ Y.T)))
+    rest = form.A @ x - form.b
+    pairing = float(x @ (form.c - form.At @ v))
+    for block, P in zip(form.blocks, X, strict=True):
+        rest = rest + block.measure(P)
+        pairing += float(np.sum(P * (block.C - block.adjoint(v))))
+    assert value == pytest.approx(form.beta * form.gamma * (pairing + v @ (rest + form.b)), rel=1e-11)
+
+
+def test_factors_have_the_blocks_side_by_side() -> None:
+    form = StandardForm(conic_of(8))
+    X, x = primal(form, 9)
+    M = form.factor(X, x) @ form.factor(X, x).T
+    for block, P in zip(form.blocks, X, strict=True):
+        assert np.allclose(M[np.ix_(block.rows, block.rows)], form.beta * P, rtol=1e-12, atol=1e-12)
+    assert M[5, 5] == pytest.approx(form.beta * x[0])
+    roots = form.assembled([np.linalg.cholesky(P) for P in X], x)
+    for rows in conic_of(8).blocks:
+        assert np.allclose(roots[rows] @ roots[rows].T, M[np.ix_(rows, rows)], rtol=0, atol=1e-11)
+
+
+def test_rows_of_single_entries_come_first_diagonal_ones_before_others() -> None:
+    n = 4
+    groups = [
+        constraints.sparse_forms([np.ones((n, n))], 5.0),
+        constraints.entries([0, 1, 2], [2, 1, 3], n, 0.0),
+        constraints.diagonal(n, 1.0),
+        constraints.entries([0], [1], n, upper=3.0),
+    ]
+    conic = Constrained(QuadraticSDP(C=np.eye(n)), groups).conic
+    assert conic is not None
+    assert StandardForm(conic).source.tolist() == [2, 4, 5, 6, 7, 1, 3, 0, 8]
+
+
+def test_forms_that_are_zero_and_an_objective_of_zero_are_not_divided_by() -> None:
+    forms = [np.zeros((2, 2)), np.eye(2)]
+    conic = Constrained(QuadraticSDP(C=np.zeros((2, 2))), constraints.sparse_forms(forms, [0.0, 0.0])).conic
+    assert conic is not None
+    form = StandardForm(conic)
+    assert (form.beta, form.gamma) == (1.0, 1.0)
+    assert np.all(np.isfinite(form.row_scale))
+
+
+def test_factors_on_a_face_are_those_of_the_whole() -> None:
+    W = sp.csr_array(np.linalg.qr(np.random.default_rng(0).standard_normal((4, 2)))[0])
+    there = Constrained(QuadraticSDP(C=np.eye(2)), constraints.sparse_forms([np.ones((2, 2))], 1.0)).conic
+    assert there is not None
+    form = StandardForm(there, W)
+    X = [np.array([[2.0, 0.5], [0.5, 1.0]])]
+    Y = form.factor(X, np.zeros(0))
+    assert np.allclose(Y @ Y.T, form.beta * (W @ X[0] @ W.T), rtol=0, atol=1e-13)
