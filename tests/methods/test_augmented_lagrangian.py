@@ -135,7 +135,7 @@ def test_unbounded_is_said_at_a_feasible_point(method) -> None:
     D = result.certificate.constraints.ray
     assert np.sum(problem.conic.C.toarray() * (D @ D.T)) < 0.0
     elsewhere = certify(problem, 2.0 * result.matrix.factor, dual=Multipliers(np.zeros(2), direction=D))
-    assert elsewhere.ray is not None
+    assert elsewhere.constraints.ray is not None
     assert not elsewhere.unbounded  # that matrix is not feasible
 
 
