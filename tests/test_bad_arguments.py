@@ -18,7 +18,7 @@ import scipy.sparse as sp
 import psdopt
 from psdopt import constraints, methods, terms
 from psdopt.errors import PsdoptError
-from psdopt.methods.then import AfterSteps
+from psdopt.methods.alternating import AfterSteps
 from psdopt.problems.distributed import Here, Summed
 
 N = 5

@@ -21,7 +21,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.plugins import ApplicationSpec, PluginManager
-from psdopt.plugins.load import load_dataset
+from psdopt.plugins.datasets import load_dataset
 from psdopt.reports import Report, RunOptions, fit_report
 
 HELP = "run an application on data"

@@ -6,8 +6,8 @@ never wrapped.
 """
 
 from psdopt.devices.array import DeviceArray, DeviceMatrix
+from psdopt.devices.deferred import Later, here
 from psdopt.devices.functions import FUNCTIONS
-from psdopt.devices.later import Later, here
 from psdopt.devices.library import Device, Transfers
 from psdopt.devices.transfers import (
     as_data,

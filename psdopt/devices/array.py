@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.devices.later import Later, OnDevice, here
+from psdopt.devices.deferred import Later, OnDevice, here
 from psdopt.devices.library import Device
 from psdopt.errors import InvalidTypeError
 
@@ -50,7 +50,7 @@ class DeviceArray(_OnDevice):
 
     Its `T` is for products only: Uᵀ V is small and comes to the host, and so do numbers and sums over the rows. A
     small NumPy array as the other operand is sent to the device. Products Uᵀ V and numbers are
-    :class:`~psdopt.devices.later.Later`: those that are asked for one after the other travel together.
+    :class:`~psdopt.devices.deferred.Later`: those that are asked for one after the other travel together.
     """
 
     __slots__ = ("__weakref__", "_square", "device", "raw")

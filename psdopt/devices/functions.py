@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.devices.array import NUMPY, UFUNCS, DeviceArray, DeviceMatrix, Transposed
-from psdopt.devices.later import Later, here
+from psdopt.devices.deferred import Later, here
 from psdopt.devices.library import Device
 
 FUNCTIONS = NUMPY

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.devices.later import Later, Waiting
+from psdopt.devices.deferred import Later, Waiting
 from psdopt.errors import InvalidTypeError, MissingDependencyError
 
 #: Attributes by which arrays of other libraries are recognised: the standard's, PyTorch's, CuPy's.

@@ -11,10 +11,10 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidInputError
+from psdopt.methods.alternating import InTurns, Settled, Then
 from psdopt.methods.conjugate_gradient import ConjugateGradient
-from psdopt.methods.lagrange_newton import LagrangeNewton
+from psdopt.methods.lagrange_newton.method import LagrangeNewton
 from psdopt.methods.split_steps import SplitSteps
-from psdopt.methods.then import InTurns, Settled, Then
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ class ADMM(InTurns[State]):
     rho : "auto", or the first value of rho, above 0.
     adapt : whether rho may change.
     polish : a method that finishes the run and fits the problem and the geometry, or None. "auto" is
-        :class:`~psdopt.methods.lagrange_newton.LagrangeNewton` if Newton steps pay off, else
+        :class:`~psdopt.methods.lagrange_newton.method.LagrangeNewton` if Newton steps pay off, else
         :class:`~psdopt.methods.conjugate_gradient.ConjugateGradient`.
     switch : relative change of the value at which the polish takes over, in (0, 1).
 

@@ -166,7 +166,7 @@ def test_the_rules_reject_known_bad_sources():
     assert violations("if TYPE_CHECKING:\n    from psdopt.running.solve import solve", "psdopt.methods.x")
     assert violations("from importlib import import_module\nimport_module('psdopt.cli.main')", "psdopt.linalg.x")
     assert not violations("from psdopt.linalg.arrays import norm", "psdopt.terms.x")
-    assert not violations("from psdopt.methods.bilgo import BILGO", "psdopt.methods.x")
+    assert not violations("from psdopt.methods.bilgo.method import BILGO", "psdopt.methods.x")
     assert uses_global_random("np.random.rand(3)")
     assert uses_global_random("np.random.default_rng()")
     assert uses_global_random("import random\nrandom.choice([1])")

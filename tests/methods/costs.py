@@ -41,7 +41,7 @@ from psdopt import (
     constraints,
     solve,
 )
-from psdopt.methods.then import AfterSteps
+from psdopt.methods.alternating import AfterSteps
 from psdopt.terms import (
     GramForm,
     LeastSquares,

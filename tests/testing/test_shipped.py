@@ -12,7 +12,7 @@ from psdopt import AutogradProblem, FlatQuotient, Polar, PositiveDefinite, PSDCo
 from psdopt.contracts.method import Method
 from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe, RiemannianGradient
-from psdopt.methods.then import AfterSteps, Then
+from psdopt.methods.alternating import AfterSteps, Then
 from psdopt.plugins import plugin_manager
 from psdopt.testing import parametrize_with_checks
 from psdopt.testing.gallery import problems, special_problems, with_spectrum

@@ -1,0 +1,1 @@
+"""Augmented Lagrangian: its rounds, their state, its columns, its start, and the search for a feasible M."""

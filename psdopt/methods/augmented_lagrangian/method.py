@@ -1,0 +1,350 @@
+"""Augmented Lagrangian of linear constraints around any method on the factor."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.recession import proven_ray
+from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.scales import relative_gap, relative_violation
+from psdopt.certificates.constrained.slack import slack_bound, slack_eigenpair, slack_operator
+from psdopt.certificates.scales import stationarity_scale
+from psdopt.checks import integer, integer_or_none
+from psdopt.constraints.augmented.problem import augmented, weights
+from psdopt.constraints.feasible import least_move
+from psdopt.constraints.limits import FEASIBLE, LARGE, SLIGHT
+from psdopt.constraints.problem import Constrained, constrained_of
+from psdopt.contracts.abilities import Ability, Requires, missing_needs, require_inner
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual, State
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS
+from psdopt.methods.augmented_lagrangian.columns import VANISHED, narrowed, widened
+from psdopt.methods.augmented_lagrangian.phase_one import phase_one
+from psdopt.methods.augmented_lagrangian.start import first_multipliers, stiff_penalty
+from psdopt.methods.augmented_lagrangian.state import LONG, LONGEST, AugmentedLagrangianState
+from psdopt.methods.lbfgs import LBFGS
+from psdopt.methods.on_face import OnFace, takes_face
+from psdopt.methods.truncated_newton import TruncatedNewton
+
+#: If a round leaves more than this share of the infeasibility of the last round, the penalty is divided by the share.
+SLOW = 0.25
+#: The aim of a round is this share of the relative stationarity of the last round.
+TIGHTER = 0.2
+#: At or below this infeasibility the penalty stays, however slowly the infeasibility falls.
+SETTLED = 1e-9
+#: The penalty is at most this multiple of the first one: with a larger one the violation would be rounding.
+STEEPEST = 1e12
+#: A dual bound is computed once the infeasibility is this small, and whenever it has fallen to the share SLOW since.
+COARSE = 1e-2
+
+
+@dataclass(frozen=True)
+class AugmentedLagrangian(Method[AugmentedLagrangianState]):
+    """min F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]) by rounds of an inner method.
+
+    A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small for the multipliers y⁺ = w (a + y/w − Π(a + y/w)), which
+    then replace y. The penalty grows where infeasibility falls too slowly, up to what rounding allows. When M is nearly
+    feasible, a dual bound is computed. If λ_min(S) < 0 spoils the bound, the eigenvector becomes a column of Y.
+
+    Near the end one Gauss–Newton step on Y removes what is left of the violation.
+
+    The run stalls after 25 rounds in a row that reduce infeasibility and gap by less than a tenth. A round ends after
+    60 steps even if it has missed its aim, and then counts as five rounds. Where a linear F falls along a ray that the
+    constraints do not bound, a feasible point is sought (:func:`~psdopt.methods.augmented_lagrangian.phase_one.phase_one`).
+
+    Parameters
+    ----------
+    inside : a method on the factor; default :class:`TruncatedNewton` where F has a Hessian, else :class:`LBFGS`.
+    inside_steps : steps of the inner method in one step of this method, at least 1.
+    grow : whether the rank grows (solve() passes its `escape`). max_rank : the largest rank, default n.
+
+    Cost per step: `inside_steps` steps of `inside`, at O(n r + entries of the A_t) each beyond what F costs; at the end
+    of a round now and then an extreme eigenvalue of S.
+    """
+
+    inside: Method | None = None
+    inside_steps: int = 5
+    grow: bool = True
+    max_rank: int | None = None
+
+    requires: ClassVar[Requires] = {
+        "problem": (Ability.CONSTRAINTS,),
+        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
+    }
+    ranks_by_value: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
+
+    def __post_init__(self) -> None:
+        integer(self.inside_steps, "inside_steps")
+        integer_or_none(self.max_rank, "max_rank")
+
+    def on(self, problem: Problem) -> Method:
+        return OnFace(self) if takes_face(self, problem) else self
+
+    def with_escape(self, escape: bool, max_rank: int) -> AugmentedLagrangian:
+        return replace(self, grow=self.grow and escape, max_rank=min(max_rank, self.max_rank or max_rank))
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> AugmentedLagrangianState:
+        problem = constrained_of(problem)
+        evaluation = evaluation or problem.at(geometry.factor(start))
+        evaluation = problem.at(0.0 * evaluation.factor) if problem.only_zero else evaluation
+        sigma, size = first_multipliers(problem, evaluation)
+        sigma = max(sigma, stiff_penalty(problem))
+        state = AugmentedLagrangianState(
+            problem,
+            geometry,
+            evaluation.factor,
+            evaluation,
+            gradient_norm=math.inf,
+            y=np.zeros(problem.m),
+            sigma=sigma,
+            base=sigma,
+            dual=multipliers_at_zero(problem),
+            first_size=size,
+            first_length=evaluation.size or 1.0,
+        )
+        w = weights(problem, sigma)
+        if problem.contradiction is not None or problem.only_zero:
+            state.outcome = Outcome.FINISHED  # the certificate proves that no M is feasible, or none but M = 0
+        elif not np.all((w > 0.0) & np.isfinite(w)):
+            state.outcome = Outcome.STALLED  # at a point so large or small that the penalty is no number
+        else:
+            state.inside = self._begin(state)
+        return state
+
+    def continued(self, state: State) -> AugmentedLagrangianState:
+        """The state that begins at the point, the multipliers and the penalty of another method under constraints."""
+        own = self.init(state.problem, state.geometry, state.point, state.evaluation)
+        known = state.dual
+        if isinstance(known, Multipliers) and state.gradient_norm <= 2.0 * SLIGHT * _scale(own.problem, own.evaluation):
+            own.y, own.dual, own.sigma = known.y, known, state.extras.get("sigma", own.sigma)
+            own.inside = self._begin(own)
+        return own
+
+    def _begin(self, state: AugmentedLagrangianState) -> State:
+        """The inner method begun at the current Y, with the current multipliers and penalty."""
+        problem = constrained_of(state.problem)
+        inner_problem = augmented(problem, state.y, weights(problem, state.sigma))
+        method = self._method(inner_problem, state.geometry)
+        state_inside: State = method.init(
+            inner_problem, state.geometry, state.geometry.from_factor(state.evaluation.factor)
+        )
+        return state_inside
+
+    def _method(self, problem: Problem, geometry: Geometry) -> Method:
+        if self.inside is not None:
+            require_inner("inside", self.inside, problem, geometry)
+            return self.inside
+        newton = TruncatedNewton()
+        return LBFGS() if missing_needs(newton.requires, "problem", problem.abilities) else newton
+
+    def step(self, state: AugmentedLagrangianState) -> AugmentedLagrangianState:
+        problem = constrained_of(state.problem)
+        inside = state.inside or self._begin(state)
+        method = self._method(inside.problem, state.geometry)
+        taken = 0
+        reached = self._reached(state, inside)
+        while taken < self.inside_steps and inside.outcome is Outcome.RUNNING and not reached:
+            inside = method.step(inside)
+            taken += 1
+            reached = self._reached(state, inside)
+        evaluation = problem.at(inside.evaluation.factor)
+        new = replace(
+            state,
+            point=inside.evaluation.factor,
+            evaluation=evaluation,
+            inside=inside,
+            steps=state.steps + taken,
+            outcome=Outcome.RUNNING,
+            waited=state.waited + 1,
+        )
+        if inside.outcome is Outcome.UNBOUNDED:
+            self._falls_without_end(new, inside.ray)
+        elif VANISHED * evaluation.size > max(state.first_length, 1.0):
+            self._falls_without_end(new, evaluation.factor)
+        elif reached or inside.outcome is not Outcome.RUNNING or new.waited >= LONGEST:
+            self._end_round(new)
+        new.extras = {
+            "sigma": new.sigma,
+            "infeasibility": new.infeasibility,
+            "rounds": float(new.rounds),
+            "inside_steps": float(new.steps),
+            "dual_bound": new.bound,
+        }
+        new.gradient_norm = self._residual(new)
+        return new
+
+    def _falls_without_end(self, state: AugmentedLagrangianState, ray: Array | None) -> None:
+        """F falls along a ray faster than the penalty grows: either F is unbounded, or the penalty is too small."""
+        problem = constrained_of(state.problem)
+        state.sigma *= 10.0
+        ray = proven_ray(problem, ray)
+        if ray is not None:
+            Y, refutation = phase_one(problem)
+            state.point, state.evaluation = Y, problem.at(Y)
+            state.dual, state.outcome = Multipliers(state.y, ray=refutation, direction=ray), Outcome.FINISHED
+        elif state.sigma > STEEPEST * state.base:
+            state.outcome = Outcome.STALLED
+        else:
+            state.inside = self._begin(state)
+
+    def _reached(self, state: AugmentedLagrangianState, inside: State) -> bool:
+        scale = _scale(state.problem, inside.evaluation)
+        return 0.5 * norm(inside.evaluation.factor_gradient()) <= state.aim * scale
+
+    def _residual(self, state: AugmentedLagrangianState) -> float:
+        """2 |S Y|-units times the larger of gap and infeasibility: small only where the certificate will hold."""
+        relative = self._relative(state)
+        scale = stationarity_scale(state.problem, state.evaluation.value, state.evaluation.size)
+        return 2.0 * relative * scale if scale > 0.0 else relative
+
+    def _relative(self, state: AugmentedLagrangianState) -> float:
+        """The larger of gap and infeasibility, both relative."""
+        problem = constrained_of(state.problem)
+        gap = math.inf
+        if math.isfinite(state.bound):
+            gap = relative_gap(problem, state.evaluation, state.bound)
+        if self._binds(state) and state.inside is not None:
+            # with a fixed rank the gap need not close: the run can only reach a stationary point
+            still = 0.5 * norm(state.inside.evaluation.factor_gradient()) / _scale(problem, state.evaluation)
+            gap = min(gap, still)
+        return max(gap, state.infeasibility)
+
+    def _binds(self, state: AugmentedLagrangianState) -> bool:
+        """Whether the rank has to stay below n: certificates then use the multipliers of the current point."""
+        columns = int(state.evaluation.factor.shape[1])
+        return columns < state.problem.n and (not self.grow or columns >= (self.max_rank or columns + 1))
+
+    def _end_round(self, state: AugmentedLagrangianState) -> None:
+        """Update the multipliers, compute a bound, enlarge penalty or rank, and begin the next round."""
+        problem = constrained_of(state.problem)
+        w = weights(problem, state.sigma)
+        a = problem.measured(state.evaluation.factor)
+        z = a + state.y / w
+        y = w * (z - np.clip(z, problem.lower, problem.upper))
+        if not np.all(np.isfinite(y)):
+            state.outcome = Outcome.STALLED
+            return
+        infeasibility = max(
+            relative_violation(problem, a, state.evaluation.factor), _complementarity(problem, a, state.y, y, w)
+        )
+        last, state.infeasibility = state.infeasibility, infeasibility
+        state.y, state.rounds = y, state.rounds + 1
+        best = state.dual.best if state.dual is not None and not self._binds(state) else None
+        size = norm(problem.norms * y)
+        ray = y / size if size > LARGE * state.first_size and infeasibility > FEASIBLE else None
+        state.dual = Multipliers(y, best, ray)
+        if ray is not None and proven_infeasible(problem, [ray]) is not None:
+            state.outcome = Outcome.FINISHED
+            return
+        state.grown = False
+        waiting = state.idle % LONG == LONG - 1 or state.vanished
+        if waiting or (infeasibility <= COARSE and (infeasibility <= SLOW * state.bounded or state.rounds % LONG == 0)):
+            self._bound(state)
+        if infeasibility > SLOW * last and infeasibility > SETTLED and not state.grown:
+            state.sigma = min(state.sigma / SLOW, STEEPEST * state.base)
+        if self._relative(state) <= FEASIBLE / SLIGHT:
+            self._meet(state)
+        state.note_progress(self._relative(state))
+        if self._resizes(state) and not state.grown and not state.vanished and infeasibility <= COARSE:
+            narrower = narrowed(problem, state.evaluation.factor, SLIGHT * infeasibility, state.fewest)
+            if narrower is not None:
+                self._put(state, narrower)
+                violation = relative_violation(problem, problem.measured(narrower), narrower)
+                state.infeasibility = max(state.infeasibility, violation)
+        if not state.grown:
+            off = max(infeasibility, SETTLED)
+            state.aim = max(min(TIGHTER * state.aim, SLIGHT * off), min(SLIGHT**2 * off, state.aim))
+        state.inside = self._begin(state)
+
+    @staticmethod
+    def _meet(state: AugmentedLagrangianState) -> None:
+        """Near the end, one Gauss-Newton step onto the constraints, if it leaves at most a tenth of the violation."""
+        problem, Y = constrained_of(state.problem), state.evaluation.factor
+        off = problem.violation(problem.measured(Y))
+        tied = (problem.lower == problem.upper) | (off != 0.0)
+        nearer = Y + least_move(problem.measurement, Y, off, np.where(tied, problem.scale, 0.0))
+        a = problem.measured(nearer)
+        if norm(problem.scale * problem.violation(a)) > SLIGHT * norm(problem.scale * off):
+            return
+        state.evaluation = problem.at(nearer)
+        state.point, state.infeasibility = nearer, min(state.infeasibility, relative_violation(problem, a, nearer))
+
+    def _bound(self, state: AugmentedLagrangianState) -> None:
+        """A dual bound from y; if λ_min(S) < 0 spoils the bound, the eigenvector becomes a column."""
+        problem, evaluation = constrained_of(state.problem), state.evaluation
+        state.bounded = state.infeasibility
+        y = problem.admissible(state.y)
+        S = slack_operator(problem, evaluation, y)
+        limit = problem.trace_limit
+        trace = limit.value if limit is not None else max(evaluation.size, VANISHED * state.first_length) ** 2
+        unit = problem.duality.value_unit(evaluation.value, trace) or 1.0
+        explained = max(state.infeasibility, math.sqrt(EPS)) * unit / max(trace, np.finfo(float).tiny)
+        slackness = SLIGHT * explained
+        blocks = () if problem.conic is None else problem.conic.blocks
+        low, pair = None if state.vanished else slack_bound(S, slackness, blocks), None
+        if low is None:
+            pair = slack_eigenpair(S, slackness, seed=state.rounds, blocks=blocks)
+            low = pair.lower_bound
+        offset = (
+            problem.conic.constant
+            if problem.conic is not None
+            else (evaluation.value - inner(evaluation.gradient @ evaluation.factor, evaluation.factor))
+        )
+        base = offset - problem.support(y)
+        bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
+        if limit is None or bound > state.bound:  # without a limit the bound uses tr M of this M, and holds for it only
+            state.bound = bound
+            state.dual = replace(state.dual or Multipliers(y), best=None if self._binds(state) else y)
+        clearly = 0.0 if state.vanished else explained / SLIGHT
+        if self._resizes(state) and pair is not None and -pair.value > clearly:
+            self._widen(state, S, pair.vectors)
+
+    def _resizes(self, state: AugmentedLagrangianState) -> bool:
+        """Whether this method may choose the number of columns."""
+        return self.grow and state.geometry.can_grow
+
+    def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array) -> None:
+        """Y with columns along eigenvectors of negative eigenvalues of S, if the rank may grow."""
+        problem, columns = constrained_of(state.problem), state.evaluation.factor.shape[1]
+        here = augmented(problem, state.y, weights(problem, state.sigma)).at(state.evaluation.factor)
+        wider = widened(here, S, vectors, self.max_rank or problem.n, state.first_length, seed=state.rounds)
+        if wider is None:
+            return
+        state.fewest = max(state.fewest, min(columns + 1, wider.shape[1]))
+        self._put(state, wider)
+        # the new columns have not converged: multipliers and penalty stay until they have
+        # columns may replace others again and again: such rounds count as idle
+        state.aim, state.bounded, state.grown = max(state.aim, SLIGHT**2 * COARSE), math.inf, wider.shape[1] > columns
+
+    @staticmethod
+    def _put(state: AugmentedLagrangianState, Y: Array) -> None:
+        state.geometry = state.geometry.with_rank(Y.shape[1])
+        state.evaluation = state.problem.at(Y)
+        state.point = state.evaluation.factor
+
+
+def _complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Array) -> float:
+    """|(y⁺ − y)/w| for inequalities, in the units of the relative violation: zero where multipliers have settled."""
+    loose = problem.lower < problem.upper
+    if not loose.any():
+        return 0.0
+    move = (new - y)[loose] / w[loose] * problem.scale[loose]
+    unit = norm(problem.scale * np.clip(a, problem.lower, problem.upper))
+    return norm(move) / unit if unit > 0.0 else 0.0
+
+
+def _scale(problem: Problem, evaluation: Evaluation) -> float:
+    """The unit of |S Y|: relative stationarity is |S Y| |Y| / max(|F(M) − F(0)|, ...)."""
+    factor = evaluation.factor
+    value = constrained_of(problem).problem.at(factor).value
+    return stationarity_scale(problem, value, norm(factor)) or 1.0

@@ -1,0 +1,76 @@
+"""State of an augmented Lagrangian, and the count of rounds without progress."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.constraints.limits import GAIN
+from psdopt.contracts.method import Outcome, State
+from psdopt.linalg.arrays import Array
+from psdopt.methods.augmented_lagrangian.columns import VANISHED
+
+#: Limit of steps of a round.
+LONGEST = 60
+#: Rounds without progress for which a round at this limit counts: without a gain in it, and with one.
+LONG, LONG_GAIN = 5, 2
+#: The run ends after this many rounds in a row that reduce infeasibility and gap by less than a tenth.
+PATIENCE = 25
+
+
+@dataclass
+class AugmentedLagrangianState(State):
+    """Multipliers y, penalty weights w = sigma / |A_t|², and the state of the method inside.
+
+    `dual` : multipliers and candidates for certificates. `aim` : the relative stationarity at which this round ends.
+    `infeasibility` : that of the last round. `bounded` : the infeasibility when a dual bound was last computed.
+    `bound` : the best dual bound. `base` : the first penalty. `first_size` : the first |y|. `first_length` : the first
+    |Y|. `least_infeasibility` : the smallest so far. `least` : the smallest so far of the larger of infeasibility and
+    gap. `idle` : rounds since either of them fell. `waited` : steps of this round. `rounds`, `steps` : totals, steps
+    being those of the inner method. `fewest` : columns that stay, since S was indefinite with one less. `grown` :
+    whether this round has more columns than the last one.
+    """
+
+    y: Array = field(default_factory=lambda: np.zeros(0))
+    sigma: float = 1.0
+    inside: State | None = None
+    dual: Multipliers | None = None
+    aim: float = 1e-2
+    infeasibility: float = math.inf
+    bounded: float = math.inf
+    bound: float = -math.inf
+    base: float = 1.0
+    first_size: float = 0.0
+    first_length: float = 1.0
+    least_infeasibility: float = math.inf
+    least: float = math.inf
+    idle: int = 0
+    waited: int = 0
+    fewest: int = 1
+    rounds: int = 0
+    steps: int = 0
+    grown: bool = False
+
+    @property
+    def vanished(self) -> bool:
+        """Whether M is so near to 0 that the gradient 2 S Y does not tell the signs of S."""
+        return self.evaluation.size <= VANISHED * self.first_length
+
+    def note_progress(self, relative: float) -> None:
+        """Count the rounds that reduce neither infeasibility nor gap; too many in a row end the run.
+
+        `relative` is the larger of gap and infeasibility. A round with more columns counts as a gain.
+        """
+        gains = self.grown or self.infeasibility < GAIN * self.least_infeasibility or relative < GAIN * self.least
+        if self.waited >= LONGEST:
+            self.idle += LONG_GAIN if gains else LONG
+        else:
+            self.idle = 0 if gains else self.idle + 1
+        self.waited = 0
+        self.least_infeasibility = min(self.least_infeasibility, self.infeasibility)
+        self.least = min(self.least, relative)
+        if self.idle >= PATIENCE:
+            self.outcome = Outcome.STALLED

@@ -1,0 +1,1 @@
+"""BILGO: greedy atoms, local search, and the two in turns."""

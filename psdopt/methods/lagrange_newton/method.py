@@ -1,0 +1,157 @@
+"""Damped Newton on Lagrange's conditions, after a first-order method has come near."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from psdopt.checks import integer_or_none
+from psdopt.contracts.abilities import Ability, Requires, require_inner
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.contracts.quadratic_fit import QuadraticFit, quadratic_fit_of
+from psdopt.errors import InvalidInputError
+from psdopt.methods.alternating import AfterSteps, InTurns, Then, ThenState
+from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
+from psdopt.methods.conjugate_gradient import ConjugateGradient
+from psdopt.methods.lagrange_newton.constrained import ConstrainedNewton
+from psdopt.methods.lagrange_newton.steps import LagrangeState, LagrangeSteps
+from psdopt.methods.on_face import OnFace, takes_face
+
+#: For small arrays a Newton step costs CALLS times a step of conjugate gradient, by the number of calls. Beyond
+#: MULTIPLICATIONS factorisations increase this ratio; beyond ENTRIES passes over Y decrease it.
+CALLS, MULTIPLICATIONS, ENTRIES = 3.0, 1e7, 3e3
+#: Successive slow Newton steps after which the other method takes over again.
+PATIENCE = 3
+#: Steps of an augmented Lagrangian before the first Newton step under constraints: on max-cut problems 4 to 8 are best.
+FIRST = 6
+#: Newton steps are chosen automatically if one costs at most MAX_PRICE first-order steps and no array has an order
+#: above MAX_ORDER.
+MAX_PRICE, MAX_ORDER = 60.0, 2500
+
+
+@dataclass(frozen=True)
+class LagrangeNewton(InTurns[ThenState]):
+    """Newton on S(w) Y = 0, w = phi'(a), for F(M) = tr(C M) + Σ_t phi_t(a_t), a_t = ⟨A_t, M⟩, phi quadratic.
+
+    With the multipliers w independent of Y the conditions linearise to
+
+        (S(w) + delta I) X + Σ_t v_t A_t Y = −S(w) Y,   v_t = phi_t'(a_t) − w_t + 2 h_t ⟨A_t, Y Xᵀ⟩,
+
+    which after elimination of X is a system whose order is the number of measurements
+    (:class:`~psdopt.methods.lagrange_newton.system.LagrangeSystem`). Since measurements resist the second-order stretch ⟨A_t,
+    X Xᵀ⟩ of a long move, the step follows the arc Y + mu X + mu² Z, Z from the same factors, to the first minimiser of
+    a polynomial of degree eight. The next step takes S at the multipliers that this arc predicts, not at phi'(a), since
+    for large h the errors of the measurements are stiff while their multipliers are smooth. delta falls with the
+    residual, so that convergence is quadratic if S ⪰ 0 at the optimum. More columns than the optimum needs do no harm.
+
+    The run begins with conjugate gradient, which is cheaper far from the optimum. If Newton steps are slow, as at a
+    rank that is too low for S ⪰ 0, conjugate gradient takes over for twice as many steps
+    (:class:`~psdopt.methods.alternating.Then`). The history's column `phase` is 0 for its steps and 1 for Newton's.
+
+    Parameters
+    ----------
+    approach : the first method; it must descend, or handle constraints. None is :class:`ConjugateGradient`, under
+        constraints :class:`AugmentedLagrangian`.
+    steps : number of its first steps; None is as many as cost two Newton steps, under constraints six. With 0 the run
+        begins with Newton steps.
+
+    Under linear constraints, lower <= A(M) <= upper, the multipliers y of the active constraints replace w; F may be
+    any function with a Hessian. A merit function globalises the Newton steps
+    (:class:`~psdopt.methods.lagrange_newton.constrained.ConstrainedNewton`). The method suits problems with
+    unique, bounded multipliers and up to a few thousand constraints: cuts, partitions, theta, plane fits. If most
+    bounds are zero, as in control, the penalty first has to rise by ten orders of magnitude, in turns of `approach`:
+    random programs of 3 to 5 states and hinf1 of SDPLIB end ``optimal``, control1 at a gap of 1.1e-5, control2 in
+    ``no_progress`` at a gap of 8e-3. After ten turns the run ends. For such problems :class:`InteriorPoint`, the
+    default, takes fewer steps.
+
+    For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.contracts.QuadraticFit`) or
+    ``constrained-fit`` (:class:`~psdopt.contracts.ConstrainedFit`) on a factor. Cost of a Newton step:
+    n³ + m³/3 + O(m² + n² r) flops, memory n² + m² (:meth:`is_efficient_for` says whether that pays off).
+    """
+
+    approach: Method | None = None
+    steps: int | None = None
+
+    # under constraints only the Hessian of F is required
+    requires: ClassVar[Requires] = {
+        "problem": (
+            (Ability.GRADIENT, Ability.CONSTRAINED_FIT),
+            (Ability.EXACT_LINE, Ability.CONSTRAINED_FIT),
+            (Ability.QUADRATIC_FIT, Ability.CONSTRAINED_FIT),
+        ),
+        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
+    }
+    descends: ClassVar[bool] = True
+    scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        integer_or_none(self.steps, "steps", 0)
+        if self.approach is None:
+            return
+        constrained = isinstance(self.approach, Method) and _knows_constraints(self.approach)
+        if not isinstance(self.approach, Method) or not (self.approach.descends or constrained):
+            raise InvalidInputError(f"approach must be a method that descends; found {self.approach!r}")
+
+    def on(self, problem: Problem) -> Method:
+        if Ability.CONSTRAINED_FIT not in problem.abilities:
+            return self
+        method = ConstrainedNewton(
+            AugmentedLagrangian() if self.approach is None else self.approach,
+            FIRST if self.steps is None else self.steps,
+        )
+        return OnFace(method) if takes_face(method, problem) else method
+
+    @staticmethod
+    def is_efficient_for(problem: Problem, columns: int) -> bool:
+        """Whether `problem` is a quadratic fit of so few measurements that Newton steps for Y (n, `columns`) pay.
+
+        False if the entries of a map are not known (`problem.rows` is None), since forming C would take n products.
+        """
+        if Ability.QUADRATIC_FIT not in problem.abilities or problem.rows is None:
+            return False
+        fit = quadratic_fit_of(problem)
+        small = max(fit.n, fit.size) <= MAX_ORDER and problem.rows * fit.n <= MAX_ORDER**2
+        return small and _price(fit, columns) <= MAX_PRICE
+
+    @staticmethod
+    def suits(problem: Problem, columns: int) -> bool:
+        """Deprecated name of :meth:`is_efficient_for`."""
+        warnings.warn("LagrangeNewton.suits is now is_efficient_for", DeprecationWarning, stacklevel=2)
+        return LagrangeNewton.is_efficient_for(problem, columns)
+
+    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
+        if Ability.CONSTRAINED_FIT not in problem.abilities:
+            require_inner("approach", self._approach, problem, geometry)
+        return super().init(problem, geometry, start, evaluation)
+
+    def turns(self, problem: Problem, columns: int) -> Method:
+        if Ability.CONSTRAINED_FIT in problem.abilities:
+            return self.on(problem)
+        count = self.steps
+        if count is None:
+            count = math.ceil(2.0 * _price(quadratic_fit_of(problem), columns))
+        return Then(self._approach, LagrangeSteps(), AfterSteps(int(count)), back=_slow)
+
+    @property
+    def _approach(self) -> Method:
+        return ConjugateGradient() if self.approach is None else self.approach
+
+
+def _knows_constraints(method: Method) -> bool:
+    needs = method.requires.get("problem", ())
+    return any(Ability.CONSTRAINTS in ((need,) if isinstance(need, str) else need) for need in needs)
+
+
+def _slow(state: ThenState) -> bool:
+    return isinstance(state.inner, LagrangeState) and state.inner.slow >= PATIENCE
+
+
+def _price(fit: QuadraticFit, columns: int) -> float:
+    """An estimate of the cost of a Newton step in steps of conjugate gradient, from n, m and r."""
+    n, m = float(fit.n), float(fit.size)
+    return CALLS * (1.0 + (m**3 / 3.0 + n**3) / MULTIPLICATIONS) / (1.0 + n * columns / ENTRIES)

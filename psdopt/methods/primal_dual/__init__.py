@@ -1,0 +1,1 @@
+"""Primal-dual methods on the standard form, and their common state."""

@@ -1,0 +1,183 @@
+"""Primal-dual interior point for linear objectives under linear constraints: Newton's method on X, v and Z at once."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.checks import number
+from psdopt.constraints.central_path.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
+from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, first_iterate, missing, newton_step
+from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.conic import Conic
+from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
+from psdopt.constraints.measurements import SparseForms
+from psdopt.constraints.problem import Constrained
+from psdopt.contracts.abilities import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.linalg.arrays import Array, norm
+from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
+
+#: A step goes at least this share of the way to the boundary, and further if the steps of the predictor are long.
+SHARE = 0.9
+#: The run stalls after this many steps in which the largest relative residual did not fall by a tenth.
+CALM = 12
+#: After this many stalled steps the costlier factorisation of the root of the system is allowed.
+DOUBTFUL = 2
+#: Below this relative gap X is moved onto the constraints, if their violation changes the gap.
+CLOSE = 1e-3
+#: A run that stalls far from a solution begins again with an X this many times larger.
+BEYOND = 1e5
+
+
+@dataclass(frozen=True)
+class InteriorPoint(Method[PrimalDualState]):
+    """min ⟨C, M⟩ under linear constraints: infeasible primal-dual path following in the HKM direction.
+
+    With the dual variables v, Z = C − A*(v) and X Z = mu I are linearised together. Elimination of dX and dZ leaves the
+    Schur complement [tr(A_s X A_t Z⁻¹)] (m, m). Mehrotra's predictor and corrector share its factor and the inverses.
+    The start is a multiple of I. Blocks that no constraint joins are treated one by one. Where rounding of the
+    complement spoils a direction, a QR factorisation of its root replaces it, if that is affordable. A run that stalls
+    begins again: on the face of the cone that constraints define, if there is one, else from a larger X.
+
+    Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Kojima, Shindoh, Hara (1997); Monteiro (1997).
+
+    Parameters
+    ----------
+    share : of the way to the boundary that a step goes at least, in (0, 1).
+
+    Cost per step: O(n_k³) for each block of order n_k, the Schur complement, m³/3 flops for its factor. Memory
+    O(m² + Σ n_k²). For m up to some thousands and n up to about a thousand.
+    """
+
+    share: float = SHARE
+
+    requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
+    ranks_by_value: ClassVar[bool] = False
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
+
+    def __post_init__(self) -> None:
+        number(self.share, "share", above=0.0, below=1.0)
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> PrimalDualState:
+        form = StandardForm(constrained(problem)[1])
+        return begun(problem, geometry, start, evaluation, form, *first_iterate(form))
+
+    def step(self, state: PrimalDualState) -> PrimalDualState:
+        after = self._stepped(state)
+        if after.outcome is not Outcome.STALLED or after.anew:
+            return after
+        # strictly feasible points of a face exist only within the face; elsewhere a path from an X smaller than a
+        # solution creeps along the boundary, and a path from a far larger X does not
+        form = _within(constrained(state.problem)[0])
+        if form is None and after.least <= FEASIBLE:
+            return after
+        far = BEYOND if form is None else 1.0
+        form = form or state.form
+        X, Z, x, z = first_iterate(form)
+        return replace(
+            after,
+            form=form,
+            X=[far * P for P in X],
+            Z=Z,
+            x=far * x,
+            z=z,
+            v=np.zeros(form.m),
+            halves=None,
+            careful=False,
+            least=math.inf,
+            least_off=math.inf,
+            since=0,
+            anew=True,
+            outcome=Outcome.RUNNING,
+        )
+
+    def _stepped(self, state: PrimalDualState) -> PrimalDualState:
+        """The next iterate; `state`, stalled, where there is none, or where it is beyond what a float holds."""
+        try:
+            with np.errstate(over="raise"):
+                return self._advanced(state)
+        except (np.linalg.LinAlgError, FloatingPointError):
+            here = (state.X, state.Z, state.x, state.z, state.v)
+            return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=CALM)
+
+    def _advanced(self, state: PrimalDualState) -> PrimalDualState:
+        here = (state.X, state.Z, state.x, state.z, state.v)
+        last = state.anew or state.since >= DOUBTFUL
+        at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
+        try:
+            new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
+        except np.linalg.LinAlgError:
+            if state.careful or not affordable(state.form, last):
+                raise
+            new, length, careful = newton_step(state.form, at, self.share, careful=True)
+        close = state.extras.get("gap", math.inf) <= CLOSE
+        factor = _met(state.form, new, careful) if close else None
+        outcome = Outcome.STALLED if length < NEGLIGIBLE else Outcome.RUNNING
+        if factor is None:
+            factor = state.form.assembled(new.Lx, new.x)
+        after = moved(
+            state, new.X, new.Z, new.x, new.z, new.v, step=length, outcome=outcome, patience=CALM, factor=factor
+        )
+        return replace(after, halves=(new.Lx, new.Lz), careful=careful)
+
+
+def _within(known: Constrained) -> StandardForm | None:
+    """The problem on its face; None without a face, or if the forms on the face are dense and cost too much."""
+    conic = known.conic
+    W = None if known.face is None or known.only_zero else known.face.within
+    if known.face is None or W is None or conic is None:
+        return None
+    there = known.carried
+    if there is None:
+        if 4.0 * float(W.shape[1]) ** 3 * conic.m > FLOPS:
+            return None
+        there = _dense_forms(conic.forms, W, known.face.rows)
+    C = sp.csr_array(W.T @ conic.C @ W)
+    return StandardForm(Conic(C, conic.constant, there, conic.lower, conic.upper), W)
+
+
+def _dense_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) -> SparseForms:
+    """The WᵀA_tW; those of the constraints `zero` are zero. O(n q² + n² q) each."""
+    i, j = np.triu_indices(W.shape[1])
+    twice = np.where(i == j, 1.0, 2.0)
+    B = np.zeros((forms.size, len(i)))
+    for t in np.setdiff1d(np.arange(forms.size), zero):
+        e = np.zeros(forms.size)
+        e[t] = 1.0
+        B[t] = twice * (W.T @ (forms.matrix(e) @ W)).toarray()[i, j]
+    return SparseForms(i, j, sp.csr_array(B), W.shape[1])
+
+
+def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:
+    """The factor of X and x moved to A(X) + A x = b by the least move in the metric of X⁻¹.
+
+    None if the violation hardly changes bᵀv, or the move does not reduce it. The products X dZ Z⁻¹ lose digits as Z⁻¹
+    grows, and large multipliers turn a small infeasibility into a large gap; X A*(w) X loses none. Costs a second Schur
+    complement. The path itself continues from X, which is better centred.
+    """
+    X, x = at.X, at.x
+    rest = missing(form, X, x)
+    if norm(rest) * norm(at.v) <= NEGLIGIBLE * abs(float(form.b @ at.v)):
+        return None
+    try:
+        turned = [L.T for L in at.Lx]
+        system: CoupledSystem = RootedSystem(form, at.Lx, turned, x * x) if careful else SchurSystem(form, X, X, x * x)
+        w = system.solve(rest)
+        along = [system.through(k, w, system.right(k, w)) for k in range(len(X))]
+        onto, roots, _ = definite_move(X, [0.5 * (D + D.T) for D in along], 1.0)
+    except np.linalg.LinAlgError:
+        return None
+    beside = x + x * x * (form.At @ w)
+    if not np.all(beside >= 0.0) or not norm(missing(form, onto, beside)) < 0.1 * norm(rest):
+        return None
+    return form.assembled(roots, beside)

@@ -1,0 +1,279 @@
+"""State of a primal-dual method on the standard form, and the candidates for proofs that it hands to certificates."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+import numpy as np
+
+from psdopt.certificates.constrained.certify import SHRUNK, Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.definite_slack import proven_semidefinite
+from psdopt.certificates.constrained.recession import proven_ray
+from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.scales import gap_unit, relative_gap, relative_violation
+from psdopt.certificates.constrained.slack import slack_eigenpair
+from psdopt.certificates.scales import stationarity_scale
+from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.conic import Conic
+from psdopt.constraints.limits import FEASIBLE, GAIN, NEGLIGIBLE, SLIGHT
+from psdopt.constraints.problem import Constrained, constrained_of
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Outcome, State
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.errors import IncompatibleError
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.definite import factor_above
+from psdopt.linalg.tolerances import EPS, rounding
+from psdopt.methods.augmented_lagrangian.phase_one import phase_one
+
+#: |C − A*(v) − Z| below this share of |C| is rounding.
+DUAL_ROUNDING = 1e-10
+
+
+@dataclass(kw_only=True)
+class PrimalDualState(State):
+    """X and Z by blocks, x and z of the linear part, v; `dual` is what certificates are made from.
+
+    `least` : the relative residual when it last fell by a tenth; `least_off` : the same with the violation of all
+    constraints together, relative to |b|. `narrowest` : |F − bound| when it last fell by a
+    tenth, among iterates whose largest residual is a relative gap of one or more. `widest` : the largest such
+    |F − bound|. `since` : steps since one of the three fell. `nearest` : F at the best iterate so far, that of least
+    `nearest_error`. This error is what a certificate would find: the larger of the violation of the constraints,
+    `nearest_violation`, and the gap to the best proven bound; before any bound is proven, the relative residual. A
+    stalled run ends at `nearest`, since rounding may spoil later iterates where multipliers are not bounded. `anew` :
+    whether the run was restarted; a restarted run shows `nearest` until it has a better iterate. `halves` : Cholesky
+    factors of X and Z by blocks, where they are at hand. `careful` : whether steps factor the roots of their systems,
+    as they do once rounding spoils the systems. `refuted`, `fallen` : the relative residuals of v as a proof that no M
+    is feasible, and of X as a ray, when a proof was last tried; the next follows at a tenth of them.
+    """
+
+    form: StandardForm
+    X: list[Array]
+    Z: list[Array]
+    x: Array
+    z: Array
+    v: Array
+    dual: Multipliers
+    least: float = math.inf
+    least_off: float = math.inf
+    narrowest: float = math.inf
+    widest: float = 0.0
+    since: int = 0
+    bound: float = -math.inf
+    nearest: Evaluation | None = None
+    nearest_violation: float = math.inf
+    nearest_error: float = math.inf
+    anew: bool = False
+    halves: tuple[list[Array], list[Array]] | None = None
+    careful: bool = False
+    refuted: float = math.inf
+    fallen: float = math.inf
+
+
+State_ = TypeVar("State_", bound=PrimalDualState)
+
+
+def constrained(problem: Problem) -> tuple[Constrained, Conic]:
+    """`problem` with its linear objective and constraints by entries; IncompatibleError where it has none."""
+    known = constrained_of(problem)
+    if known.conic is None:
+        raise IncompatibleError(f"{type(problem).__name__} has no linear objective with constraints by entries")
+    return known, known.conic
+
+
+def begun(
+    problem: Problem,
+    geometry: Geometry,
+    start: Any,
+    evaluation: Evaluation | None,
+    form: StandardForm,
+    X: list[Array],
+    Z: list[Array],
+    x: Array,
+    z: Array,
+) -> PrimalDualState:
+    """The state at v = 0. It is finished at once where constraints contradict, or M = 0 alone may be feasible."""
+    known, _ = constrained(problem)
+    zero = known.only_zero or _zero_is_best(known)
+    ended = known.contradiction is not None or zero
+    if zero:
+        evaluation = problem.at(np.zeros((problem.n, 1)))
+        start = geometry.from_factor(evaluation.factor)
+    return PrimalDualState(
+        problem,
+        geometry,
+        start,
+        evaluation or problem.at(geometry.factor(start)),
+        gradient_norm=math.inf,
+        outcome=Outcome.FINISHED if ended else Outcome.RUNNING,
+        form=form,
+        X=X,
+        Z=Z,
+        x=x,
+        z=z,
+        v=np.zeros(form.m),
+        dual=multipliers_at_zero(known),
+    )
+
+
+def _zero_is_best(problem: Constrained) -> bool:
+    """Whether M = 0 is feasible and C ⪰ 0: then no step is needed, and no gap has to be divided by a value of zero."""
+    if problem.conic is None or np.any(problem.violation(np.zeros(problem.m))):
+        return False
+    C = problem.conic.C
+    return bool(slack_eigenpair(C, 0.0, blocks=problem.conic.blocks).lower_bound >= 0.0) if C.nnz else True
+
+
+def moved(
+    old: State_,
+    X: list[Array],
+    Z: list[Array],
+    x: Array,
+    z: Array,
+    v: Array,
+    *,
+    step: float,
+    outcome: Outcome,
+    patience: int,
+    splits: bool = False,
+    factor: Array | None = None,
+) -> State_:
+    """The state at X, x ⪰ 0, Z, z ⪰ 0 and v, with its residuals, its multipliers and candidates for proofs.
+
+    `patience` : the run stalls once `since` of the state has reached this number of steps.
+    `splits` : whether the dual equation C = A*(v) + Z holds in the limit only. Its residual is then subtracted from the
+    dual bound. `factor` : Y of X and x, where it is at hand.
+    """
+    (problem, conic), form = constrained(old.problem), old.form
+    Y = form.factor(X, x) if factor is None else factor
+    evaluation: Evaluation = problem.at(Y)
+    y = form.multipliers(v)
+    value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
+    off_dual, off_primal = _rays(form, X, Z, x, z, v)
+    refutes = off_dual <= min(NEGLIGIBLE, SLIGHT * old.refuted)
+    if refutes and proven_infeasible(problem, [y]) is not None:
+        dual = replace(old.dual, y=y, ray=y)
+        return replace(old, dual=dual, gradient_norm=math.inf, outcome=Outcome.FINISHED)
+    falls = off_primal <= SLIGHT * min(SLIGHT, old.fallen)  # a ray is moved onto the constraints: near is enough
+    if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
+        return ended
+    slack = math.sqrt(
+        sum(norm(b.C - b.adjoint(v) - S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
+        + norm(form.c - form.At @ v - z) ** 2
+    )
+    bound = float(form.b @ v) * form.beta * form.gamma + conic.constant
+    # a proof cannot use less than the rounding of S, which grows with the multipliers
+    limit = problem.trace_limit
+    reach = evaluation.size**2 if limit is None else limit.value
+    if form.units is not None:  # the same multiple of the trace in the units of the form
+        reach *= form.trace(X, x) / max(evaluation.size**2, np.finfo(float).tiny)
+    large = max([math.sqrt(len(S)) * norm(S) for S in Z], default=0.0)
+    cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
+    if limit is not None or form.W is not None:
+        bound -= rounding(form.gamma * reach * large * cut, 1)
+    if splits:
+        bound -= form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
+    best, provable = old.dual.best, old.bound
+    if bound > provable and (splits or slack <= DUAL_ROUNDING) and (limit is not None or _definite(form, v)):
+        best, provable = y, bound
+    bound = max(bound, provable)
+    gap = relative_gap(problem, evaluation, bound)
+    relative = max(gap, infeasibility, slack)
+    # if the optimal value is zero, F and its bound differ in sign: the relative gap stays at one while the gap falls
+    width = abs(value - bound) if gap >= max(1.0, infeasibility, slack) else math.inf
+    lower, narrower = relative < GAIN * old.least, EPS * old.widest < width < GAIN * old.narrowest
+    least = relative if lower else old.least
+    # one row may keep its own violation, relative to an M that vanishes there, while all others improve
+    off = max(gap, form.residual(X, x), slack)
+    nearer_all = off < GAIN * old.least_off
+    since = 0 if lower or narrower or nearer_all else old.since + 1
+    if since >= patience and outcome is Outcome.RUNNING:
+        outcome = Outcome.STALLED
+    seen, seen_violation, seen_error, error = old.nearest, old.nearest_violation, old.nearest_error, relative
+    if seen is not None and math.isfinite(provable):
+        unit = max(gap_unit(problem, each, provable) for each in (seen, evaluation)) or 1.0
+        seen_error = max(abs(seen.value - provable) / unit, seen_violation)
+        error = max(abs(evaluation.value - provable) / unit, infeasibility)
+    nearer = seen is None or not seen_error <= error
+    nearest, violation, nearest_error = (
+        (evaluation, infeasibility, error) if seen is None or nearer else (seen, seen_violation, seen_error)
+    )
+    if not nearer and (outcome is Outcome.STALLED or old.anew):
+        relative, evaluation, infeasibility = nearest_error, nearest, violation
+        value, Y = evaluation.value, evaluation.factor
+    scale = stationarity_scale(problem, value, evaluation.size)
+    return replace(
+        old,
+        point=old.geometry.from_factor(Y),
+        evaluation=evaluation,
+        gradient_norm=2.0 * relative * (scale or 1.0),
+        step=step,
+        outcome=outcome,
+        X=X,
+        Z=Z,
+        x=x,
+        z=z,
+        v=v,
+        least=least,
+        least_off=off if nearer_all else old.least_off,
+        narrowest=width if narrower else old.narrowest,
+        widest=max(old.widest, width if math.isfinite(width) else 0.0),
+        since=since,
+        bound=provable,
+        nearest=nearest,
+        nearest_violation=violation,
+        nearest_error=nearest_error,
+        dual=Multipliers(y, best),
+        refuted=off_dual if refutes else old.refuted,
+        fallen=off_primal if falls else old.fallen,
+        extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
+    )
+
+
+def _definite(form: StandardForm, v: Array) -> bool:
+    """Whether C − A*(v) is positive definite beyond rounding, which a bound needs where tr M is not bounded."""
+    if form.W is None:
+        return proven_semidefinite(form.conic, form.multipliers(v))
+    z = form.c - form.At @ v
+    if np.any(z < rounding(1.0, form.m) * (np.abs(form.c) + abs(form.At) @ np.abs(v))):
+        return False
+    pairs = [(block.C, block.adjoint(v)) for block in form.blocks]
+    return all(factor_above(C - A, rounding(norm(C) + norm(A), len(C))) is not None for C, A in pairs)
+
+
+def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
+    """The last state: R Rᵀ the ray along which F falls, with a feasible M or a proof that there is none; else None."""
+    problem, _ = constrained(old.problem)
+    Y, refutation = phase_one(problem)
+    evaluation = problem.at(Y)
+    infeasibility = relative_violation(problem, problem.measured(Y), Y)
+    if infeasibility > FEASIBLE and proven_infeasible(problem, [refutation]) is None:
+        return None
+    return replace(
+        old,
+        point=old.geometry.from_factor(Y),
+        evaluation=evaluation,
+        gradient_norm=math.inf,
+        outcome=Outcome.FINISHED,
+        dual=Multipliers(y, old.dual.best, refutation, R),
+        extras={**old.extras, "infeasibility": infeasibility},
+    )
+
+
+def _rays(form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array) -> tuple[float, float]:
+    """|A*(v) + Z| / bᵀv and |A(X) + A x| / −⟨C, X⟩: small where v nearly proves that no M is feasible, and where X and
+    x are nearly a ray along which F falls. Infinite where a divisor is not positive."""
+    falls = float(form.b @ v)
+    dual_off = math.sqrt(
+        sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True)) + norm(form.At @ v + z) ** 2
+    )
+    measured = np.asarray(form.A @ x, dtype=np.float64)
+    for block, P in zip(form.blocks, X, strict=True):
+        measured = measured + block.measure(P)
+    cost = sum(inner(b.C, P) for b, P in zip(form.blocks, X, strict=True)) + float(form.c @ x)
+    return (
+        dual_off / falls if falls > 0.0 else math.inf,
+        norm(measured) / -cost if cost < 0.0 else math.inf,
+    )

@@ -1,0 +1,308 @@
+"""Augmented Lagrangian: cost of a step as counts, penalty, trace bounds, and what it refuses."""
+
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt import Ability, Constrained, FlatQuotient, Outcome, Status, certify, constraints, solve
+from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.constraints.augmented import curvature
+from psdopt.contracts.method import State
+from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.methods import AugmentedLagrangian, ClosedForm, InteriorPoint, LagrangeNewton, TruncatedNewton
+from psdopt.methods.augmented_lagrangian.method import _complementarity, _scale
+from psdopt.problems import QuadraticSDP, TermSum
+from psdopt.terms import Entries, LeastSquares, MeasuredTerm
+from tests.methods.constrained import cut
+
+
+def test_work_does_not_grow_with_the_order() -> None:
+    """Products with C, each O(entries · r), until the certificate holds: no more than twice at eight times n."""
+    counts = []
+    for n in (100, 800):
+        result = solve(cut(n), FlatQuotient(n, 16), AugmentedLagrangian())
+        assert result.status is Status.OPTIMAL
+        counts.append(result.counts["operator_columns"])
+    assert counts[1] <= 2.0 * counts[0] + 2000
+
+
+def touched(problem: Constrained, rank: int) -> float:
+    """Entries of the A_t times columns that a step touches, counted where constraints are measured and pulled back."""
+    measurement, counts = problem.measurement, [0.0]
+    pair, along, adjoint = measurement.pair, measurement.along, measurement.adjoint
+
+    def counted(function):
+        def call(first, second, *rest):
+            columns = second.factor.shape[1]
+            assert columns <= rank
+            counts[0] += columns * measurement.B.nnz
+            return function(first, second, *rest)
+
+        return call
+
+    measurement.pair, measurement.along, measurement.adjoint = counted(pair), counted(along), counted(adjoint)
+    n = problem.n
+    geometry, method = FlatQuotient(n, rank), AugmentedLagrangian(TruncatedNewton(inner=5), inside_steps=2, grow=False)
+    state = method.init(problem, geometry, np.random.default_rng(0).standard_normal((n, rank)))
+    counts[0] = 0.0
+    before = problem.counts()["operator_columns"]
+    for _ in range(3):
+        state = method.step(state)
+    assert problem.counts()["operator_columns"] - before <= 3 * 2 * (5 + 8) * 3 * rank  # blocks of Y, none of n columns
+    return counts[0] / 3.0
+
+
+def test_a_step_is_linear_in_the_entries_of_the_constraints_at_a_fixed_rank() -> None:
+    """At twice the entries a step touches twice as many, at any n; and nothing of it has n columns."""
+    per_entry = []
+    for n in (60, 240, 960):
+        rng = np.random.default_rng(n)
+        i, j = rng.integers(0, n, (2, 3 * n))
+        B = sp.random_array((2 * n, 3 * n), density=2.0 / (3 * n), random_state=rng, format="csr") + sp.eye_array(
+            2 * n, 3 * n
+        )
+        problem = Constrained(
+            QuadraticSDP(C=sp.eye_array(n)),
+            constraints.sparse_forms(constraints.SparseForms(i, j, B, n), lower=-1.0, upper=1.0),
+        )
+        per_entry.append(touched(problem, 4) / problem.measurement.B.nnz)
+    assert max(per_entry) <= 4 * 2 * (5 + 3) * 2  # columns · steps inside · products and gradients · passes of each
+
+
+def test_what_it_refuses() -> None:
+    with pytest.raises(InvalidInputError, match="inside_steps"):
+        AugmentedLagrangian(inside_steps=0)
+    with pytest.raises(InvalidInputError, match="max_rank"):
+        AugmentedLagrangian(max_rank=0)
+    with pytest.raises(IncompatibleError, match="inside="):
+        solve(cut(10), FlatQuotient(10, 4), AugmentedLagrangian(inside=ClosedForm()))
+    with pytest.raises(IncompatibleError, match="constraints"):
+        solve(QuadraticSDP(C=np.eye(3)), FlatQuotient(3, 2), AugmentedLagrangian())
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_curved_f_under_contradictory_limits_is_proven_infeasible_in_a_few_rounds(seed):
+    """Multipliers of ten times their first size are tried as a proof: beyond that the penalty only spoils the steps."""
+    n, rng = 4, np.random.default_rng(seed)
+    i, j = np.triu_indices(n)
+    fit = TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(10.0 * rng.standard_normal(len(i))), 1.0)])
+    limits = [constraints.trace(n, lower=4.02), constraints.diagonal(n, upper=1.0)]
+    result = solve(Constrained(fit, limits), method=AugmentedLagrangian(), rng=0, max_iterations=100)
+    assert result.status is Status.INFEASIBLE
+    assert result.certificate.constraints.infeasibility_proof is not None
+
+
+CONTRADICTIONS = {
+    "bounds": lambda n: [constraints.entries([1], [1], n, lower=1.0), constraints.entries([1], [1], n, upper=0.5)],
+    "equations": lambda n: [
+        constraints.entries([0, 1], [0, 1], n, [1.0, 2.0]),
+        constraints.sparse_forms([np.diag([1.0, 1.0] + [0.0] * (n - 2))], 4.0),
+    ],
+    "minor": lambda n: [
+        constraints.entries([0, 0], [0, 1], n, [1.0, 3.0]),
+        constraints.entries([1], [1], n, upper=2.0),
+    ],
+}
+
+
+@pytest.mark.parametrize("kind", CONTRADICTIONS)
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("method", [AugmentedLagrangian(), InteriorPoint()])
+def test_contradictions_without_a_bound_on_the_trace_are_proven(kind, sign, method) -> None:
+    """Also where F falls along a direction in which the constraints have no end: nothing feasible is unbounded."""
+    n = 4
+    problem = Constrained(QuadraticSDP(C=sign * np.eye(n)), CONTRADICTIONS[kind](n))
+    assert problem.trace_limit is None
+    result = solve(problem, method=method, max_iterations=100)
+    assert result.status is Status.INFEASIBLE
+    y = result.certificate.constraints.infeasibility_proof
+    assert problem.support(y) < 0.0
+    assert np.linalg.eigvalsh(problem.forms.matrix(y).toarray())[0] >= -1e-14
+
+
+@pytest.mark.parametrize("method", [AugmentedLagrangian(), InteriorPoint(), LagrangeNewton()])
+def test_unbounded_is_said_at_a_feasible_point(method) -> None:
+    n = 4
+    problem = Constrained(
+        QuadraticSDP(C=np.diag([1.0, 1.0, 1.0, -1.0])), constraints.entries([0, 1], [0, 1], n, [1.0, 2.0])
+    )
+    result = solve(problem, method=method, max_iterations=200)
+    assert result.status is Status.UNBOUNDED
+    assert result.certificate.constraints.primal_infeasibility <= 1e-6
+    D = result.certificate.constraints.ray
+    assert np.sum(problem.conic.C.toarray() * (D @ D.T)) < 0.0
+    elsewhere = certify(problem, 2.0 * result.matrix.factor, dual=Multipliers(np.zeros(2), direction=D))
+    assert elsewhere.constraints.ray is not None
+    assert not elsewhere.unbounded  # that matrix is not feasible
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_tolerance_below_rounding_ends_in_few_rounds(seed) -> None:
+    """The status says that no digit is left, and the certificate how many there are."""
+    rng = np.random.default_rng(seed)
+    G = rng.standard_normal((20, 20))
+    problem = Constrained(QuadraticSDP(C=G + G.T), constraints.diagonal(20, 1.0))
+    result = solve(problem, method=AugmentedLagrangian(), tol=1e-16)
+    assert result.status is Status.NO_PROGRESS
+    assert result.iterations <= 120
+    assert result.certificate.relative <= 1e-11
+
+
+def test_a_problem_without_constraints_is_refused_by_name():
+    class Promises(QuadraticSDP):
+        """Declares the ability and has no constraints."""
+
+        def __init__(self):
+            super().__init__(B=1.0, C=-np.eye(3))
+            self.abilities |= {Ability.CONSTRAINTS}
+
+    with pytest.raises(IncompatibleError, match=r"Promises offers no constraints: .* must have constrained"):
+        AugmentedLagrangian().init(Promises(), FlatQuotient(3, 2), np.ones((3, 2)))
+
+
+def torus(rows: int, columns: int, seed: int) -> Constrained:
+    """A cut of a grid on a torus with weights ±1: solutions of small rank, and many eigenvalues of S near zero."""
+    n, rng = rows * columns, np.random.default_rng(seed)
+    i = np.arange(n).reshape(rows, columns)
+    b = np.concatenate([np.roll(i, 1, axis=0).ravel(), np.roll(i, 1, axis=1).ravel()])
+    W = sp.coo_array((rng.choice([-1.0, 1.0], 2 * n), (np.tile(i.ravel(), 2), b)), shape=(n, n)).tocsr()
+    W = W + W.T
+    return Constrained(QuadraticSDP(C=sp.csr_array(0.125 * W)), constraints.diagonal(n, 1.0))
+
+
+def test_toruses_take_few_products_and_end_with_few_columns(monkeypatch) -> None:
+    """Arcs, steps as long as the model holds, and short columns dropped: 78,000 columns times S, 206,000 without."""
+    columns, product = 0, curvature.sparse_product
+
+    def counted(S, D, start):
+        nonlocal columns
+        columns += D.shape[1]
+        return product(S, D, start=start)
+
+    monkeypatch.setattr(curvature, "sparse_product", counted)
+    for seed in range(3):
+        result = solve(torus(40, 10, seed), FlatQuotient(400, 15), AugmentedLagrangian(), escape=True)
+        assert result.status is Status.OPTIMAL
+        assert result.state.evaluation.factor.shape[1] <= 8
+    assert columns <= 110_000
+
+
+def test_where_the_rank_is_given_columns_are_kept() -> None:
+    result = solve(torus(40, 10, 0), FlatQuotient(400, 15), AugmentedLagrangian(grow=False), max_iterations=40)
+    assert result.state.evaluation.factor.shape == (400, 15)
+
+
+def held() -> Constrained:
+    """⟨C, M⟩ with M_00 = 1 and 2 M_01 <= 0.3 as ⟨A, M⟩, A of norm √2 and of norm 3."""
+    C = np.diag([1.0, 2.0, 3.0, -1.0])
+    second = np.zeros((4, 4))
+    second[0, 1] = second[1, 0] = 1.0
+    third = 3.0 * np.diag([0.0, 0.0, 1.0, 0.0])
+    return Constrained(
+        QuadraticSDP(C=0.5 * C),
+        [
+            constraints.entries([0], [0], 4, equals=1.0),
+            constraints.sparse_forms([second, third], lower=[-np.inf, -1.0], upper=[0.3, 2.0]),
+            constraints.trace(4, 5.0),
+        ],
+    )
+
+
+@dataclass(frozen=True)
+class Watched(AugmentedLagrangian):
+    """Notes when bounds are computed, and computes none."""
+
+    seen: list = field(default_factory=list)
+
+    def _bound(self, state):
+        self.seen.append(state.infeasibility)
+
+
+def round_at(Y, method=None, **fields):
+    """(the state before its round, the state after it, the method)."""
+    problem, method = held(), method or Watched()
+    before = method.init(problem, FlatQuotient(4, Y.shape[1]), Y)
+    before = replace(before, **fields)
+    after = replace(before)
+    method._end_round(after)
+    return before, after, method
+
+
+def nearly_feasible(off: float) -> np.ndarray:
+    """M_00 = 1 + off, all others within their bounds."""
+    Y = np.diag(np.sqrt([1.0 + off, 1.5, 0.5, 2.0]))
+    return Y * np.array([1.0, 1.0, 1.0, np.sqrt((2.0 - off) / 2.0)])  # tr M = 5
+
+
+def test_multipliers_are_those_of_the_penalty_and_infeasibility_counts_their_moves() -> None:
+    """y⁺ = w (a + y/w − Π(a + y/w)), w = sigma/|A_t|²; inequalities whose y still moves are not yet met."""
+    Y = np.random.default_rng(0).standard_normal((4, 3))
+    y, sigma = np.array([0.5, 0.4, -0.2, 0.1]), 3.0
+    _, after, _ = round_at(Y, y=y, sigma=sigma, base=sigma)
+    problem = held()
+    M = Y @ Y.T
+    a = np.array([M[0, 0], 2.0 * M[0, 1], 3.0 * M[2, 2], np.trace(M)])
+    w = sigma / np.array([1.0, 2.0, 9.0, 4.0])
+    lower, upper = np.array([1.0, -np.inf, -1.0, 5.0]), np.array([1.0, 0.3, 2.0, 5.0])
+    z = a + y / w
+    new = w * (z - np.clip(z, lower, upper))
+    np.testing.assert_allclose(after.y, new, rtol=1e-10)
+    np.testing.assert_array_equal(after.dual.y, after.y)
+    unit = np.linalg.norm(np.clip(a, lower, upper) / np.sqrt([1.0, 2.0, 9.0, 4.0]))
+    move = ((new - y) / w / np.sqrt([1.0, 2.0, 9.0, 4.0]))[1:3]
+    expected = max(np.linalg.norm(move) / unit, relative_violation(problem, problem.measured(Y), Y))
+    assert after.infeasibility == pytest.approx(expected, rel=1e-10)
+    assert after.rounds == 1
+    moved = _complementarity(problem, a, y, new, w)
+    assert moved == pytest.approx(np.linalg.norm(move) / unit, rel=1e-10)
+    equations = Constrained(QuadraticSDP(C=np.eye(2)), constraints.diagonal(2, 1.0))
+    assert _complementarity(equations, np.ones(2), np.zeros(2), np.ones(2), np.ones(2)) == 0.0
+
+
+def test_the_rank_that_a_caller_allows_is_the_least_of_both() -> None:
+    for own, asked, most in ((None, 5, 5), (3, 5, 3), (7, 5, 5)):
+        method = AugmentedLagrangian(max_rank=own).with_escape(True, asked)
+        assert (method.grow, method.max_rank) == (True, most)
+    assert not AugmentedLagrangian().with_escape(False, 5).grow
+    assert not AugmentedLagrangian(grow=False).with_escape(True, 5).grow
+
+
+def test_multipliers_of_a_method_that_came_near_are_taken_over() -> None:
+    method, Y = AugmentedLagrangian(), nearly_feasible(0.0)
+    own = method.init(held(), FlatQuotient(4, 4), Y)
+    unit = _scale(held(), own.evaluation)
+    known = Multipliers(np.array([1.0, 0.5, 0.0, -1.0]))
+    for share, taken in ((0.01, True), (10.0, False)):
+        other = State(held(), own.geometry, Y, own.evaluation, gradient_norm=share * unit, dual=known)
+        state = method.continued(replace(other, extras={"sigma": 77.0}))
+        assert (state.dual is known, state.sigma == 77.0, state.y is known.y) == (taken, taken, taken)
+    assert method.continued(replace(other, gradient_norm=0.0)).sigma == own.sigma
+
+
+@pytest.mark.parametrize("low", [-0.5, 0.0])
+def test_the_dual_bound_is_that_of_the_multipliers(low) -> None:
+    """F(M) − ⟨∇F, M⟩ − σ(y) + λ_min(S) τ, with the trace that the constraints fix."""
+    problem, Y = held(), nearly_feasible(0.0)
+    method = AugmentedLagrangian(grow=False)
+    y = np.array([0.0, 0.0, 0.0, 1.0 + low])  # S = C + y I, least eigenvalue low
+    state = replace(method.init(problem, FlatQuotient(4, 4), Y), y=y, infeasibility=1e-9, dual=None)
+    method._bound(state)
+    assert state.bound == pytest.approx(-5.0 * (1.0 + low) + 5.0 * low, abs=1e-6)
+    assert state.bounded == 1e-9
+    assert state.dual.best is not None
+    better = replace(state, bound=0.0)
+    method._bound(better)
+    assert better.bound == 0.0
+
+
+def test_runs_end_at_once_where_nothing_or_zero_alone_is_feasible() -> None:
+    F = QuadraticSDP(C=np.eye(2))
+    nothing = Constrained(F, constraints.trace(2, -1.0))
+    zero = Constrained(F, constraints.trace(2, 0.0))
+    some = Constrained(F, constraints.trace(2, 1.0))
+    assert nothing.contradiction is not None or nothing.only_zero
+    for problem, outcome in ((nothing, Outcome.FINISHED), (zero, Outcome.FINISHED), (some, Outcome.RUNNING)):
+        assert AugmentedLagrangian().init(problem, FlatQuotient(2, 1), np.ones((2, 1))).outcome is outcome

@@ -1,0 +1,202 @@
+"""BILGO: global optimum and rank found, the awkward points of the paper, rules of comparison."""
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+from sklearn import datasets
+
+import psdopt
+from psdopt import LBFGS, AutogradProblem, ConjugateGradient, PSDCone, QuadraticSDP, Status, solve
+from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from psdopt.methods.bilgo.method import BILGO
+from psdopt.methods.bilgo.search import SearchState
+from psdopt_plugins.metric_learning.kta_problem import kta_problem
+from tests.methods.planted import planted, zero
+
+
+@pytest.mark.parametrize("search", ["default", LBFGS(), ConjugateGradient("FR")])
+@pytest.mark.parametrize("eigenvectors", [0, 1, 3])
+def test_reaches_the_certificate_and_finds_the_rank(search, eigenvectors):
+    problem, best, M = planted()
+    result = psdopt.solve(problem, method=BILGO(search, eigenvectors=eigenvectors), start=zero(problem))
+    assert result.optimal
+    assert result.certificate.relative <= 1e-6
+    assert result.value == pytest.approx(best, rel=1e-8)
+    assert result.matrix.compress(1e-5).rank == 4
+    assert np.linalg.norm(result.matrix.to_dense() - M) <= 1e-4 * np.linalg.norm(M)
+
+
+def test_plain_version_descends_and_is_slower_than_with_local_search():
+    problem, best, _ = planted()
+    plain = psdopt.solve(problem, method=BILGO(None, eigenvectors=1), start=zero(problem), max_iterations=60)
+    values = plain.history["value"]
+    assert np.all(np.diff(values) <= 1e-12 * abs(best))
+    assert not plain.optimal
+    assert values[-1] > best
+    assert np.all(plain.history["beta"][1:] >= 0.0)
+    assert np.all(plain.history["alpha"][1:] >= 0.0)
+
+
+@pytest.mark.parametrize("rule", ["journee", "random-conic", "laue"])
+def test_rules_of_comparison_never_increase_the_value(rule):
+    problem, best, _ = planted(12, 2)
+    search = "default" if rule == "laue" else None
+    result = psdopt.solve(problem, method=BILGO(search, rule=rule), start=zero(problem), max_iterations=60)
+    assert np.all(np.diff(result.history["value"]) <= 1e-12 * abs(best))
+    if rule == "laue":
+        assert result.optimal
+
+
+@pytest.mark.parametrize(("rule", "searches"), [("laue", True), ("bilgo", False)])
+def test_laue_searches_after_every_atom(rule, searches):
+    problem, _, _ = planted(12, 4)
+    method = BILGO(rule=rule, eigenvectors=1)
+    state = method.step(method.init(problem, PSDCone(12), zero(problem)))
+    assert isinstance(state.inner, SearchState) == searches
+
+
+def test_journee_cannot_shrink_what_bilgo_can():
+    """At M with S >= 0 but <S, M> > 0 (E-B6) adding atoms is useless; alpha < 1 is the descent."""
+    problem = QuadraticSDP(None, 1.0, -np.diag([1.0, 0.0, 0.0]))  # optimum e1 e1'
+    start = np.diag([3.0, 2.0, 1.0])
+    stuck = psdopt.solve(problem, method=BILGO(None, rule="journee"), start=start, max_iterations=30)
+    free = psdopt.solve(problem, method=BILGO(None, eigenvectors=1), start=start, max_iterations=30)
+    assert not stuck.optimal
+    assert stuck.certificate.dual_infeasibility == pytest.approx(0.0, abs=1e-12)
+    assert free.value < stuck.value
+
+
+def test_alpha_may_exceed_one():
+    """A warm start far too small is scaled up in one step (E-B8)."""
+    problem, best, M = planted(12, 2)
+    values, vectors = np.linalg.eigh(M)
+    Y = vectors[:, -2:] * np.sqrt(values[-2:])
+    result = psdopt.solve(problem, method=BILGO(None), start=0.1 * Y, max_iterations=1)
+    assert result.history["alpha"][1] == pytest.approx(100.0, rel=1e-3)
+    assert result.value == pytest.approx(best, rel=1e-6)
+
+
+def test_zero_is_optimal_and_is_recognised():
+    problem = QuadraticSDP(None, 1.0, np.eye(4))
+    for start in (np.zeros((4, 1)), np.eye(4)):
+        result = psdopt.solve(problem, method=BILGO(), start=start)
+        assert result.optimal
+        assert result.matrix.trace() <= 1e-6
+
+
+def test_unbounded_is_said():
+    problem = QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2))
+    assert psdopt.solve(problem, PSDCone(2), BILGO(), start=np.zeros((2, 1))).status.label == "unbounded"
+
+
+def test_singular_plane_after_the_first_step():
+    """v parallel to the only column of Y: M and v v' are dependent (E-B11)."""
+    problem = QuadraticSDP(None, 1.0, -np.diag([2.0, 1.0]))
+    result = psdopt.solve(problem, method=BILGO(None), start=np.array([[0.3], [0.0]]))
+    assert result.optimal
+    assert result.value == pytest.approx(-5.0)
+
+
+def test_bad_parameters():
+    for bad in ({"every": 0}, {"eigenvectors": -1}, {"local_search": "lbfgs"}):
+        with pytest.raises(InvalidInputError):
+            BILGO(**bad)
+    with pytest.raises(InvalidTypeError, match="local_search"):
+        BILGO(local_search=3)
+    with pytest.raises(UnknownNameError, match="journee"):
+        BILGO(rule="journe")
+    with pytest.raises(UnknownNameError, match="lanczos"):
+        BILGO(backend="lanczo")
+    with pytest.warns(DeprecationWarning, match="lobpcg"):
+        assert BILGO(backend="lobpcg") == BILGO()
+
+
+def test_rate_of_the_plain_method_under_the_conditions_that_make_it_true():
+    """F(M_k) − F* <= 2 C/(k + 2) with C = L diam², diam² <= 2 tau², if tau >= tr M* and tr M_k in all steps (E-B9).
+
+    A bilateral step is at least as good as the Frank–Wolfe step to tau v v' or to 0.
+    """
+    problem, best, M = planted(20, 3)
+    traces = []
+    result = psdopt.solve(
+        problem, method=BILGO(None, eigenvectors=1, backend="dense"), start=zero(problem), max_iterations=50,
+        callback=lambda snapshot: traces.append(np.sum(snapshot.state.evaluation.factor ** 2)),
+    )  # fmt: skip
+    tau = max(np.trace(M), *traces)
+    A = problem.A.to_dense()
+    lipschitz = 2 * np.linalg.norm(A, 2) ** 2 + 0.2
+    errors = result.history["value"][1:] - best
+    assert np.all(errors <= 2 * lipschitz * 2 * tau**2 / (np.arange(1, len(errors) + 1) + 2))
+
+
+def alignment(name):
+    X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
+    X = (X - X.mean(axis=0)) / np.where(X.std(axis=0) > 0.0, X.std(axis=0), 1.0)
+    return kta_problem(X, y, 1e-3)
+
+
+@pytest.mark.parametrize("name", ["digits", "breast_cancer", "wine"])
+def test_alignment_of_nearly_full_rank_costs_no_more_than_from_a_random_start_at_full_rank(name):
+    """Steps and columns of products to certificate 1e-6, against conjugate gradient that is given the rank."""
+    problem = alignment(name)
+    found = psdopt.solve(problem, method=BILGO(), start=zero(problem))
+    given = psdopt.solve(problem, psdopt.FlatQuotient(problem.n, problem.n), ConjugateGradient())
+    assert found.optimal
+    assert given.optimal
+    assert found.value <= given.value + 1e-6 * abs(given.value)
+    assert found.iterations <= given.iterations
+    # each look at S takes n columns, which is a step where n is 30
+    assert found.counts["operator_columns"] <= 1.1 * given.counts["operator_columns"]
+
+
+@pytest.mark.parametrize("n", [100, 320])
+def test_a_low_rank_is_found_for_a_fraction_of_the_products_of_full_rank(n):
+    problem, best, _ = planted(n, 5)
+    found = psdopt.solve(problem, method=BILGO(), start=zero(problem))
+    full = psdopt.solve(problem, psdopt.FlatQuotient(n, n), ConjugateGradient())
+    assert found.optimal
+    assert found.rank == 5
+    assert found.value == pytest.approx(best, rel=1e-7)
+    # a proven gap ends the run at full rank before its residuals would
+    assert 1.75 * found.counts["operator_columns"] <= full.counts["operator_columns"]
+
+
+def test_the_search_goes_on_across_a_look_at_s_that_offers_nothing_new():
+    """Near the end S is looked at, no atom is taken, and conjugate gradient keeps its direction."""
+    problem = alignment("wine")
+    method = BILGO()
+    state = method.init(problem, PSDCone(problem.n), zero(problem))
+    kept = 0
+    for _ in range(25):
+        before, state = state, method.step(state)
+        searched = isinstance(before.inner, SearchState) or before.inner.resumed is not None
+        resumed = getattr(state.inner, "resumed", None)
+        same = state.evaluation.factor.shape == before.evaluation.factor.shape
+        kept += bool(searched and resumed is not None and same and resumed.inner.extras.get("beta", 0.0) > 0.0)
+    assert kept >= 1
+
+
+@pytest.mark.parametrize("convex", [False, True])
+@pytest.mark.parametrize("search", [None, "default"])
+def test_zero_is_left_where_an_eigenvalue_is_negative_whatever_is_known_of_convexity(convex, search):
+    """At M = 0 the factor gradient vanishes for every F: the eigenvalue alone tells whether F falls."""
+    rng = np.random.default_rng(0)
+    C = rng.standard_normal((6, 6))
+    C = C + C.T
+    problem = AutogradProblem(lambda M: anp.sum((M - C) ** 2), 6, convex=convex)
+    method = BILGO(local_search=search)
+    assert method.init(problem, PSDCone(6), np.zeros((6, 1))).gradient_norm > 0.0
+    result = solve(problem, PSDCone(6), method, tol=1e-7)
+    expected = np.sum(np.minimum(np.linalg.eigvalsh(C), 0.0) ** 2)
+    assert result.value == pytest.approx(expected, rel=1e-6)
+    assert result.status is (Status.OPTIMAL if convex else Status.STATIONARY)
+
+
+@pytest.mark.parametrize("convex", [False, True])
+def test_zero_is_kept_where_no_eigenvalue_is_negative(convex):
+    problem = AutogradProblem(lambda M: anp.sum((M + np.eye(4)) ** 2), 4, convex=convex)
+    method = BILGO()
+    assert method.init(problem, PSDCone(4), np.zeros((4, 1))).gradient_norm == 0.0
+    result = solve(problem, PSDCone(4), method)
+    assert result.value == 4.0
+    assert result.converged

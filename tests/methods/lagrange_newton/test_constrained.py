@@ -1,0 +1,195 @@
+"""LagrangeNewton under constraints: agreement, tight tolerances, rank growth, proofs, resumption, what it refuses."""
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from benchmarks.papers.sdp_families import control
+from psdopt import Constrained, FlatQuotient, PSDCone, QuadraticSDP, Status, compatible, constraints, solve
+from psdopt.errors import IncompatibleError
+from psdopt.methods import (
+    AugmentedLagrangian,
+    BoundaryPoint,
+    ConjugateGradient,
+    InteriorPoint,
+    LagrangeNewton,
+    constrained_newton,
+)
+from psdopt.methods.lagrange_newton.constrained import ConstrainedNewton
+from tests.methods.constrained import curved, cut
+
+
+def theta(n: int, seed: int = 0) -> Constrained:
+    rng = np.random.default_rng(seed)
+    i, j = np.nonzero(np.triu(rng.random((n, n)) < 0.3, 1))
+    return Constrained(
+        QuadraticSDP(C=-np.ones((n, n)) / 2), [constraints.trace(n, 1.0), constraints.entries(i, j, n, 0.0)]
+    )
+
+
+@pytest.mark.parametrize("problem", [cut(20), theta(14)], ids=["max-cut", "theta"])
+def test_it_agrees_with_interior_and_boundary_point(problem) -> None:
+    values = [
+        solve(problem, PSDCone(problem.n), InteriorPoint()).value,
+        solve(problem, PSDCone(problem.n), BoundaryPoint()).value,
+        solve(problem, method=AugmentedLagrangian()).value,
+    ]
+    result = solve(problem, method=LagrangeNewton(), tol=1e-9)
+    assert result.status is Status.OPTIMAL
+    assert result.certificate.gap_relative <= 1e-9
+    assert result.certificate.constraints.primal_infeasibility <= 1e-9
+    assert values == pytest.approx([result.value] * 3, rel=3e-6)
+
+
+def test_it_needs_few_steps_from_a_start_that_is_far_from_feasible() -> None:
+    problem = cut(60)
+    for scale in (1e-2, 1.0, 30.0):
+        Y = scale * np.random.default_rng(0).standard_normal((60, 12))
+        result = solve(problem, FlatQuotient(60, 12), LagrangeNewton(steps=0), start=Y, tol=1e-9)
+        assert result.status is Status.OPTIMAL
+        assert result.iterations <= 60
+        assert result.history["phase"].max() == 1.0
+
+
+def test_inequalities_are_tied_by_the_sign_of_their_multipliers() -> None:
+    rng = np.random.default_rng(7)
+    n = 6
+    C = rng.standard_normal((n, n))
+    i, j = np.triu_indices(n, 1)
+    problem = Constrained(
+        QuadraticSDP(C=(C + C.T) / 2),
+        [constraints.trace(n, 3.0), constraints.entries(i, j, n, lower=-0.2, upper=0.3),
+         constraints.diagonal(n, upper=1.0)],
+    )  # fmt: skip
+    result = solve(problem, method=LagrangeNewton(), tol=1e-8)
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(solve(problem, PSDCone(n), InteriorPoint()).value, rel=3e-6)
+    y, a = result.certificate.constraints.multipliers, problem.measured(result.matrix.factor)
+    assert np.all(np.abs(y[np.minimum(a - problem.lower, problem.upper - a) > 1e-5]) == 0.0)
+    assert np.all(y[(problem.upper - a < 1e-5) & (problem.lower < problem.upper)] >= 0.0)
+
+
+def test_curved_objectives_take_their_hessian() -> None:
+    problem = curved()
+    result = solve(problem, method=LagrangeNewton(), tol=1e-8)
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(solve(problem, method=AugmentedLagrangian()).value, rel=3e-6)
+    C = np.cos(np.arange(64.0)).reshape(8, 8)
+    nearest = Constrained(QuadraticSDP(B=0.5, C=-(C + C.T)), constraints.diagonal(8, 1.0))
+    assert solve(nearest, method=LagrangeNewton()).value == pytest.approx(solve(nearest).value, rel=3e-6)
+
+
+def test_a_rank_that_is_too_low_grows_or_is_called_stationary() -> None:
+    problem = theta(14)
+    grown = solve(problem, FlatQuotient(14, 1), LagrangeNewton(), escape=True)
+    assert grown.status is Status.OPTIMAL
+    assert grown.matrix.factor.shape[1] > 1
+    kept = solve(problem, FlatQuotient(14, 1), LagrangeNewton(), max_iterations=300)
+    assert kept.status is not Status.OPTIMAL
+    assert kept.matrix.factor.shape[1] == 1
+
+
+def test_nothing_feasible_is_proven() -> None:
+    n = 5
+    empty = Constrained(
+        QuadraticSDP(C=np.eye(n)), [constraints.diagonal(n, 1.0), constraints.entries([0], [1], n, 2.0)]
+    )
+    result = solve(empty, method=LagrangeNewton(), max_iterations=500)
+    assert result.status is Status.INFEASIBLE
+    against = Constrained(QuadraticSDP(C=np.eye(n)), constraints.trace(n, -1.0))
+    assert solve(against, method=LagrangeNewton()).status is Status.INFEASIBLE
+
+
+@pytest.mark.parametrize(("method", "tol"), [(LagrangeNewton(), 1e-9), (AugmentedLagrangian(), 1e-6)])
+def test_units_change_nothing(method, tol) -> None:
+    values = []
+    for c, s, t in ((1.0, 1.0, 1.0), (1e6, 1.0, 1.0), (1.0, 1e-4, 1.0), (1.0, 1.0, 1e5)):
+        base = cut(30)
+        diagonal = constraints.sparse_forms([t * sp.csr_array(([1.0], ([k], [k])), shape=(30, 30)) for k in range(30)],
+                                            t * s)  # fmt: skip
+        problem = Constrained(QuadraticSDP(C=0.5 * c * base.conic.C), diagonal)
+        result = solve(problem, FlatQuotient(30, 9), method, tol=tol)
+        assert result.status is Status.OPTIMAL
+        values.append(result.value / (c * s))
+    assert np.ptp(values) <= 5.0 * tol * abs(values[0])
+
+
+def test_a_run_goes_on_from_its_checkpoint_and_keeps_budgets(tmp_path) -> None:
+    problem, path = theta(14), tmp_path / "run.psdopt"
+    geometry = FlatQuotient(14, 6)
+    whole = solve(problem, geometry, LagrangeNewton(steps=0), tol=1e-9)
+    cut_short = solve(problem, geometry, LagrangeNewton(steps=0), tol=1e-9, max_iterations=4, checkpoint=path)
+    assert cut_short.status is Status.ITERATION_LIMIT
+    resumed = solve(problem, geometry, LagrangeNewton(steps=0), tol=1e-9, resume=path)
+    assert (resumed.iterations, resumed.value) == (whole.iterations, whole.value)
+    assert {"damping", "infeasibility", "penalty", "phase"} <= set(cut_short.history.records[-1])
+
+
+def test_the_augmented_lagrangian_may_begin() -> None:
+    problem = cut(30)
+    result = solve(problem, FlatQuotient(30, 9), LagrangeNewton(AugmentedLagrangian(), steps=3), tol=1e-9)
+    assert result.status is Status.OPTIMAL
+    assert list(result.history["phase"][:3]) == [0.0, 0.0, 0.0]
+    assert result.history["phase"].max() == 1.0
+
+
+def test_what_it_is_and_what_it_refuses() -> None:
+    problem = cut(10)
+    assert compatible(problem, FlatQuotient(10, 4), LagrangeNewton())
+    assert LagrangeNewton(steps=0).on(problem) == ConstrainedNewton()
+    assert LagrangeNewton().on(problem).name == "LagrangeNewton"
+    assert LagrangeNewton().on(QuadraticSDP(C=np.eye(3))) == LagrangeNewton()
+    assert not LagrangeNewton().on(problem).descends
+    with pytest.raises(IncompatibleError, match="approach="):
+        solve(problem, FlatQuotient(10, 4), LagrangeNewton(ConjugateGradient()))
+    with pytest.raises(IncompatibleError, match="factor"):
+        solve(problem, PSDCone(10), LagrangeNewton())
+
+
+def without_a_strictly_feasible_dual(n: int, m: int, seed: int) -> Constrained:
+    """Like hinf of SDPLIB: no A_t and not C has an entry (n, n), so that S is never definite, and M_nn is not bounded.
+
+    S ⪰ 0 holds at one y at least, and a definite M is feasible: the infimum is finite, but need not be attained.
+    """
+    rng = np.random.default_rng(seed)
+    A = [G + G.T for G in rng.standard_normal((m, n, n))]
+    for each in A:
+        each[-1, -1] = 0.0
+    G, H = rng.standard_normal((n - 1, n - 3)), rng.standard_normal((n, n))
+    S = np.zeros((n, n))
+    S[:-1, :-1] = G @ G.T
+    C = S - sum(t * each for t, each in zip(rng.standard_normal(m), A, strict=True))
+    return Constrained(QuadraticSDP(C=C), constraints.sparse_forms(A, [np.sum(each * (H @ H.T)) for each in A]))
+
+
+def test_solutions_at_infinity_end_the_run_after_the_last_turn_at_the_nearest_point(monkeypatch) -> None:
+    monkeypatch.setattr(constrained_newton, "MOST_TURNS", 2)
+    problem, residuals = without_a_strictly_feasible_dual(5, 6, 2), []
+
+    def note(snapshot) -> None:
+        if snapshot.state.turns % 2:
+            residuals.append(snapshot.state.inner.residual)
+
+    result = solve(problem, method=LagrangeNewton(steps=0), callback=note, max_iterations=500)
+    assert result.status is Status.NO_PROGRESS  # without a bound on the trace no gap is proven
+    assert result.iterations <= 200
+    assert result.certificate.gap_relative is None
+    assert result.certificate.constraints.primal_infeasibility <= 1e-6
+    assert result.state.inner.residual == min(residuals)
+    assert result.value == pytest.approx(solve(problem, method=InteriorPoint()).value, rel=1e-4)
+
+
+def test_from_zero_newton_does_not_take_its_turn() -> None:
+    inner = AugmentedLagrangian().init(theta(8), FlatQuotient(8, 3), np.ones((8, 3)))
+    state = SimpleNamespace(inner=replace(inner, first_length=1e9), rounds=0, steps=99)
+    assert not constrained_newton._Approached(6)(state)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_random_control_programs_are_solved(seed) -> None:
+    """Of their bounds all but one are zero, so that the penalty has to rise by many orders of magnitude."""
+    result = solve(control(4, seed), method=LagrangeNewton(), rng=0, max_iterations=200)
+    assert result.status is Status.OPTIMAL

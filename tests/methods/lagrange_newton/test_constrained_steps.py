@@ -1,0 +1,146 @@
+"""Newton on the factor and the multipliers of constraints: local convergence, first multipliers, spare columns."""
+
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from psdopt import Constrained, FlatQuotient, QuadraticSDP, certify, constraints
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.certificates.constrained.slack import slack_operator
+from psdopt.certificates.scales import stationarity_scale
+from psdopt.contracts.method import Outcome
+from psdopt.methods import ClosedForm
+from psdopt.methods.lagrange_newton import constrained_steps
+from psdopt.methods.lagrange_newton.constrained_steps import ConstrainedSteps, least_squares_multipliers
+from tests.methods.constrained import curved, cut
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_local_convergence_is_quadratic_and_the_end_is_certified(seed) -> None:
+    problem, method = cut(40, seed), ConstrainedSteps()
+    state = method.init(problem, FlatQuotient(40, 10), np.random.default_rng(seed).standard_normal((40, 10)))
+    residuals = [state.residual]
+    while state.outcome is Outcome.RUNNING:
+        state = method.step(state)
+        residuals.append(state.residual)
+    assert len(residuals) <= 25
+    near = [k for k, e in enumerate(residuals) if e <= 1e-3]
+    assert near
+    assert len(residuals) - near[0] <= 6  # 1e-3, 1e-6, 1e-12, rounding
+    certificate = certify(problem, state.evaluation, tol=1e-9, dual=state.dual)
+    assert certificate.proves(1e-9)
+
+
+def test_least_squares_multipliers_leave_the_least_pull() -> None:
+    rng = np.random.default_rng(0)
+    problem = cut(9)
+    here = problem.at(rng.standard_normal((9, 3)))
+    y = least_squares_multipliers(problem.constrained_fit(), here)
+    pulls = [np.linalg.norm(slack_operator(problem, here, y + h) @ here.factor)
+             for h in (0.0, *1e-4 * rng.standard_normal((8, 9)))]  # fmt: skip
+    assert pulls[0] == min(pulls)
+    mixed = curved()
+    above = mixed.at(rng.standard_normal((8, 8)))
+    y = least_squares_multipliers(mixed.constrained_fit(), above)
+    a = mixed.measured(above.factor)
+    loose = mixed.lower < mixed.upper
+    assert np.all(y[loose & (a > mixed.upper)] >= 0.0)
+    assert np.all(y[loose & (a < mixed.lower)] <= 0.0)
+    assert np.all(y[loose & (a >= mixed.lower) & (a <= mixed.upper)] == 0.0)
+
+
+def test_columns_to_spare_and_repeated_constraints_do_no_harm() -> None:
+    problem, method = cut(12), ConstrainedSteps()
+    twice = Constrained(problem.problem, 2 * list(problem.constraints))
+    values = []
+    for each, columns in ((problem, 6), (problem, 12), (twice, 6)):
+        state = method.init(each, FlatQuotient(12, columns), np.random.default_rng(1).standard_normal((12, columns)))
+        for _ in range(40):
+            state = method.step(state)
+            if state.outcome is not Outcome.RUNNING:
+                break
+        assert state.residual <= 1e-8
+        values.append(state.evaluation.value)
+    assert np.ptp(values) <= 1e-8 * abs(values[0])
+
+
+def test_zero_and_what_has_no_constraints() -> None:
+    problem, method = cut(5), ConstrainedSteps()
+    zero = method.init(problem, FlatQuotient(5, 2), np.zeros((5, 2)))
+    assert method.step(zero).outcome is Outcome.STALLED
+    assert ClosedForm().on(problem) == ClosedForm()
+
+
+def loose() -> Constrained:
+    """⟨C, M⟩, C with a negative eigenvalue, tr M = 2 and 3 M_01 between −0.3 and 0.6, of norms √5 and 3/√2."""
+    form = np.zeros((5, 5))
+    form[0, 1] = form[1, 0] = 1.5
+    return Constrained(
+        QuadraticSDP(C=0.5 * np.diag([1.0, 2.0, -1.0, 3.0, 0.5])),
+        [constraints.trace(5, 2.0), constraints.sparse_forms([form], lower=-0.3, upper=0.6)],
+    )
+
+
+@pytest.mark.parametrize("y", [(0.7, 0.0), (0.7, 5.0), (0.7, -5.0)])
+@pytest.mark.parametrize("moved", [False, True])
+def test_the_residual_is_the_largest_relative_error_of_lagranges_conditions(y, moved) -> None:
+    """|S Y| in its unit, infeasibility, and how far tied measurements are from their bounds; λ_min(S) τ beside them."""
+    problem, sigma = loose(), 2.0
+    Y, y = np.random.default_rng(1).standard_normal((5, 3)), np.array(y)
+    here = problem.at(Y)
+    move = SimpleNamespace(shift=0.3, delta=0.7) if moved else None
+    state = constrained_steps._at(problem, FlatQuotient(5, 3), here, y, sigma, 1.5, 0.25, move)
+    M = Y @ Y.T
+    a, norms = np.array([np.trace(M), 3.0 * M[0, 1]]), np.array([np.sqrt(5.0), 1.5 * np.sqrt(2.0)])
+    w = sigma / norms**2
+    lower, upper = np.array([2.0, -0.3]), np.array([2.0, 0.6])
+    z = a + y / w
+    tied = (z < lower) | (z > upper) | (lower == upper)
+    kept = np.where(tied, y, 0.0)
+    z = a + kept / w
+    tied = (z < lower) | (z > upper) | (lower == upper)
+    np.testing.assert_array_equal(state.y, kept)
+    S = np.asarray(slack_operator(problem, here, kept) @ np.eye(5))
+    pull = np.linalg.norm(S @ Y)
+    scale = stationarity_scale(problem, here.value, here.size)
+    nearest = np.clip(a, lower, upper)
+    off = np.linalg.norm(((a - np.clip(z, lower, upper)) / norms)[tied]) / np.linalg.norm(nearest / norms)
+    residual = max(pull / scale, off, relative_violation(problem, a, Y))
+    assert state.pull == pytest.approx(pull, rel=1e-10)
+    assert state.residual == pytest.approx(residual, rel=1e-10)
+    unit = problem.duality.value_unit(here.value, 2.0)
+    indefinite = 0.3 * 2.0 / unit if moved else 0.0
+    assert state.indefinite == pytest.approx(indefinite, rel=1e-10)
+    assert state.gradient_norm == pytest.approx(2.0 * max(residual, indefinite) * scale, rel=1e-10)
+    assert (state.sigma, state.base, state.step, state.slow, state.saddle) == (2.0, 1.5, 0.25, 0, False)
+    assert (state.extras["sigma"], state.extras["penalty"]) == (1.5, 2.0)
+
+
+def test_where_all_bounds_are_zero_errors_are_relative_to_m() -> None:
+    problem = Constrained(QuadraticSDP(C=np.eye(3)), constraints.sparse_forms([np.diag([1.0, -1.0, 0.0])], 0.0))
+    Y = np.diag([2.0, 1.0, 1.0])
+    state = constrained_steps._at(problem, FlatQuotient(3, 3), problem.at(1e-3 * Y), np.zeros(1), 1.0, 1.0)
+    tied = (4.0 - 1.0) / np.sqrt(2.0) / np.sqrt(16.0 + 1.0 + 1.0)
+    assert state.residual >= tied * (1.0 - 1e-12)
+    zero = constrained_steps._at(problem, FlatQuotient(3, 3), problem.at(0.0 * Y), np.zeros(1), 1.0, 1.0)
+    assert zero.residual == 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-4, 1.0])
+def test_first_multipliers_are_of_equations_and_of_what_is_violated_with_the_right_sign(scale) -> None:
+    """tr M = 2 is met and counts; M_01 within its bounds does not, and beyond them only if y pushes back."""
+    form = np.array([[0.0, 1.5], [1.5, 0.0]])
+    for entry, cost, pushes in ((0.1, 1.0, False), (0.5, -1.0, True), (0.5, 1.0, False)):
+        C = scale * np.array([[1.0, cost], [cost, 2.0]])
+        problem = Constrained(
+            QuadraticSDP(C=0.5 * C),
+            [constraints.trace(2, 2.0), constraints.sparse_forms([form], lower=-0.6, upper=0.6)],
+        )
+        Y = np.linalg.cholesky(np.array([[1.0, entry], [entry, 1.0]]))
+        y = least_squares_multipliers(problem.constrained_fit(), problem.at(Y))
+        tied = [np.eye(2), form] if pushes or entry > 0.2 else [np.eye(2)]
+        columns = np.array([(A @ Y).ravel() for A in tied]).T
+        expected = np.linalg.lstsq(columns, -(C @ Y).ravel(), rcond=None)[0]
+        assert y[0] == pytest.approx(expected[0], rel=1e-9)
+        assert y[1] == pytest.approx(expected[1] if pushes else 0.0, rel=1e-9, abs=1e-300)

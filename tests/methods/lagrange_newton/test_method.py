@@ -1,0 +1,332 @@
+"""Newton on factor and multipliers: quadratic convergence, whose turn it is, invariances, honest ends."""
+
+import pickle
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pytest
+from scipy.sparse.linalg import aslinearoperator
+
+from psdopt import Ability, EntryFit, FlatQuotient, Polar, PSDCone, QuadraticSDP, Status, TermSum, solve
+from psdopt.contracts.method import Outcome
+from psdopt.contracts.quadratic_fit import OffersQuadraticFit, quadratic_fit_of
+from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.linalg.tolerances import EPS
+from psdopt.methods import LBFGS, ClosedForm, ConjugateGradient, LagrangeNewton
+from psdopt.methods.admm import ADMM
+from psdopt.methods.lagrange_newton.method import MAX_ORDER
+from psdopt.running.choose import choose
+from psdopt.terms.forms import IdentityForm
+from psdopt.terms.losses import LeastSquares
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurements import PairDistances, QuadraticForms
+from psdopt.terms.quadratic import LinearTerm
+from tests.methods.test_admm import pair_problem
+
+N = 24
+
+
+def distances(seed=0, n=N):
+    """Noisy distances of points in the plane, and a price on the trace."""
+    rng = np.random.default_rng(seed)
+    i, j = np.triu_indices(n, 1)
+    chosen = rng.choice(len(i), 3 * n, replace=False)
+    i, j, points = i[chosen], j[chosen], rng.standard_normal((n, 2))
+    d = np.sum((points[i] - points[j]) ** 2, axis=1) * rng.uniform(0.8, 1.2, 3 * n)
+    return TermSum([MeasuredTerm(PairDistances(i, j, n=n), LeastSquares(d)), LinearTerm(IdentityForm(n, 0.5))])
+
+
+def cut(n=N, weight=100.0):
+    """⟨C, M⟩ with M_ii held to 1 by a stiff penalty: the relaxation of a largest cut, C indefinite."""
+    C = np.random.default_rng(4).standard_normal((n, n))
+    return EntryFit(C + C.T, np.arange(n), np.arange(n), 1.0, weight)
+
+
+def forms(n=8, m=30):
+    rng = np.random.default_rng(2)
+    X, W = rng.standard_normal((m, n)), rng.standard_normal((n, 3))
+    loss = LeastSquares(np.sum((X @ W) ** 2, axis=1))
+    return TermSum([MeasuredTerm(QuadraticForms(X), loss), LinearTerm(IdentityForm(n))])
+
+
+PROBLEMS = {"pairs": pair_problem(), "distances": distances(), "cut": cut(), "forms": forms()}
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_the_same_proven_optimum_as_conjugate_gradient_in_fewer_steps(name):
+    problem = PROBLEMS[name]
+    geometry = FlatQuotient(problem.n, problem.n)
+    newton = solve(problem, geometry, LagrangeNewton(), tol=1e-9, rng=0)
+    plain = solve(problem, geometry, ConjugateGradient(), tol=1e-6, rng=0)
+    assert newton.status is Status.OPTIMAL
+    assert 2 * newton.iterations <= plain.iterations
+    assert newton.value <= plain.value + 64 * problem.n * EPS * abs(plain.value)
+    assert newton.value == pytest.approx(plain.value, rel=0, abs=1e-6 * abs(problem.value_at_zero() - plain.value))
+
+
+def late_orders(result):
+    """log r⁺ / log r of relative residuals r below 1e-2: 2 for a quadratic rate, to 1 for a linear one."""
+    r = result.history["stationarity"]
+    small = (r[:-1] < 1e-2) & (r[1:] > 1e-11)
+    return np.log(r[1:][small]) / np.log(r[:-1][small])
+
+
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_convergence_is_quadratic(name):
+    problem = PROBLEMS[name]
+    geometry = FlatQuotient(problem.n, problem.n)
+    newton = solve(problem, geometry, LagrangeNewton(), tol=1e-12, rng=0)
+    plain = solve(problem, geometry, LBFGS(), tol=1e-12, rng=0, max_iterations=400)
+    assert newton.status is Status.OPTIMAL
+    assert np.max(late_orders(newton)) > 1.4
+    assert np.median(late_orders(plain)) < 1.1  # what a linear rate looks like
+    assert newton.certificate.stationarity_relative < 1e-12
+    assert np.all(np.diff(newton.history["phase"]) >= 0.0)  # to the last digit without help
+
+
+def test_a_step_applies_the_data_to_seven_moves_and_for_its_matrix_once_to_n_columns():
+    """Never to m of them: the images of I, which make the system, are kept."""
+    problem = forms(n=8, m=30)
+    history = solve(problem, FlatQuotient(8, 3), LagrangeNewton(steps=0), tol=1e-12, rng=0, max_iterations=8).history
+    columns, phase = np.diff(history["operator_columns"]), history["phase"]
+    # the first carries I and the driver's unit at zero; another method may have its turns
+    newton = [k for k in range(3, len(phase)) if phase[k] == phase[k - 1] == 1.0]
+    assert len(newton) >= 2
+    assert [columns[k - 1] for k in newton] == [7 * 3 + 8] * len(newton)
+
+
+def test_first_it_is_the_turn_of_the_method_that_approaches():
+    problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, N)
+    newton = solve(problem, geometry, LagrangeNewton(LBFGS(), steps=5), rng=0)
+    plain = solve(problem, geometry, LBFGS(), max_iterations=5, rng=0)
+    assert newton.history["phase"][:7].tolist() == [0.0] * 6 + [1.0]
+    np.testing.assert_array_equal(newton.history["value"][:6], plain.history["value"])
+    at_once = solve(problem, geometry, LagrangeNewton(steps=0), rng=0)
+    assert at_once.history["phase"][:2].tolist() == [0.0, 1.0]
+    assert at_once.status is Status.OPTIMAL
+
+
+def first_turn(method, problem, r):
+    """Steps of the other method before the first Newton step."""
+    state = method.init(problem, FlatQuotient(problem.n, r), np.random.default_rng(0).standard_normal((problem.n, r)))
+    steps = 0
+    while state.turns == 0:
+        state, steps = method.step(state), steps + 1
+    return steps
+
+
+def test_the_first_turn_is_longer_where_newton_steps_cost_more():
+    def diagonal(n, m):
+        return EntryFit(None, *np.divmod(np.arange(m) * (n + 1), n), 1.0 + np.arange(m), n=n)
+
+    few, many = first_turn(LagrangeNewton(), diagonal(60, 10), 20), first_turn(LagrangeNewton(), diagonal(200, 200), 2)
+    assert few < many
+    assert first_turn(LagrangeNewton(steps=3), cut(), 2) == 3
+    assert first_turn(LagrangeNewton(steps=0), cut(), 2) == 0
+
+
+def test_at_a_rank_that_is_too_low_the_turns_alternate():
+    problem, geometry = cut(weight=1e4), FlatQuotient(N, 2)
+    newton = solve(problem, geometry, LagrangeNewton(steps=2), tol=1e-8, rng=0)
+    plain = solve(problem, geometry, ConjugateGradient(), tol=1e-8, rng=0)
+    assert newton.status is plain.status is Status.STATIONARY
+    assert newton.value <= plain.value + 1e-9 * abs(plain.value)
+    phases = newton.history["phase"]
+    ends = np.flatnonzero(np.diff(phases) != 0.0)
+    assert phases[0] == 0.0
+    steps, turns = np.diff(ends)[::2], np.diff(ends)[1::2]
+    assert len(turns) >= 2
+    assert np.all(steps >= 2)  # Newton's, before it gives way
+    assert np.all(turns == 2 * ends[0] * 2 ** np.arange(len(turns)))  # the other method's, twice as many each time
+
+
+class Unsolvable:
+    """A quadratic fit whose system of the multipliers is never definite."""
+
+    def __init__(self, fit):
+        self.fit = fit
+
+    def __getattr__(self, name):
+        return getattr(self.fit, name)
+
+    def solver(self, P, Q, work):
+        raise np.linalg.LinAlgError
+
+
+def test_where_no_system_can_be_solved_the_other_method_goes_on(monkeypatch):
+    problem = pair_problem()
+    fit = Unsolvable(problem.quadratic_fit())
+    monkeypatch.setattr(problem, "quadratic_fit", lambda: fit)
+    result = solve(problem, FlatQuotient(N, 9), LagrangeNewton(), rng=0)
+    assert result.status is Status.OPTIMAL
+    assert not np.any(result.history["phase"])
+
+
+def test_values_never_rise_and_escape_adds_columns():
+    result = solve(PROBLEMS["cut"], FlatQuotient(N, 2), LagrangeNewton(), escape=True, tol=1e-8, rng=0)
+    assert result.status is Status.OPTIMAL
+    assert result.matrix.factor.shape[1] > 2
+    values = result.history["value"]
+    assert np.all(np.diff(values) <= 8 * EPS * np.abs(values[:-1]))
+
+
+def test_iterates_turn_with_the_columns_and_scale_with_the_objective():
+    problem = PROBLEMS["pairs"]
+    rng = np.random.default_rng(0)
+    Y, turn = rng.standard_normal((N, 6)), np.linalg.qr(rng.standard_normal((6, 6)))[0]
+    method, geometry = LagrangeNewton(steps=2), FlatQuotient(N, 6)
+    larger = 2.0**30
+    starts = [(problem, Y), (problem, Y @ turn), (pair_problem(scale=larger), Y)]
+    states = [method.init(p, geometry, start) for p, start in starts]
+    size, allowed = np.linalg.norm(problem.quadratic_fit().gradient(np.ones(2 * N)), 2), 64 * N * EPS
+    for _ in range(6):
+        states = [method.step(state) for state in states]
+        first, turned, scaled = states
+        # what rounding a system of this condition adds
+        allowed += 64 * N * EPS * size / first.extras.get("damping", size)
+        np.testing.assert_allclose(turned.point, first.point @ turn, rtol=0, atol=allowed * np.abs(Y).max())
+        np.testing.assert_allclose(scaled.point, first.point, rtol=0, atol=allowed * np.abs(Y).max())
+        assert scaled.evaluation.value == pytest.approx(larger * first.evaluation.value, rel=allowed)
+    assert first.extras["phase"] == 1.0
+    assert allowed < 1e-6
+
+
+def test_a_step_leaves_its_state_as_it_was_and_a_pickled_one_goes_on():
+    problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, 9)
+    method = LagrangeNewton(steps=3)
+    state = method.init(problem, geometry, geometry.random_point(np.random.default_rng(0)))
+    for _ in range(7):
+        before = state.point.copy()
+        twin = pickle.loads(pickle.dumps(state))
+        after = method.step(state)
+        np.testing.assert_array_equal(state.point, before)
+        np.testing.assert_allclose(method.step(twin).point, after.point, rtol=0, atol=1e4 * EPS)
+        state = after
+    assert state.extras["phase"] == 1.0
+
+
+def test_at_the_optimum_it_comes_to_an_end():
+    problem = PROBLEMS["cut"]
+    result = solve(problem, FlatQuotient(N, N), LagrangeNewton(), tol=1e-300, max_iterations=500, rng=0)
+    assert result.status is Status.NO_PROGRESS
+    assert result.certificate.stationarity_relative < 1e-13
+
+
+def test_zero_columns_and_zero_points_are_no_trouble():
+    problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, 5)
+    Y = np.random.default_rng(0).standard_normal((N, 5))
+    Y[:, 3:] = 0.0
+    state = LagrangeNewton(steps=0).init(problem, geometry, Y)
+    for _ in range(4):
+        state = LagrangeNewton(steps=0).step(state)
+    assert np.all(state.point[:, 3:] == 0.0)
+    zero = LagrangeNewton(steps=0).init(problem, geometry, np.zeros((N, 5)))
+    assert LagrangeNewton(steps=0).step(zero).outcome is Outcome.STALLED
+
+
+def test_an_objective_without_a_minimum_is_no_optimum():
+    L = np.diag([-1.0, *np.ones(N - 1)])
+    result = solve(EntryFit(L, [1, 2], [1, 2], 1.0), FlatQuotient(N, 3), LagrangeNewton(), rng=0, max_iterations=100)
+    assert result.status is Status.UNBOUNDED
+    assert result.value < -1e3
+
+
+def test_a_gradient_that_is_not_finite_ends_the_run():
+    problem = PROBLEMS["pairs"]
+    state = LagrangeNewton(steps=0).init(problem, FlatQuotient(N, 2), np.ones((N, 2)))
+    state.inner.gradient_norm = np.inf
+    with pytest.raises(FloatingPointError):
+        LagrangeNewton(steps=0).step(state)
+
+
+def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else():
+    problem = PROBLEMS["pairs"]
+    for geometry in (None, FlatQuotient(N, 9)):
+        assert isinstance(choose(problem, geometry, None)[1], LagrangeNewton)
+    assert isinstance(choose(problem, Polar(N, 3), None)[1], ConjugateGradient)
+    assert isinstance(choose(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), FlatQuotient(N, 3), None)[1], ConjugateGradient)
+    assert LagrangeNewton.is_efficient_for(problem, 9)
+    with pytest.warns(DeprecationWarning, match="is_efficient_for") as told:
+        assert LagrangeNewton.suits(problem, 9)
+    assert told[0].filename == __file__
+    assert LagrangeNewton.is_efficient_for(forms(m=300), 8)
+    assert not LagrangeNewton.is_efficient_for(forms(m=MAX_ORDER + 1), 8)
+    pairs = PairDistances([0, 1], [1, 2], X=np.zeros((2 * 10**6, 8)))
+    # rows of data that no measurement looks at count as well
+    assert not LagrangeNewton.is_efficient_for(TermSum([MeasuredTerm(pairs, LeastSquares(1.0))]), 8)
+    assert not LagrangeNewton.is_efficient_for(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), 9)
+    free = pair_problem(as_data=aslinearoperator)
+    assert not LagrangeNewton.is_efficient_for(free, 9)  # by itself; by name it is what it is elsewhere
+    value = solve(problem, FlatQuotient(N, 9), rng=0).value
+    assert solve(free, FlatQuotient(N, 9), LagrangeNewton(), rng=0).value == pytest.approx(value, rel=1e-9)
+    polished = solve(problem, FlatQuotient(N, 9), ADMM(), rng=0)
+    assert polished.history["phase"][-1] == 2.0
+    n = MAX_ORDER + 1
+    large = EntryFit(None, np.arange(n), np.arange(n), 1.0, n=n)
+    assert isinstance(choose(large, FlatQuotient(n, 900), None)[1], ConjugateGradient)
+    ends = solve(pair_problem(as_data=aslinearoperator), FlatQuotient(N, 9), ADMM(), rng=0).history["phase"]
+    assert ends[-1] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"steps": -1}, "steps must be None or an integer of at least 0; found -1"),
+        ({"steps": 1.5}, "found 1.5"),
+        ({"steps": True}, "found True"),
+        ({"approach": "cg"}, "approach must be a method that descends; found 'cg'"),
+        ({"approach": ADMM()}, "approach must be a method that descends"),
+    ],
+)
+def test_refusals(arguments, message):
+    with pytest.raises(InvalidInputError, match=message):
+        LagrangeNewton(**arguments)
+
+
+def test_what_it_does_not_fit_is_named():
+    with pytest.raises(IncompatibleError, match="quadratic-fit"):
+        solve(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), FlatQuotient(N, 3), LagrangeNewton())
+    with pytest.raises(IncompatibleError, match=Ability.STRAIGHT):
+        solve(PROBLEMS["pairs"], PSDCone(N), LagrangeNewton())
+    with pytest.raises(IncompatibleError, match="approach=ClosedForm lacks closed-form here"):
+        solve(PROBLEMS["pairs"], FlatQuotient(N, N), LagrangeNewton(approach=ClosedForm()))
+
+
+def test_runs_on_one_problem_at_a_time_do_not_get_in_each_others_way():
+    problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, 9)
+    alone = [solve(problem, geometry, LagrangeNewton(), rng=k, tol=1e-10).history["value"] for k in range(6)]
+    with ThreadPoolExecutor(6) as pool:
+        runs = pool.map(lambda k: solve(problem, geometry, LagrangeNewton(), rng=k, tol=1e-10), range(6))
+    for values, run in zip(alone, runs, strict=True):
+        np.testing.assert_allclose(run.history["value"], values, rtol=64 * N * EPS)
+
+
+#: What :class:`psdopt.contracts.QuadraticFit` asks for.
+MEMBERS = (
+    "n", "size", "curvatures", "at", "block", "multipliers", "gradient", "pair", "along", "force", "linear", "solver",
+)  # fmt: skip
+
+
+class Bare:
+    """The members that a quadratic fit has to have, of another fit, and no base class."""
+
+    def __init__(self, fit):
+        for name in MEMBERS:
+            setattr(self, name, getattr(fit, name))
+
+
+def test_a_fit_is_asked_for_the_members_of_the_contract_alone(monkeypatch):
+    problem, start = pair_problem(), np.random.default_rng(0).standard_normal((N, 9))
+    own = solve(problem, FlatQuotient(N, 9), LagrangeNewton(steps=4), start=start, tol=1e-8)
+    bare = Bare(problem.quadratic_fit())
+    monkeypatch.setattr(problem, "quadratic_fit", lambda: bare)
+    again = solve(problem, FlatQuotient(N, 9), LagrangeNewton(steps=4), start=start, tol=1e-8)
+    assert isinstance(problem, OffersQuadraticFit)
+    assert again.status is own.status is Status.OPTIMAL
+    assert np.sum(again.history["phase"] == 1.0) > 2
+    assert again.value == pytest.approx(own.value, rel=1e-12)
+
+
+def test_a_problem_without_a_fit_is_refused_by_name():
+    with pytest.raises(IncompatibleError, match="object offers no quadratic-fit"):
+        quadratic_fit_of(object())

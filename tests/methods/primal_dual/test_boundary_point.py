@@ -1,0 +1,108 @@
+"""Splitting on the dual: agreement with interior points and a conic solver, invariants of a step, resumption."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
+from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.methods.primal_dual.boundary_point import _split
+from psdopt.running.choose import choose
+from tests.methods.test_interior_point import random_program, reference
+
+
+def theta(n: int, density: float, seed: int) -> Constrained:
+    """min −⟨J, M⟩, tr M = 1, M_ij = 0 on edges: minus the theta number of a random graph."""
+    rng = np.random.default_rng(seed)
+    i, j = np.triu_indices(n, 1)
+    edge = rng.random(len(i)) < density
+    held = [constraints.trace(n, 1.0), constraints.entries(i[edge], j[edge], n, 0.0)]
+    return Constrained(QuadraticSDP(C=-0.5 * np.ones((n, n))), held)
+
+
+def test_theta_numbers_are_certified_and_agree_with_interior_points() -> None:
+    problem = theta(40, 0.5, 0)
+    split, newton = (solve(problem, PSDCone(40), method) for method in (BoundaryPoint(), InteriorPoint()))
+    assert split.status is newton.status is Status.OPTIMAL
+    assert split.value == pytest.approx(newton.value, rel=4e-6)
+    assert split.certificate.dual_value <= newton.value
+    assert split.certificate.constraints.primal_infeasibility <= 1e-6
+
+
+def test_inequalities_are_slacks() -> None:
+    rng = np.random.default_rng(7)
+    n = 6
+    C = rng.standard_normal((n, n))
+    i, j = np.triu_indices(n, 1)
+    held = [constraints.trace(n, 3.0), constraints.entries(i, j, n, lower=-0.2, upper=0.3)]
+    problem = Constrained(QuadraticSDP(C=(C + C.T) / 2), held)
+    result = solve(problem, PSDCone(n), BoundaryPoint(), max_iterations=20_000)
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(reference(problem), rel=1e-5)
+
+
+def test_it_is_chosen_for_very_many_constraints() -> None:
+    many, few = theta(70, 0.8, 5), theta(30, 0.2, 5)
+    assert isinstance(choose(many, None, None)[1], BoundaryPoint)
+    assert isinstance(choose(few, None, None)[1], InteriorPoint)
+
+
+def test_what_it_cannot_take_is_refused() -> None:
+    with pytest.raises(IncompatibleError):
+        solve(QuadraticSDP(B=1.0, C=-np.eye(3)), PSDCone(3), BoundaryPoint())
+    with pytest.raises(InvalidInputError, match=r"overshoot must be .* above 0 and below 1\.618.*; found 1\.7"):
+        BoundaryPoint(1.7)
+
+
+@pytest.mark.parametrize("penalty", [0.3, 1.0, 7.0])
+@pytest.mark.parametrize("overshoot", [1.0, 1.6])
+def test_a_step_is_that_of_the_literature(penalty, overshoot, monkeypatch) -> None:
+    """A A*(v) = A(C − Z) + (b − A(X))/s, Z − Z₋ = W = C − A*(v) − X/s, X⁺ = (1 − rho) X + rho s Z₋, and so for x, z."""
+    told = []
+    balanced = BoundaryPoint._balanced
+    monkeypatch.setattr(
+        BoundaryPoint, "_balanced", lambda self, new, p, d: told.append((p, d)) or balanced(self, new, p, d)
+    )
+    problem, method = random_program(6, 5, 1), BoundaryPoint(overshoot)
+    state = method.init(problem, PSDCone(6), np.zeros((6, 1)))
+    form = state.form
+    (block,) = form.blocks
+    gram = np.array([form.A @ (form.At @ e) + block.measure(block.adjoint(e)) for e in np.eye(form.m)])
+    for _ in range(4):
+        s, X, Z, x, z = penalty, state.X[0], state.Z[0], state.x, state.z
+        right = block.measure(block.C - Z) + form.A @ (form.c - z) + (form.b - form.A @ x - block.measure(X)) / s
+        state = method.step(replace(state, penalty=s))
+        v = np.linalg.solve(gram, right)
+        np.testing.assert_allclose(state.v, v, rtol=1e-7, atol=1e-9)
+        values, V = np.linalg.eigh(block.C - block.adjoint(v) - X / s)
+        up, down = (V * np.maximum(values, 0.0)) @ V.T, (V * np.maximum(-values, 0.0)) @ V.T
+        w = form.c - form.At @ v - x / s
+        np.testing.assert_allclose(state.Z[0], up, atol=1e-7)
+        np.testing.assert_allclose(state.X[0], (1.0 - overshoot) * X + overshoot * s * down, atol=1e-7)
+        np.testing.assert_allclose(state.z, np.maximum(w, 0.0), atol=1e-8)
+        np.testing.assert_allclose(state.x, (1.0 - overshoot) * x + overshoot * s * np.maximum(-w, 0.0), atol=1e-7)
+        assert (state.step, state.outcome) == (s, Outcome.RUNNING)
+        primal = np.linalg.norm(form.b - form.A @ state.x - block.measure(state.X[0]))
+        dual = np.hypot(np.linalg.norm(block.C - block.adjoint(v) - up), np.linalg.norm(form.c - form.At @ v - state.z))
+        assert told[-1] == (pytest.approx(primal, rel=1e-5), pytest.approx(0.5 * dual, rel=1e-5))
+
+
+@pytest.mark.parametrize("signs", [(1, 1, 1, 1, 1), (-1, 1, 1, 1, 1), (-1, -1, -1, 1, 1), (-1, -1, -1, -1, -1)])
+def test_both_parts_of_a_matrix_and_the_root_of_the_negative_one(signs) -> None:
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    values = np.array(signs) * np.arange(1.0, 6.0)
+    W = (Q * values) @ Q.T
+    up, down, root = _split(W)
+    np.testing.assert_allclose(up, (Q * np.maximum(values, 0.0)) @ Q.T, atol=1e-12)
+    np.testing.assert_allclose(down, (Q * np.maximum(-values, 0.0)) @ Q.T, atol=1e-12)
+    np.testing.assert_allclose(root @ root.T, down, atol=1e-12)
+    assert root.shape == (5, int(np.sum(values < 0.0)))
+
+
+def test_the_overshoot_is_below_the_golden_ratio() -> None:
+    golden = 0.5 * (1.0 + np.sqrt(5.0))
+    assert BoundaryPoint(overshoot=golden - 1e-6).overshoot > 1.6
+    for bad in (0.0, golden, golden + 1e-6):
+        with pytest.raises(InvalidInputError, match="overshoot"):
+            BoundaryPoint(overshoot=bad)

@@ -1,0 +1,228 @@
+"""Interior point: agreement with a conic solver and the augmented Lagrangian, proofs, blocks, resumption."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from benchmarks.papers.sdp_families import PROGRAMS
+from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, Status, constraints, solve
+from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, missing, newton_step
+from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.faces import congruence
+from psdopt.errors import InvalidInputError
+from psdopt.methods.primal_dual import interior_point
+
+
+def random_program(n: int, m: int, seed: int) -> Constrained:
+    """Strictly feasible on both sides, equations of random sparse matrices."""
+    rng = np.random.default_rng(seed)
+    A = [sp.random(n, n, density=0.3, random_state=rng) for _ in range(m)]
+    A = [sp.csr_array(a + a.T + sp.eye_array(n)) for a in A]
+    G = rng.standard_normal((n, n))
+    M, Z = G @ G.T, np.eye(n) + 0.1 * np.diag(rng.random(n))
+    C = Z - sum(y * a.toarray() for y, a in zip(rng.standard_normal(m), A, strict=True))
+    b = np.array([np.sum(a.toarray() * M) for a in A])
+    return Constrained(QuadraticSDP(C=C / 2), constraints.sparse_forms(A, b))
+
+
+def reference(problem: Constrained) -> float:
+    cp = pytest.importorskip("cvxpy")
+    n, conic = problem.n, problem.conic
+    X = cp.Variable((n, n), PSD=True)
+    rows = [conic.forms.matrix(e).toarray() for e in np.eye(problem.m)]
+    measured = [cp.trace(A @ X) for A in rows]
+    held = []
+    for a, lower, upper in zip(measured, problem.lower, problem.upper, strict=True):
+        held += [a == lower] if lower == upper else []
+        held += [a >= lower] if np.isfinite(lower) and lower < upper else []
+        held += [a <= upper] if np.isfinite(upper) and lower < upper else []
+    found = cp.Problem(cp.Minimize(cp.trace(conic.C.toarray() @ X)), held)
+    found.solve(solver="CLARABEL")
+    return float(found.value)
+
+
+def test_inequalities_and_intervals_are_slacks() -> None:
+    rng = np.random.default_rng(7)
+    n = 6
+    C = rng.standard_normal((n, n))
+    C = C + C.T
+    i, j = np.triu_indices(n, 1)
+    problem = Constrained(
+        QuadraticSDP(C=C / 2),
+        [constraints.trace(n, 3.0), constraints.entries(i, j, n, lower=-0.2, upper=0.3),
+         constraints.diagonal(n, upper=1.0)],
+    )  # fmt: skip
+    result = solve(problem, PSDCone(n), InteriorPoint())
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(reference(problem), rel=3e-6)
+
+
+def test_blocks_are_worked_on_one_by_one_and_give_the_same_answer() -> None:
+    one, two = random_program(5, 3, 1), random_program(4, 3, 2)
+    C = sp.block_diag([one.conic.C, two.conic.C], format="csr")
+    forms = [sp.block_diag([one.forms.matrix(e), sp.csr_array((4, 4))], format="csr") for e in np.eye(3)]
+    forms += [sp.block_diag([sp.csr_array((5, 5)), two.forms.matrix(e)], format="csr") for e in np.eye(3)]
+    both = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms(forms, np.concatenate([one.lower, two.lower])))
+    assert sorted(map(len, both.conic.blocks)) == [4, 5]
+    apart = [solve(problem, PSDCone(problem.n), InteriorPoint()).value for problem in (one, two)]
+    assert solve(both, PSDCone(9), InteriorPoint()).value == pytest.approx(sum(apart), rel=3e-6)
+
+
+def test_infeasible_and_unbounded_are_proven() -> None:
+    n = 4
+    empty = Constrained(
+        QuadraticSDP(C=np.eye(n)), [constraints.entries([0], [0], n, upper=-1.0), constraints.entries([1], [1], n, 1.0)]
+    )
+    result = solve(empty, PSDCone(n), InteriorPoint())
+    assert result.status is Status.INFEASIBLE
+    y = result.certificate.constraints.infeasibility_proof
+    assert empty.support(y) < 0.0
+    assert np.linalg.eigvalsh(empty.forms.matrix(y).toarray())[0] >= 0.0
+    free = Constrained(QuadraticSDP(C=np.diag([1.0, 1.0, 1.0, -1.0])), constraints.entries([0], [0], n, 1.0))
+    result = solve(free, PSDCone(n), InteriorPoint())
+    assert result.status is Status.UNBOUNDED
+    D = result.certificate.constraints.ray
+    assert np.sum((free.conic.C @ D) * D) < 0.0
+
+
+def test_repeated_constraints_leave_a_singular_system_that_is_solved() -> None:
+    problem = random_program(6, 4, 5)
+    twice = Constrained(problem.problem, 2 * list(problem.constraints))
+    result = solve(twice, PSDCone(6), InteriorPoint())
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(solve(problem, PSDCone(6), InteriorPoint()).value, rel=3e-6)
+
+
+@pytest.mark.parametrize(
+    ("family", "size", "seed"), [("hinf", 12, 0), ("truss", 8, 0), ("truss", 8, 11), ("qap", 4, 0)]
+)
+def test_programs_whose_solutions_are_large_or_degenerate_are_solved(family, size, seed) -> None:
+    """Multipliers of 1e4 and traces of 1e7, no bound on the trace, or nothing strictly feasible."""
+    result = solve(PROGRAMS[family](size, seed=seed), tol=1e-6)
+    assert result.method == "InteriorPoint"
+    assert result.status is Status.OPTIMAL
+
+
+def test_where_the_roots_of_the_systems_cost_too_much_a_run_without_progress_ends(monkeypatch) -> None:
+    for name in ("SPARED", "FLOPS"):
+        monkeypatch.setattr(f"psdopt.constraints.central_path.coupled_systems.{name}", 0.0)
+    assert solve(PROGRAMS["hinf"](12, seed=0), tol=1e-6).status is not Status.OPTIMAL
+
+
+def test_a_run_that_begins_once_more_ends_no_worse_than_it_was(monkeypatch) -> None:
+    """The first run is cut at a gap of about 1e-4, the second after its first step, which is far off."""
+    problem, steps = random_program(8, 6, 1), []
+
+    def failing(form: StandardForm, at: Iterate, *options: Any) -> Any:
+        steps.append(at)
+        if len(steps) in (8, 10):
+            raise FloatingPointError
+        return newton_step(form, at, *options)
+
+    monkeypatch.setattr("psdopt.methods.primal_dual.interior_point.newton_step", failing)
+    result = solve(problem, PSDCone(8), InteriorPoint(), tol=1e-9)
+    assert len(steps) == 10
+    assert result.status is Status.NO_PROGRESS
+    assert result.certificate.relative <= 1e-2
+    steps.clear()
+    cut = solve(problem, PSDCone(8), InteriorPoint(), tol=1e-9, max_iterations=9)
+    assert cut.certificate.relative <= 1e-2
+    alone = solve(problem, PSDCone(8), InteriorPoint(), tol=1e-9, max_iterations=1)
+    assert alone.certificate.relative > 0.1
+
+
+def test_share_is_checked() -> None:
+    with pytest.raises(InvalidInputError, match="share"):
+        InteriorPoint(share=1.0)
+
+
+def test_the_start_is_that_of_sdpt3() -> None:
+    """X = max(10, √s, s max_t (1 + |b_t|)/(1 + |A_t|)) I, Z = max(10, √s, max_t |A_t|, |C|) I; elsewhere 10."""
+    form = StandardForm(random_program(30, 6, 2).conic)
+    X, Z, x, z = first_iterate(form)
+    (block,) = form.blocks
+    sizes = np.array([np.linalg.norm(block.adjoint(e)) for e in np.eye(form.m)])
+    reach = np.max((1.0 + np.abs(form.b[sizes > 0.0])) / (1.0 + sizes[sizes > 0.0]))
+    np.testing.assert_allclose(X[0], max(10.0, np.sqrt(30.0), 30.0 * reach) * np.eye(30), rtol=1e-12)
+    np.testing.assert_allclose(Z[0], max(10.0, np.sqrt(30.0), np.max(sizes), np.linalg.norm(block.C)) * np.eye(30))
+    assert X[0][0, 0] > 10.0
+    for each in (x, z):
+        np.testing.assert_array_equal(each, np.full(len(form.c), 10.0))
+
+
+@pytest.mark.parametrize("products", [congruence.MOST_PRODUCTS, 0])
+def test_on_a_face_the_forms_are_those_of_its_coordinates(products, monkeypatch) -> None:
+    """Written out where their products are few, else made from W as long as that costs FLOPS at most."""
+    monkeypatch.setattr(congruence, "MOST_PRODUCTS", products)
+    rng = np.random.default_rng(4)
+    n, ones = 6, np.ones((6, 6))
+    G = [rng.standard_normal((n, n)) for _ in range(3)]
+    A = [ones, *(B + B.T for B in G[:2])]
+    C = G[2] + G[2].T
+    problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms(A, [0.0, 1.0, -2.0]))
+    monkeypatch.setattr(interior_point, "FLOPS", 4.0 * (n - 1) ** 3 * 3)
+    form = interior_point._within(problem)
+    monkeypatch.setattr(interior_point, "FLOPS", 0.999 * 4.0 * (n - 1) ** 3 * 3)
+    assert (interior_point._within(problem) is None) == (products == 0)
+    W = problem.face.within.toarray()
+    assert W.shape == (n, n - 1)
+    np.testing.assert_allclose(W.T @ ones @ W, 0.0, atol=1e-12)
+    np.testing.assert_allclose(form.conic.C.toarray(), W.T @ C @ W, atol=1e-12)
+    for t in (1, 2):
+        e = np.eye(3)[t]
+        np.testing.assert_allclose(form.conic.forms.matrix(e).toarray(), W.T @ A[t] @ W, atol=1e-12)
+    assert form.conic.forms.norms[0] == 0.0
+    assert interior_point._within(random_program(4, 3, 0)) is None
+
+
+@pytest.mark.parametrize("careful", [False, True])
+def test_x_is_moved_onto_the_constraints_by_the_least_move_in_its_own_metric(careful) -> None:
+    """X + X A*(w) X, x + x² Aᵀw with A of it = b; nothing where what is missing is next to nothing."""
+    form = StandardForm(random_program(8, 4, 5).conic)
+    _, Z, x, z = first_iterate(form)
+    v = np.random.default_rng(0).standard_normal(form.m)
+    rng = np.random.default_rng(1)
+    G = 0.2 * rng.standard_normal((8, 8))
+    base = [np.eye(8) + G @ G.T]
+    x = rng.random(len(x)) + 0.5
+    form.b = form.b - missing(form, base, x)  # met exactly
+    form.b = form.b + 1e-3 * rng.standard_normal(form.m)  # and now nearly
+    at = Iterate.of(base, Z, x, z, v)
+    Y = interior_point._met(form, at, careful)
+    (block,) = form.blocks
+    gram = np.array([form.A @ (x**2 * (form.At @ e)) + block.measure(base[0] @ block.adjoint(e) @ base[0])
+                     for e in np.eye(form.m)])  # fmt: skip
+    w = np.linalg.solve(gram, missing(form, base, x))
+    onto = base[0] + base[0] @ block.adjoint(w) @ base[0]
+    M = Y[block.rows] @ Y[block.rows].T
+    np.testing.assert_allclose(M, form.beta * onto, atol=1e-9)
+    form.b = form.b + missing(form, [onto], x + x**2 * (form.At @ w))
+    met = Iterate.of([onto], Z, x + x**2 * (form.At @ w), z, v)
+    assert interior_point._met(form, met, careful) is None
+
+
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+@pytest.mark.parametrize("kind", ["Laplacian", "singular", "no edges"])
+def test_programs_whose_optimal_value_is_zero_are_solved(kind: str, scale: float) -> None:
+    """No relative gap is small near a value of zero: the run has to follow the gap down to rounding."""
+    n, rng = 9, np.random.default_rng(4)
+    W = np.triu(rng.random((n, n)), 1)
+    A = rng.standard_normal((n, n - 1))
+    C = {"Laplacian": np.diag((W + W.T).sum(1)) - W - W.T, "singular": A @ A.T, "no edges": np.zeros((n, n))}[kind]
+    held = constraints.trace(n, 1.0) if kind == "singular" else constraints.diagonal(n, 1.0)
+    result = solve(Constrained(QuadraticSDP(C=scale * C), held), PSDCone(n), InteriorPoint())
+    assert result.status is Status.OPTIMAL
+    assert abs(result.value) <= 1e-9 * scale * np.abs(C).max(initial=1.0)
+
+
+def test_a_direction_that_overflows_ends_the_run() -> None:
+    """M_11 = 0 beside 2 M_01 − 2 M_11 + M_33 = 2 and M_33 = 1: feasible at infinity only, where F falls as well."""
+    A = [np.zeros((4, 4)) for _ in range(3)]
+    A[0][1, 1] = A[1][3, 3] = A[2][3, 3] = 1.0
+    A[1][0, 1] = A[1][1, 0] = 0.5
+    A[1][1, 1] = -2.0
+    rows = constraints.sparse_forms(A, [0.0, 2.0, 1.0])
+    result = solve(Constrained(QuadraticSDP(C=0.5 * np.diag([-1.0, 0.0, 0.0, 1.0])), rows))
+    assert result.status in (Status.INFEASIBLE, Status.NO_PROGRESS)

@@ -1,0 +1,140 @@
+"""States of primal-dual methods: what is shown, what is kept, and candidates for proofs."""
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, certify, constraints, solve
+from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.contracts.method import Outcome
+from psdopt.errors import IncompatibleError
+from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
+
+N = 6
+
+
+def program(trace: bool = True) -> Constrained:
+    rng = np.random.default_rng(0)
+    C = rng.standard_normal((N, N))
+    C = C @ C.T + 0.1 * np.eye(N)
+    groups = [constraints.entries([0, 1], [1, 2], N, 0.1)]
+    return Constrained(QuadraticSDP(C=0.5 * C), [constraints.trace(N, 1.0), *groups] if trace else groups)
+
+
+def start(problem: Constrained) -> PrimalDualState:
+    form = StandardForm(constrained(problem)[1])
+    X = [np.eye(block.size) for block in form.blocks]
+    none = np.zeros(len(form.c))
+    return begun(problem, PSDCone(N), 0.1 * np.eye(N), None, form, X, [P.copy() for P in X], none, none)
+
+
+def solved(problem: Constrained, steps: int) -> PrimalDualState:
+    method = InteriorPoint()
+    state = method.init(problem, PSDCone(N), 0.1 * np.eye(N))
+    for _ in range(steps):
+        state = method.step(state)
+    return state
+
+
+def again(state: PrimalDualState, X: list[np.ndarray], **changes) -> PrimalDualState:
+    options = {"step": 1.0, "outcome": Outcome.RUNNING, "patience": 5, **changes}
+    return moved(state, X, state.Z, state.x, state.z, state.v, **options)
+
+
+def test_only_linear_objectives_with_entries_have_such_a_form() -> None:
+    for problem, text in (
+        (QuadraticSDP(C=np.eye(N)), "offers no constraints"),
+        (Constrained(QuadraticSDP(B=1.0, n=N), constraints.trace(N, 1.0)), "linear objective"),
+    ):
+        with pytest.raises(IncompatibleError, match=text):
+            constrained(problem)
+
+
+def test_a_run_begins_at_v_zero_and_ends_at_once_where_nothing_is_to_be_done() -> None:
+    first = start(program())
+    assert first.outcome is Outcome.RUNNING
+    assert not np.any(first.v)
+    empty = Constrained(QuadraticSDP(C=np.eye(N)), constraints.trace(N, -1.0))
+    assert start(empty).outcome is Outcome.FINISHED
+    zero = Constrained(QuadraticSDP(C=np.eye(N)), constraints.trace(N, upper=1.0))
+    ended = start(zero)
+    assert ended.outcome is Outcome.FINISHED
+    assert not np.any(ended.evaluation.factor)
+
+
+def test_what_is_shown_is_the_point_its_residuals_and_bound() -> None:
+    problem = program()
+    state = solved(problem, 4)
+    form, Y = state.form, state.evaluation.factor
+    M = Y @ Y.T
+    whole = np.zeros((N, N))
+    for block, P in zip(form.blocks, state.X, strict=True):
+        whole[np.ix_(block.rows, block.rows)] = form.beta * P
+    for block in form.blocks:
+        rows = np.ix_(block.rows, block.rows)
+        assert np.allclose(M[rows], whole[rows], rtol=0, atol=1e-12)
+    off = problem.violation(problem.measured(Y)) / problem.norms
+    unit = np.linalg.norm(problem.lower / problem.norms)
+    assert state.extras["infeasibility"] == pytest.approx(np.linalg.norm(off) / unit, rel=1e-8)
+    S = constrained(problem)[1].slack(form.multipliers(state.v)).toarray()
+    Z = np.zeros((N, N))
+    for block, P in zip(form.blocks, state.Z, strict=True):
+        Z[np.ix_(block.rows, block.rows)] = form.gamma * P
+    assert state.extras["dual_residual"] == pytest.approx(np.linalg.norm(S - Z) / form.gamma, abs=1e-12)
+
+
+def test_the_bound_that_is_kept_is_below_the_optimum_and_its_multipliers_prove_it() -> None:
+    problem = program()
+    optimum = solve(problem, tol=1e-9).value
+    state = solved(problem, 9)
+    assert -math.inf < state.bound <= optimum + 1e-9 * abs(optimum)
+    assert state.dual.best is not None
+    proof = certify(problem, state.evaluation.factor, dual=state.dual.best)
+    assert proof.dual_value == pytest.approx(state.bound, rel=1e-6)
+
+
+def test_without_a_trace_bound_only_definite_slack_makes_a_bound() -> None:
+    problem = program(trace=False)
+    state = solved(problem, 9)
+    assert state.dual.best is not None
+    S = constrained(problem)[1].slack(state.dual.best).toarray()
+    assert np.linalg.eigvalsh(S)[0] > 0.0
+    wrong = replace(state, v=state.v + 10.0, dual=replace(state.dual, best=None), bound=-math.inf)
+    after = again(wrong, wrong.X)
+    assert after.dual.best is None
+    assert after.bound == -math.inf
+
+
+def test_a_run_that_stalls_ends_at_the_nearest_point_that_it_had() -> None:
+    state = solved(program(), 9)
+    worse = [P + 0.1 * np.eye(len(P)) for P in state.X]
+    kept = again(state, worse)
+    assert kept.evaluation.value != state.evaluation.value  # it goes on from there
+    assert kept.nearest is state.nearest
+    stalled = again(state, worse, outcome=Outcome.STALLED)
+    assert stalled.evaluation is state.nearest
+    assert stalled.extras["infeasibility"] == state.nearest_violation
+    assert np.allclose(stalled.X[0], worse[0], rtol=0, atol=0)  # the iterate itself is what it is
+
+
+def test_a_run_that_began_once_more_shows_the_nearest_point_until_it_has_a_better_one() -> None:
+    state = solved(program(), 6)
+    far = replace(state, anew=True)
+    shown = again(far, [P + 0.1 * np.eye(len(P)) for P in state.X])
+    assert shown.evaluation is state.nearest
+    better = solved(program(), 10)
+    closer = moved(far, better.X, better.Z, better.x, better.z, better.v, step=1.0, outcome=Outcome.RUNNING, patience=5)
+    assert closer.nearest_error < state.nearest_error
+    assert closer.evaluation is closer.nearest
+
+
+def test_a_split_dual_equation_lowers_the_bound_by_what_it_lacks() -> None:
+    state = replace(solved(program(), 9), bound=-math.inf)
+    exact, split = again(state, state.X), again(state, state.X, splits=True)
+    assert split.extras["dual_bound"] <= exact.extras["dual_bound"]
+    off = replace(state, Z=[S + 1e-3 * np.eye(len(S)) for S in state.Z])
+    lowered = again(off, off.X, splits=True)
+    lost = split.extras["dual_bound"] - lowered.extras["dual_bound"]
+    assert lost == pytest.approx(1e-3 * math.sqrt(N) * state.form.gamma, rel=1e-2)
