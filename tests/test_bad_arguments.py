@@ -79,8 +79,8 @@ CALLS: dict[Callable[..., Any], dict[str, Any]] = {
     terms.MeasuredTerm: {"measurement": ENTRIES, "loss": terms.LeastSquares(np.ones(3)), "weight": 1.0},
     terms.LinearTerm: {"C": A},
     Summed: {"parts": [QUADRATIC, QUADRATIC], "engine": Here()},
-    psdopt.Then: {"first": psdopt.ConjugateGradient(), "second": psdopt.LBFGS(), "when": AfterSteps(3)},
-    **{getattr(methods, name): {} for name in methods.__all__ if name not in ("Then", "shipped_methods")},
+    psdopt.Alternating: {"first": psdopt.ConjugateGradient(), "second": psdopt.LBFGS(), "switch": AfterSteps(3)},
+    **{getattr(methods, name): {} for name in methods.__all__ if name not in ("Alternating", "shipped_methods")},
 }  # fmt: skip
 WRONG: tuple[Any, ...] = (
     None, -1, 0, 1.5, float("nan"), float("inf"), True, 1 + 2j, "x", [], {}, object(), square, [1, "a"], [[1, 2], [3]],

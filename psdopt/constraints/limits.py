@@ -15,7 +15,7 @@ FEASIBLE = 1e-6
 #: An entry of A*(y) below this many eps times the sum of the sizes of its terms is zero.
 CANCELLED = 64.0
 #: Where A*(y) = 0 up to rounding only, a y' with A*(y') = 0 is as near to y as the conditioning of the A_t allows.
-#: Then, and where a face is computed, σ(y) < 0 is a proof if it exceeds this share of |y| |b|, every |A_t| = 1.
+#: Alternating, and where a face is computed, σ(y) < 0 is a proof if it exceeds this share of |y| |b|, every |A_t| = 1.
 CONTRADICTS = 1.5e-8
 #: A relative residual or step length below this changes no digit of the answer; the iterate is then tested as a proof.
 NEGLIGIBLE = 1e-7

@@ -14,7 +14,8 @@ Block = Any
 
 
 class Coupled(Protocol):
-    """Measurements ⟨A_t, M⟩, t = 1..m, with multipliers w, as :class:`~psdopt.methods.lagrange_newton.system.LagrangeSystem`
+    """Measurements ⟨A_t, M⟩, t = 1..m, with multipliers w, as
+    :class:`~psdopt.methods.lagrange_newton.system.LagrangeSystem`
     takes them.
 
     `curvatures` h (m,) : the derivative of w_t by the measurement; inf where the measurement is held to a value.

@@ -6,7 +6,7 @@ never wrapped.
 """
 
 from psdopt.devices.array import DeviceArray, DeviceMatrix
-from psdopt.devices.deferred import Later, here
+from psdopt.devices.deferred import Deferred, here
 from psdopt.devices.functions import FUNCTIONS
 from psdopt.devices.library import Device, Transfers
 from psdopt.devices.transfers import (
@@ -26,10 +26,10 @@ from psdopt.devices.transfers import (
 
 __all__ = [
     "FUNCTIONS",
+    "Deferred",
     "Device",
     "DeviceArray",
     "DeviceMatrix",
-    "Later",
     "Transfers",
     "as_data",
     "device_of",

@@ -12,7 +12,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.devices.deferred import Later, OnDevice, here
+from psdopt.devices.deferred import Deferred, OnDevice, here
 from psdopt.devices.library import Device
 from psdopt.errors import InvalidTypeError
 
@@ -50,14 +50,14 @@ class DeviceArray(_OnDevice):
 
     Its `T` is for products only: Uᵀ V is small and comes to the host, and so do numbers and sums over the rows. A
     small NumPy array as the other operand is sent to the device. Products Uᵀ V and numbers are
-    :class:`~psdopt.devices.deferred.Later`: those that are asked for one after the other travel together.
+    :class:`~psdopt.devices.deferred.Deferred`: those that are asked for one after the other travel together.
     """
 
     __slots__ = ("__weakref__", "_square", "device", "raw")
 
     def __init__(self, raw: Any, device: Device) -> None:
         self.raw, self.device = raw, device
-        self._square: Later | None = None
+        self._square: Deferred | None = None
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -87,7 +87,7 @@ class DeviceArray(_OnDevice):
         """The other operand: a raw array, or a Python number."""
         if isinstance(other, DeviceArray):
             return other.number_raw()
-        if isinstance(other, Later):
+        if isinstance(other, Deferred):
             found = other.there()
             if found is not None:
                 return found
@@ -184,7 +184,7 @@ class DeviceArray(_OnDevice):
             if self.ndim == 1:
                 return self.device.later(self.raw @ other.raw)
             return DeviceArray(self.raw @ other.raw, self.device)
-        if isinstance(other, (np.ndarray, Later)):
+        if isinstance(other, (np.ndarray, Deferred)):
             return DeviceArray(self.raw @ self.operand(other), self.device)
         return NotImplemented
 
@@ -192,7 +192,7 @@ class DeviceArray(_OnDevice):
     def T(self) -> Any:
         return Transposed(self) if self.ndim == 2 else self
 
-    def dot(self, other: DeviceArray) -> Later:
+    def dot(self, other: DeviceArray) -> Deferred:
         """Inner product of two arrays of one shape; that of an array with itself is computed once."""
         if other is not self:
             return self.device.later(self.flat() @ other.flat())

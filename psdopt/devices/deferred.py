@@ -1,8 +1,8 @@
 """Small results of work on a device, which come to the host together at the first use of one of them.
 
 A step of a method asks a device for a dozen numbers and small matrices. Each transfer waits until the device has done
-all work before it, so that a dozen transfers leave the device idle a dozen times. A :class:`Later` is a result that has
-been asked for and not been looked at. All of them travel in one transfer when the first one is looked at.
+all work before it, so that a dozen transfers leave the device idle a dozen times. A :class:`Deferred` is a result that
+has been asked for and not been looked at. All of them travel in one transfer when the first one is looked at.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ class OnDevice:
     __slots__ = ()
 
 
-class Later:
+class Deferred:
     """A number or a small array, computed on a device or from others of its kind, that is fetched when it is needed.
 
-    Arithmetic and NumPy's ufuncs make another Later and fetch nothing. ``float``, ``bool``, entries, methods and all
+    Arithmetic and NumPy's ufuncs make another Deferred and fetch nothing. ``float``, ``bool``, entries, methods and all
     other functions of NumPy fetch it. `raw` is the array on the device, None once it is here or where it is computed
     on the host.
     """
@@ -70,23 +70,23 @@ class Later:
         return len(self.shape)
 
     @property
-    def T(self) -> Later:
-        return Later(lambda: self.value.T)
+    def T(self) -> Deferred:
+        return Deferred(lambda: self.value.T)
 
     def _with(self, operation: Callable[..., Any], *others: Any) -> Any:
-        """operation(self, *others): a number or an array if all operands are on the host, else another Later."""
+        """operation(self, *others): a number or an array if all operands are on the host, else another Deferred."""
         if any(isinstance(other, OnDevice) for other in others):
             return NotImplemented
-        if self._found is None or any(isinstance(other, Later) and other._found is None for other in others):
+        if self._found is None or any(isinstance(other, Deferred) and other._found is None for other in others):
             there = partial(self._apply, operation, others)
-            return Later(lambda: operation(self.value, *map(here, others)), there=there)
+            return Deferred(lambda: operation(self.value, *map(here, others)), there=there)
         return operation(self._found, *map(here, others))
 
     def _apply(self, operation: Callable[..., Any], others: tuple[Any, ...]) -> Any:
         """operation on the device; None if it would require sending an array from the host."""
         parts = []
         for part in (self, *others):
-            if isinstance(part, Later):
+            if isinstance(part, Deferred):
                 part = part.there() if part._found is None else part._found
             if part is None or isinstance(part, np.ndarray):
                 return None
@@ -152,9 +152,9 @@ class Later:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if any(isinstance(x, OnDevice) for x in inputs):
             return NotImplemented
-        waits = any(isinstance(x, Later) and not x.is_here for x in inputs)
+        waits = any(isinstance(x, Deferred) and not x.is_here for x in inputs)
         if waits and method == "__call__" and not options and all(isinstance(x, _HELD) for x in inputs):
-            return Later(lambda: ufunc(*map(here, inputs)))
+            return Deferred(lambda: ufunc(*map(here, inputs)))
         return getattr(ufunc, method)(*map(here, inputs), **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -192,12 +192,12 @@ class Later:
         return np.asarray, (self.value,)
 
 
-_HELD = (Later, np.ndarray, np.generic, int, float)
+_HELD = (Deferred, np.ndarray, np.generic, int, float)
 
 
 def here(x: Any) -> Any:
-    """The value of a Later; anything else as it is."""
-    return x.value if isinstance(x, Later) else x
+    """The value of a Deferred; anything else as it is."""
+    return x.value if isinstance(x, Deferred) else x
 
 
 def _all_here(x: Any) -> Any:
@@ -212,9 +212,9 @@ class Waiting(threading.local):
     """The results of one device that have been requested and not yet fetched, separately for each thread."""
 
     def __init__(self) -> None:
-        self._waiting: list[ReferenceType[Later]] = []
+        self._waiting: list[ReferenceType[Deferred]] = []
 
-    def ask(self, raw: Any, fetch: Callable[[list[Any]], Iterable[Any]]) -> Later:
+    def ask(self, raw: Any, fetch: Callable[[list[Any]], Iterable[Any]]) -> Deferred:
         """The result `raw`, which travels with all others of this thread: `fetch` brings a list of them to the host."""
 
         def gather() -> Any:
@@ -225,7 +225,7 @@ class Waiting(threading.local):
                 leaf.arrive(value)
             return first
 
-        leaf = Later(gather, raw)
+        leaf = Deferred(gather, raw)
         result = ref(leaf)
         self._waiting.append(result)
         return leaf

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.devices.array import NUMPY, UFUNCS, DeviceArray, DeviceMatrix, Transposed
-from psdopt.devices.deferred import Later, here
+from psdopt.devices.deferred import Deferred, here
 from psdopt.devices.library import Device
 
 FUNCTIONS = NUMPY
@@ -41,7 +41,7 @@ def _device(arrays: Sequence[Any]) -> Device:
 
 
 @_for(np.vdot, np.dot, np.inner)
-def vdot(a: DeviceArray, b: DeviceArray) -> Later:
+def vdot(a: DeviceArray, b: DeviceArray) -> Deferred:
     return a.dot(b)
 
 

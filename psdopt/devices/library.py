@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.devices.deferred import Later, Waiting
+from psdopt.devices.deferred import Deferred, Waiting
 from psdopt.errors import InvalidTypeError, MissingDependencyError
 
 #: Attributes by which arrays of other libraries are recognised: the standard's, PyTorch's, CuPy's.
@@ -63,7 +63,7 @@ class Device:
         self.transfers.to_host += 1
         return float(raw)
 
-    def later(self, raw: Any) -> Later:
+    def later(self, raw: Any) -> Deferred:
         """A float64 array of few entries, or a 0-d one as a number, that is fetched at its first use.
 
         It travels with all others that this thread has requested by then: one transfer, counted once.

@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.devices import Device, DeviceArray, Later, once, pairs
+from psdopt.devices import Deferred, Device, DeviceArray, once, pairs
 from psdopt.devices.groups import PairSums
 from psdopt.linalg import deadline
 
@@ -39,7 +39,7 @@ def filled_like(a: Array, value: Any) -> Array:
 def inner(Y: Array, Z: Array) -> float:
     """Frobenius inner product tr(YᵀZ); cost O(size), no temporary of that size."""
     found = np.vdot(Y, Z)
-    return cast(float, found) if isinstance(found, Later) else float(found)
+    return cast(float, found) if isinstance(found, Deferred) else float(found)
 
 
 def norm(Y: Array) -> float:

@@ -3,7 +3,7 @@
 from psdopt.contracts.method import Method
 from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.methods.admm import ADMM
-from psdopt.methods.alternating import Then
+from psdopt.methods.alternating import Alternating
 from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.bilgo.method import BILGO
 from psdopt.methods.block_conjugate_gradient import BlockConjugateGradient
@@ -25,6 +25,7 @@ __all__ = [
     "ADMM",
     "BILGO",
     "LBFGS",
+    "Alternating",
     "AugmentedLagrangian",
     "BlockConjugateGradient",
     "BoundaryPoint",
@@ -38,7 +39,6 @@ __all__ = [
     "OnlineRiemannianGradient",
     "ProjectedGradient",
     "RiemannianGradient",
-    "Then",
     "TruncatedNewton",
     "TrustRegions",
 ]
@@ -46,4 +46,4 @@ __all__ = [
 
 def shipped_methods() -> list[Method]:
     """One instance of every shipped method, with its defaults."""
-    return [globals()[name]() for name in __all__ if name != "Then"]
+    return [globals()[name]() for name in __all__ if name != "Alternating"]

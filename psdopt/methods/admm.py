@@ -11,7 +11,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidInputError
-from psdopt.methods.alternating import InTurns, Settled, Then
+from psdopt.methods.alternating import Alternating, InTurns, Settled
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.lagrange_newton.method import LagrangeNewton
 from psdopt.methods.split_steps import SplitSteps
@@ -85,4 +85,4 @@ class ADMM(InTurns[State]):
         polish = self.polish
         if not isinstance(polish, Method):
             polish = LagrangeNewton() if LagrangeNewton.is_efficient_for(problem, columns) else ConjugateGradient()
-        return Then(splitting, polish, Settled(self.switch, most=100))
+        return Alternating(splitting, polish, Settled(self.switch, most=100))

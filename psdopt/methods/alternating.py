@@ -18,7 +18,7 @@ ENDED = (Outcome.STALLED, Outcome.FINISHED)
 
 
 @dataclass(kw_only=True)
-class ThenState(State):
+class AlternatingState(State):
     """The state `inner` of the method whose turn it is.
 
     `before` is the evaluation before its last step (None at the start of a turn), `steps` counts the steps of this
@@ -39,7 +39,7 @@ class ThenState(State):
 
 
 #: Whether the turn is over. Called after each step of a turn and at the start of the run.
-Rule = Callable[[ThenState], bool]
+Rule = Callable[[AlternatingState], bool]
 
 
 @dataclass(frozen=True)
@@ -48,7 +48,7 @@ class AfterSteps:
 
     count: int
 
-    def __call__(self, state: ThenState) -> bool:
+    def __call__(self, state: AlternatingState) -> bool:
         count = self.count if state.rounds == 0 else max(self.count * 2**state.rounds, 2 ** (state.rounds - 1))
         return state.steps >= count
 
@@ -60,7 +60,7 @@ class Settled:
     share: float
     most: int
 
-    def __call__(self, state: ThenState) -> bool:
+    def __call__(self, state: AlternatingState) -> bool:
         if state.steps < 2 or state.before is None:
             return False
         value = state.evaluation.value
@@ -69,8 +69,9 @@ class Settled:
 
 
 @dataclass(frozen=True)
-class Then(Method[ThenState]):
-    """`first` until `when` says so, then `second` from the point reached; with `back`, `first` again, and so on.
+class Alternating(Method[AlternatingState]):
+    """`first` until `switch` says so, then `second` from the point reached; with `switch_back`, `first` again, and so
+    on.
 
     A turn begins with :meth:`~psdopt.Method.continued`: by default ``init`` at the current point, with its evaluation.
     A turn also ends if its method finds no next step; the run ends only if both methods find none from the same point.
@@ -83,9 +84,10 @@ class Then(Method[ThenState]):
     Parameters
     ----------
     first, second : methods.
-    when, back : functions of the :class:`ThenState` that say whether the turn of `first`, of `second`, is over.
-        Without `back` the turn of `second` lasts to the end of the run.
-    ends : whether a turn whose method finds no next step ends the run, as it should if that method has a proof.
+    switch, switch_back : functions of the :class:`AlternatingState` that say whether the turn of `first`, of `second`,
+    is over.
+        Without `switch_back` the turn of `second` lasts to the end of the run.
+    stop : whether a turn whose method finds no next step ends the run, as it should if that method has a proof.
 
     Raises InvalidTypeError for other objects, IncompatibleError in ``init`` if a method does not fit the problem or
     the geometry. Cost of a step: that of the method whose turn it is.
@@ -93,17 +95,20 @@ class Then(Method[ThenState]):
 
     first: Method
     second: Method
-    when: Rule
-    back: Rule | None = None
-    ends: Rule | None = None
+    switch: Rule
+    switch_back: Rule | None = None
+    stop: Rule | None = None
 
     def __post_init__(self) -> None:
         for name, method in (("first", self.first), ("second", self.second)):
             if not isinstance(method, Method):
                 raise InvalidTypeError(f"{name} must be a method; found {method!r}")
-        for name, rule in (("when", self.when), ("back", self.when if self.back is None else self.back)):
+        for name, rule in (
+            ("switch", self.switch),
+            ("switch_back", self.switch if self.switch_back is None else self.switch_back),
+        ):
             if not callable(rule):
-                raise InvalidInputError(f"{name} must be a function of a ThenState; found {rule!r}")
+                raise InvalidInputError(f"{name} must be a function of an AlternatingState; found {rule!r}")
 
     @property
     def requires(self) -> Requires:  # type: ignore[override]
@@ -126,13 +131,15 @@ class Then(Method[ThenState]):
         """That of `first`."""
         return self.first.residual
 
-    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> AlternatingState:
         for name, method in (("first", self.first), ("second", self.second)):
             require_inner(name, method, problem, geometry)
         state = _around(self.first.init(problem, geometry, start, evaluation))
-        return self._handed_over(state) if self.when(state) else state
+        return self._handed_over(state) if self.switch(state) else state
 
-    def step(self, state: ThenState) -> ThenState:
+    def step(self, state: AlternatingState) -> AlternatingState:
         inner = self._method(state).step(state.inner)
         moved = inner.evaluation is not state.inner.evaluation
         after = _around(
@@ -140,31 +147,33 @@ class Then(Method[ThenState]):
         )
         rule = self._rule(state)
         if inner.outcome in ENDED:
-            if rule is None or after.stuck or (self.ends is not None and self.ends(after)):
+            if rule is None or after.stuck or (self.stop is not None and self.stop(after)):
                 return after
             after = self._handed_over(after, stuck=True)
             return after if moved else self.step(after)
         over = inner.outcome is Outcome.RUNNING and rule is not None and rule(after)
         return self._handed_over(after) if over else after
 
-    def widened(self, state: ThenState, geometry: Geometry, point: Any, evaluation: Evaluation) -> ThenState:
-        """A turn of the last method: of `second`, or with `back` a new turn of `first`.
+    def widened(
+        self, state: AlternatingState, geometry: Geometry, point: Any, evaluation: Evaluation
+    ) -> AlternatingState:
+        """A turn of the last method: of `second`, or with `switch_back` a new turn of `first`.
 
-        Columns are added at stationary points, at which `first` without `back` has done its part.
+        Columns are added at stationary points, at which `first` without `switch_back` has done its part.
         """
-        if self.back is not None:
+        if self.switch_back is not None:
             return self.init(state.problem, geometry, point, evaluation)
         if state.turns > 0:
             return _around(self.second.widened(state.inner, geometry, point, evaluation), turns=1)
         return _around(self.second.init(state.problem, geometry, point, evaluation), turns=1)
 
-    def _method(self, state: ThenState) -> Method:
+    def _method(self, state: AlternatingState) -> Method:
         return self.second if state.turns % 2 else self.first
 
-    def _rule(self, state: ThenState) -> Rule | None:
-        return self.back if state.turns % 2 else self.when
+    def _rule(self, state: AlternatingState) -> Rule | None:
+        return self.switch_back if state.turns % 2 else self.switch
 
-    def _handed_over(self, state: ThenState, stuck: bool = False) -> ThenState:
+    def _handed_over(self, state: AlternatingState, stuck: bool = False) -> AlternatingState:
         """The first state of the next turn, at the same point."""
         following = self.first if state.turns % 2 else self.second
         inner = following.continued(state.inner)
@@ -196,8 +205,8 @@ class InTurns(Method[S]):
 
 def _around(
     inner: State, before: Evaluation | None = None, *, steps: int = 0, turns: int = 0, stuck: bool = False
-) -> ThenState:
+) -> AlternatingState:
     phase = 1.0 + inner.extras.get("phase", 0.0) if turns % 2 else 0.0
     kept = {each.name: getattr(inner, each.name) for each in fields(State)}
     kept["extras"] = {**inner.extras, "phase": phase}
-    return ThenState(**kept, inner=inner, before=before, steps=steps, turns=turns, stuck=stuck)
+    return AlternatingState(**kept, inner=inner, before=before, steps=steps, turns=turns, stuck=stuck)

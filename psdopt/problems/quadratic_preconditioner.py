@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
-from psdopt.devices import Later, matrix_on
+from psdopt.devices import Deferred, matrix_on
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.pencil import EigenBasis, pencil_inverse
 from psdopt.terms.base import combine
@@ -78,12 +78,12 @@ class QuadraticPreconditioner(Preconditioner):
         Q = U.factor.T @ U.factor if self.ridge is None else evaluation.feature_of(self.ridge)[1]
         b = 0.0 if self.B is None else self.B.full_trace() / n
         T = U.factor.T @ evaluation.product_with_factor()
-        if not isinstance(T, Later):
+        if not isinstance(T, Deferred):
             return pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b), T)
         # on a device: all values are requested here and fetched at the first use; the host decomposes Q meanwhile
         squares = None if self.A is None else basis.squared_norm_of_product(U.factor)
-        spectrum = None if isinstance(Q, Later) else np.linalg.eigh(Q)
-        made = Later(
+        spectrum = None if isinstance(Q, Deferred) else np.linalg.eigh(Q)
+        made = Deferred(
             lambda: pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b, squares), T.value, spectrum)
         )
         return lambda R: cast(Array, made.value(R))

@@ -11,7 +11,7 @@ import numpy as np
 
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel
-from psdopt.devices import Later
+from psdopt.devices import Deferred
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.planes import Quadratic
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
@@ -66,7 +66,7 @@ class TermLine(LineModel):
         ]
         # <2SY, D> carries less cancellation than the sum of the terms' own slopes
         self.slope = 2.0 * inner(evaluation.product_with_factor(), direction.factor)
-        if isinstance(self.slope, Later):
+        if isinstance(self.slope, Deferred):
             evaluation.images.ask(direction)
         self.coefficients = self._sum_coefficients()
         self._last = 0.0, evaluation.value  # the step needs the value at the search's answer again
@@ -77,7 +77,7 @@ class TermLine(LineModel):
             if curve.coefficients is None:
                 return None
             found[2:] = map(add, found[2:], curve.coefficients[2:])
-        return [float(c) for c in found] if isinstance(self.slope, Later) else found
+        return [float(c) for c in found] if isinstance(self.slope, Deferred) else found
 
     def value(self, mu: float) -> float:
         c = self.coefficients

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.devices import Device, DeviceArray, DeviceMatrix, Later, is_device_array, on_host
+from psdopt.devices import Deferred, Device, DeviceArray, DeviceMatrix, is_device_array, on_host
 from psdopt.errors import CheckpointError
 
 _SEQUENCES: dict[str, type] = {
@@ -108,7 +108,7 @@ class _Encoder:
             return ["dtype", obj.str]
         if isinstance(obj, (np.ndarray, np.generic)):
             return self._array(obj)
-        if isinstance(obj, Later):
+        if isinstance(obj, Deferred):
             return ["same", self.value(obj.value)]
         if is_device_array(obj):
             return ["on device", kind.__name__ if isinstance(obj, DeviceArray) else "", self.value(on_host(obj))]

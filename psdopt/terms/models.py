@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from psdopt.devices import Later
+from psdopt.devices import Deferred
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.planes import Quadratic, quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
@@ -62,8 +62,8 @@ class LaterCurve(Curve):
     """
 
     def __init__(self, make: Callable[[], PolynomialCurve]) -> None:
-        self._made = Later(make)
-        later = [Later(partial(lambda k: float(self._made.value.coefficients[k]), k)) for k in range(5)]
+        self._made = Deferred(make)
+        later = [Deferred(partial(lambda k: float(self._made.value.coefficients[k]), k)) for k in range(5)]
         self.coefficients = cast(list[float], later)
 
     def value(self, mu: float) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.checks import number
 from psdopt.contracts.images import Images
-from psdopt.devices import Later
+from psdopt.devices import Deferred
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner
 from psdopt.terms.base import Forces, Term
@@ -72,7 +72,7 @@ class ProductTerm(Term):
         A = self.A.gram(U, D), self.A.gram(D, D)
         B = A if self.same else (self.B.gram(U, D), self.B.gram(D, D))
         curve = partial(self._curve, features, A, B)
-        return LaterCurve(curve) if isinstance(A[0], Later) else curve()
+        return LaterCurve(curve) if isinstance(A[0], Deferred) else curve()
 
     def _curve(self, features: tuple[Array, Array], A: tuple[Array, Array], B: tuple[Array, Array]) -> PolynomialCurve:
         """From (UᵀAD, DᵀAD), and the same for B."""
@@ -139,7 +139,7 @@ class LinearTerm(Term):
             w = self.weight
             return PolynomialCurve((w * a0, w * a1, w * a2), lambda mu: a0 + mu * (a1 + mu * a2))
 
-        return LaterCurve(curve) if isinstance(second, Later) else curve()
+        return LaterCurve(curve) if isinstance(second, Deferred) else curve()
 
     def along_atom(self, U: Images, features: float, v: Images) -> QuadraticSurface:
         atom = self.C.trace(v, v)

@@ -7,7 +7,7 @@ import operator
 import numpy as np
 import pytest
 
-from psdopt.devices import DeviceArray, DeviceMatrix, Later, held, matrix_on, on_host
+from psdopt.devices import Deferred, DeviceArray, DeviceMatrix, held, matrix_on, on_host
 from psdopt.errors import InvalidTypeError
 from tests.devices.libraries import LIBRARIES, sent
 
@@ -65,7 +65,7 @@ def test_products_of_blocks_come_home_and_images_stay(library: str) -> None:
     U, V, X = there(library, Y), there(library, Z), matrix_on(there(library, Y).device, Y.T.copy())
     T = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -1.0]])
     small = U.T @ V
-    assert type(small) is Later
+    assert type(small) is Deferred
     assert type(small.value) is np.ndarray
     np.testing.assert_allclose(small, Y.T @ Z, rtol=1e-13)
     for image, expected in ((U @ T, Y @ T), (X @ V, Y.T @ Z), (X.T @ (X @ V), Y @ (Y.T @ Z))):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from psdopt.devices import DeviceArray, Later, held, here
+from psdopt.devices import Deferred, DeviceArray, held, here
 from tests.devices.libraries import LIBRARIES, fetched, is_of, sent
 
 Y = np.arange(12.0).reshape(6, 2) - 5.25
@@ -79,7 +79,7 @@ def test_arithmetic_waits_and_is_numpys(library: str, operation: Callable[[Any, 
         for _ in range(2):
             np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-12)
             found = operation(small, right) if left else operation(right, small)  # where all is here by now
-        assert type(found) is not Later
+        assert type(found) is not Deferred
         assert U.device.transfers.to_host == 1
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, OnlineRiemannianGradient, QuadraticSDP, certify, solve
 from psdopt.data.streams import ArrayStream
-from psdopt.devices import Later
+from psdopt.devices import Deferred
 from psdopt.linalg import top_eigenpairs
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.problems.streamed import Streamed
@@ -159,7 +159,7 @@ def test_results_hold_numbers_and_nothing_that_waits(library: str) -> None:
         assert found.certificate is not None
         everything = numbers([found.history.records, vars(found.certificate), found.value])
         everything += [found.matrix.trace(), found.matrix.norm(), found.matrix.eigenvalues()]
-        assert not [item for item in everything if isinstance(item, Later)]
+        assert not [item for item in everything if isinstance(item, Deferred)]
 
 
 @libraries

@@ -14,6 +14,7 @@ from psdopt import (
     ADMM,
     BILGO,
     LBFGS,
+    Alternating,
     AugmentedLagrangian,
     BlockConjugateGradient,
     BoundaryPoint,
@@ -35,7 +36,6 @@ from psdopt import (
     RiemannianGradient,
     Spectraplex,
     TermSum,
-    Then,
     TruncatedNewton,
     TrustRegions,
     constraints,
@@ -123,8 +123,8 @@ def pairs() -> Iterator[tuple[str, str, Any, Any]]:
         "lbfgs-armijo": LBFGS(memory=3, search="armijo", preconditioner="none"), "block-cg": BlockConjugateGradient(),
         "trust": TrustRegions(), "gradient": RiemannianGradient(), "newton": TruncatedNewton(), "admm": ADMM(),
         "lagrange-newton": LagrangeNewton(),
-        "then": Then(RiemannianGradient(), LBFGS(), AfterSteps(4)),
-        "then-back": Then(ConjugateGradient(), LBFGS(), AfterSteps(3), AfterSteps(2)),
+        "then": Alternating(RiemannianGradient(), LBFGS(), AfterSteps(4)),
+        "then-back": Alternating(ConjugateGradient(), LBFGS(), AfterSteps(3), AfterSteps(2)),
     }  # fmt: skip
     greedy: dict[str, Any] = {
         "bilgo": BILGO(), "bilgo-vectors": BILGO(local_search=None, eigenvectors=2), "projected": ProjectedGradient(),

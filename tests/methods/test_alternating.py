@@ -9,7 +9,7 @@ from psdopt import FlatQuotient, QuadraticSDP, Status, solve
 from psdopt.contracts.method import Method, Outcome
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.methods import ADMM, LBFGS, AugmentedLagrangian, ClosedForm, ConjugateGradient, TrustRegions
-from psdopt.methods.alternating import AfterSteps, Settled, Then
+from psdopt.methods.alternating import AfterSteps, Alternating, Settled
 
 N, R = 12, 4
 
@@ -22,7 +22,7 @@ def problem(seed=0):
 
 def turns(count=2, back=3, first=None, second=None):
     second = LBFGS() if second is None else second
-    return Then(first or ConjugateGradient(), second, AfterSteps(count), back and AfterSteps(back))
+    return Alternating(first or ConjugateGradient(), second, AfterSteps(count), back and AfterSteps(back))
 
 
 def start(seed=1):
@@ -57,19 +57,19 @@ def test_turns_alternate_and_double():
 
 
 def test_phases_of_the_second_method_count_on():
-    nested = Then(ConjugateGradient(), turns(2, None), AfterSteps(1))
+    nested = Alternating(ConjugateGradient(), turns(2, None), AfterSteps(1))
     assert [s.extras["phase"] for s in states_of(nested, 5)] == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
 
 
 def test_a_value_that_has_settled_ends_a_turn():
-    method = Then(ConjugateGradient(), LBFGS(), Settled(1e-2, 100))
+    method = Alternating(ConjugateGradient(), LBFGS(), Settled(1e-2, 100))
     states = states_of(method, 40)
     change = -np.diff([s.evaluation.value for s in states])
     drop = [s.problem.value_at_zero() - s.evaluation.value for s in states[1:]]
     last = int(np.argmax([s.extras["phase"] for s in states])) - 1  # the last step of the first turn
     assert change[last - 1] <= 1e-2 * drop[last - 1]
     assert np.all(change[1 : last - 1] > 1e-2 * np.array(drop)[1 : last - 1])
-    short = states_of(Then(ConjugateGradient(), LBFGS(), Settled(1e-300, 3)), 4)
+    short = states_of(Alternating(ConjugateGradient(), LBFGS(), Settled(1e-300, 3)), 4)
     assert [s.extras["phase"] for s in short] == [0.0] * 4 + [1.0]
 
 
@@ -149,12 +149,12 @@ class _Rises(Ends):
 
 def test_refusals():
     with pytest.raises(InvalidTypeError, match="second must be a method; found 'cg'"):
-        Then(ConjugateGradient(), "cg", AfterSteps(1))
-    with pytest.raises(InvalidInputError, match="when must be a function of a ThenState; found 3"):
-        Then(ConjugateGradient(), LBFGS(), 3)
-    with pytest.raises(InvalidInputError, match="back must be a function"):
-        Then(ConjugateGradient(), LBFGS(), AfterSteps(1), back=3)
-    method = Then(ConjugateGradient(), ClosedForm(), AfterSteps(1))
+        Alternating(ConjugateGradient(), "cg", AfterSteps(1))
+    with pytest.raises(InvalidInputError, match="switch must be a function of an AlternatingState; found 3"):
+        Alternating(ConjugateGradient(), LBFGS(), 3)
+    with pytest.raises(InvalidInputError, match="switch_back must be a function"):
+        Alternating(ConjugateGradient(), LBFGS(), AfterSteps(1), switch_back=3)
+    method = Alternating(ConjugateGradient(), ClosedForm(), AfterSteps(1))
     with pytest.raises(IncompatibleError, match="second=ClosedForm lacks"):
         method.init(problem(), FlatQuotient(N, R), start())
 
@@ -168,7 +168,7 @@ def test_points_are_ranked_by_value_where_both_methods_rank_them_so():
     apart = AugmentedLagrangian()
     assert not apart.ranks_by_value
     for first, second in ((apart, LBFGS()), (LBFGS(), apart), (apart, apart)):
-        assert not Then(first, second, AfterSteps(1)).ranks_by_value
+        assert not Alternating(first, second, AfterSteps(1)).ranks_by_value
     assert turns().ranks_by_value
 
 

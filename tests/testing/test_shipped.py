@@ -12,7 +12,7 @@ from psdopt import AutogradProblem, FlatQuotient, Polar, PositiveDefinite, PSDCo
 from psdopt.contracts.method import Method
 from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe, RiemannianGradient
-from psdopt.methods.alternating import AfterSteps, Then
+from psdopt.methods.alternating import AfterSteps, Alternating
 from psdopt.plugins import plugin_manager
 from psdopt.testing import parametrize_with_checks
 from psdopt.testing.gallery import problems, special_problems, with_spectrum
@@ -156,7 +156,7 @@ def test_methods(check):
 OTHER_METHODS = [
     FrankWolfe(variant="vanilla"), MatrixGeneration(),
     BILGO(local_search=LBFGS()), RiemannianGradient(search="modelled"),
-    Then(ConjugateGradient(), LBFGS(), AfterSteps(3)),
+    Alternating(ConjugateGradient(), LBFGS(), AfterSteps(3)),
 ]  # fmt: skip
 
 

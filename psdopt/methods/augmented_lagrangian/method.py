@@ -57,7 +57,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     The run stalls after 25 rounds in a row that reduce infeasibility and gap by less than a tenth. A round ends after
     60 steps even if it has missed its aim, and then counts as five rounds. Where a linear F falls along a ray that the
-    constraints do not bound, a feasible point is sought (:func:`~psdopt.methods.augmented_lagrangian.phase_one.phase_one`).
+    constraints do not bound, a feasible point is sought
+    (:func:`~psdopt.methods.augmented_lagrangian.phase_one.phase_one`).
 
     Parameters
     ----------

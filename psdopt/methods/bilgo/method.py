@@ -12,7 +12,7 @@ from psdopt.contracts.method import Method, Residual, State
 from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.least import BACKENDS
-from psdopt.methods.alternating import InTurns, Then, ThenState
+from psdopt.methods.alternating import Alternating, AlternatingState, InTurns
 from psdopt.methods.bilgo.atoms import ALPHA_BOUNDS, GreedyAtoms
 from psdopt.methods.bilgo.search import AtomState, LocalSearch, SearchState
 from psdopt.methods.conjugate_gradient import ConjugateGradient
@@ -47,8 +47,8 @@ class BILGO(InTurns[State]):
     backend : eigensolver, see :func:`psdopt.linalg.least_eigenpairs`.
     seed : for the random rule and starting vectors.
 
-    Atoms and local search are two methods that take turns (:class:`~psdopt.methods.alternating.Then`). In steps of the search
-    the history's column `phase` is 1.
+    Atoms and local search are two methods that take turns (:class:`~psdopt.methods.alternating.Alternating`). In steps
+    of the search the history's column `phase` is 1.
 
     Start it from M = 0 (``start=np.zeros((n, 1))``) or from any M, of any rank.
 
@@ -92,12 +92,16 @@ class BILGO(InTurns[State]):
         searcher = self.searcher
         every = 1 if self.rule == "laue" else self.every
         atoms = GreedyAtoms(searcher is not None, every, self.eigenvectors, self.rule, self.backend, self.seed)
-        return atoms if searcher is None else Then(atoms, LocalSearch(searcher), _search_is_due, back=_search_is_over)
+        return (
+            atoms
+            if searcher is None
+            else Alternating(atoms, LocalSearch(searcher), _search_is_due, switch_back=_search_is_over)
+        )
 
 
-def _search_is_due(state: ThenState) -> bool:
+def _search_is_due(state: AlternatingState) -> bool:
     return isinstance(state.inner, AtomState) and state.inner.due
 
 
-def _search_is_over(state: ThenState) -> bool:
+def _search_is_over(state: AlternatingState) -> bool:
     return isinstance(state.inner, SearchState) and state.inner.over

@@ -11,7 +11,7 @@ from psdopt.contracts.abilities import Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.methods.alternating import AfterSteps, Then, ThenState
+from psdopt.methods.alternating import AfterSteps, Alternating, AlternatingState
 from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.augmented_lagrangian.state import LONGEST, AugmentedLagrangianState
 from psdopt.methods.lagrange_newton.constrained_steps import ConstrainedState, ConstrainedSteps
@@ -25,7 +25,7 @@ MOST_TURNS = 10
 
 
 @dataclass(kw_only=True)
-class TurnsState(ThenState):
+class TurnsState(AlternatingState):
     """`best` is the state of a Newton turn with the least residual of Lagrange's conditions; None before the first.
 
     `approached` is the last state of the first method, and `reached` the residual at which Newton took over from it.
@@ -40,11 +40,12 @@ class TurnsState(ThenState):
 class ConstrainedNewton(Method[TurnsState]):
     """:class:`~psdopt.LagrangeNewton` as it runs under linear constraints.
 
-    Newton steps (:class:`~psdopt.methods.lagrange_newton.constrained_steps.ConstrainedSteps`) begin after `steps` steps of `approach`.
-    If these steps are slow or do not descend, as at a rank too low for S ⪰ 0 or without a feasible M, `approach` has a
-    turn of some rounds, which may add columns. Each such turn has twice the rounds of the last, in at most 60 steps.
-    After ten turns the run ends at the Newton iterate of the least residual. Without this limit turns would never end
-    once the residual is rounding, or if solutions lie at infinity, as for duals without a strictly feasible point.
+    Newton steps (:class:`~psdopt.methods.lagrange_newton.constrained_steps.ConstrainedSteps`) begin after `steps` steps
+    of `approach`. If these steps are slow or do not descend, as at a rank too low for S ⪰ 0 or without a feasible M,
+    `approach` has a turn of some rounds, which may add columns. Each such turn has twice the rounds of the last, in at
+    most 60 steps. After ten turns the run ends at the Newton iterate of the least residual. Without this limit turns
+    would never end once the residual is rounding, or if solutions lie at infinity, as for duals without a strictly
+    feasible point.
 
     Parameters
     ----------
@@ -101,8 +102,8 @@ class ConstrainedNewton(Method[TurnsState]):
         return "LagrangeNewton"
 
     @property
-    def _turns(self) -> Then:
-        return Then(self.approach, ConstrainedSteps(), _Approached(self.steps), back=_slow, ends=_over)
+    def _turns(self) -> Alternating:
+        return Alternating(self.approach, ConstrainedSteps(), _Approached(self.steps), switch_back=_slow, stop=_over)
 
 
 def _at(state: TurnsState, inner: State) -> TurnsState:
@@ -119,10 +120,10 @@ def _at(state: TurnsState, inner: State) -> TurnsState:
     )
 
 
-def _noted(state: ThenState, before: TurnsState | None = None) -> TurnsState:
+def _noted(state: AlternatingState, before: TurnsState | None = None) -> TurnsState:
     """`state` with the memory of a TurnsState: the best of `before` and of the state itself."""
     inner = state.inner
-    kept = {each.name: getattr(state, each.name) for each in fields(ThenState)}
+    kept = {each.name: getattr(state, each.name) for each in fields(AlternatingState)}
     best = None if before is None else before.best
     if isinstance(inner, ConstrainedState) and (best is None or inner.residual < best.residual):
         best = inner
@@ -140,7 +141,7 @@ class _Approached:
 
     count: int
 
-    def __call__(self, state: ThenState) -> bool:
+    def __call__(self, state: AlternatingState) -> bool:
         inner = state.inner
         if isinstance(inner, AugmentedLagrangianState) and inner.vanished:
             return False  # Newton has no step from M = 0
@@ -150,12 +151,12 @@ class _Approached:
         return AfterSteps(self.count)(state)
 
 
-def _slow(state: ThenState) -> bool:
+def _slow(state: AlternatingState) -> bool:
     """Whether Newton's steps are slow, or have ended at a stationary point with S indefinite, a saddle."""
     return isinstance(state.inner, ConstrainedState) and (state.inner.slow >= PATIENCE or state.inner.saddle)
 
 
-def _over(state: ThenState) -> bool:
+def _over(state: AlternatingState) -> bool:
     """Whether the augmented Lagrangian has proven that no (other) M is feasible, or no progress is possible.
 
     The second case: Newton steps end in rounding after all turns of the augmented Lagrangian.

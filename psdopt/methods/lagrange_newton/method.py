@@ -14,7 +14,7 @@ from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.quadratic_fit import QuadraticFit, quadratic_fit_of
 from psdopt.errors import InvalidInputError
-from psdopt.methods.alternating import AfterSteps, InTurns, Then, ThenState
+from psdopt.methods.alternating import AfterSteps, Alternating, AlternatingState, InTurns
 from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.lagrange_newton.constrained import ConstrainedNewton
@@ -34,7 +34,7 @@ MAX_PRICE, MAX_ORDER = 60.0, 2500
 
 
 @dataclass(frozen=True)
-class LagrangeNewton(InTurns[ThenState]):
+class LagrangeNewton(InTurns[AlternatingState]):
     """Newton on S(w) Y = 0, w = phi'(a), for F(M) = tr(C M) + Σ_t phi_t(a_t), a_t = ⟨A_t, M⟩, phi quadratic.
 
     With the multipliers w independent of Y the conditions linearise to
@@ -42,15 +42,17 @@ class LagrangeNewton(InTurns[ThenState]):
         (S(w) + delta I) X + Σ_t v_t A_t Y = −S(w) Y,   v_t = phi_t'(a_t) − w_t + 2 h_t ⟨A_t, Y Xᵀ⟩,
 
     which after elimination of X is a system whose order is the number of measurements
-    (:class:`~psdopt.methods.lagrange_newton.system.LagrangeSystem`). Since measurements resist the second-order stretch ⟨A_t,
-    X Xᵀ⟩ of a long move, the step follows the arc Y + mu X + mu² Z, Z from the same factors, to the first minimiser of
-    a polynomial of degree eight. The next step takes S at the multipliers that this arc predicts, not at phi'(a), since
-    for large h the errors of the measurements are stiff while their multipliers are smooth. delta falls with the
-    residual, so that convergence is quadratic if S ⪰ 0 at the optimum. More columns than the optimum needs do no harm.
+    (:class:`~psdopt.methods.lagrange_newton.system.LagrangeSystem`). Since measurements resist the second-order stretch
+    ⟨A_t, X Xᵀ⟩ of a long move, the step follows the arc Y + mu X + mu² Z, Z from the same factors, to the first
+    minimiser of a polynomial of degree eight. The next step takes S at the multipliers that this arc predicts, not at
+    phi'(a), since for large h the errors of the measurements are stiff while their multipliers are smooth. delta falls
+    with the residual, so that convergence is quadratic if S ⪰ 0 at the optimum. More columns than the optimum needs do
+    no harm.
 
     The run begins with conjugate gradient, which is cheaper far from the optimum. If Newton steps are slow, as at a
     rank that is too low for S ⪰ 0, conjugate gradient takes over for twice as many steps
-    (:class:`~psdopt.methods.alternating.Then`). The history's column `phase` is 0 for its steps and 1 for Newton's.
+    (:class:`~psdopt.methods.alternating.Alternating`). The history's column `phase` is 0 for its steps and 1 for
+    Newton's.
 
     Parameters
     ----------
@@ -124,7 +126,9 @@ class LagrangeNewton(InTurns[ThenState]):
         warnings.warn("LagrangeNewton.suits is now is_efficient_for", DeprecationWarning, stacklevel=2)
         return LagrangeNewton.is_efficient_for(problem, columns)
 
-    def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> ThenState:
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> AlternatingState:
         if Ability.CONSTRAINED_FIT not in problem.abilities:
             require_inner("approach", self._approach, problem, geometry)
         return super().init(problem, geometry, start, evaluation)
@@ -135,7 +139,7 @@ class LagrangeNewton(InTurns[ThenState]):
         count = self.steps
         if count is None:
             count = math.ceil(2.0 * _price(quadratic_fit_of(problem), columns))
-        return Then(self._approach, LagrangeSteps(), AfterSteps(int(count)), back=_slow)
+        return Alternating(self._approach, LagrangeSteps(), AfterSteps(int(count)), switch_back=_slow)
 
     @property
     def _approach(self) -> Method:
@@ -147,7 +151,7 @@ def _knows_constraints(method: Method) -> bool:
     return any(Ability.CONSTRAINTS in ((need,) if isinstance(need, str) else need) for need in needs)
 
 
-def _slow(state: ThenState) -> bool:
+def _slow(state: AlternatingState) -> bool:
     return isinstance(state.inner, LagrangeState) and state.inner.slow >= PATIENCE
 
 

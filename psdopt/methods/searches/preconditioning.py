@@ -13,7 +13,7 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.geometry_groups import GramPreconditioner, Lift
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.devices import Later
+from psdopt.devices import Deferred
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, as_array, inner, is_finite
 
@@ -108,7 +108,7 @@ def gram_scaled(Y: Array, G: Array, damping: float = GRAM_DAMPING) -> Array:
     """
     r = Y.shape[1]
     gram: Any = Y.T @ Y
-    if isinstance(gram, Later):
+    if isinstance(gram, Deferred):
         gram = gram.value
     eta = damping * float(np.trace(gram)) / r
     if eta <= 0.0:

@@ -16,8 +16,8 @@ from psdopt.methods import (
     ConjugateGradient,
     InteriorPoint,
     LagrangeNewton,
-    constrained_newton,
 )
+from psdopt.methods.lagrange_newton import constrained
 from psdopt.methods.lagrange_newton.constrained import ConstrainedNewton
 from tests.methods.constrained import curved, cut
 
@@ -166,7 +166,7 @@ def without_a_strictly_feasible_dual(n: int, m: int, seed: int) -> Constrained:
 
 
 def test_solutions_at_infinity_end_the_run_after_the_last_turn_at_the_nearest_point(monkeypatch) -> None:
-    monkeypatch.setattr(constrained_newton, "MOST_TURNS", 2)
+    monkeypatch.setattr(constrained, "MOST_TURNS", 2)
     problem, residuals = without_a_strictly_feasible_dual(5, 6, 2), []
 
     def note(snapshot) -> None:
@@ -185,7 +185,7 @@ def test_solutions_at_infinity_end_the_run_after_the_last_turn_at_the_nearest_po
 def test_from_zero_newton_does_not_take_its_turn() -> None:
     inner = AugmentedLagrangian().init(theta(8), FlatQuotient(8, 3), np.ones((8, 3)))
     state = SimpleNamespace(inner=replace(inner, first_length=1e9), rounds=0, steps=99)
-    assert not constrained_newton._Approached(6)(state)
+    assert not constrained._Approached(6)(state)
 
 
 @pytest.mark.parametrize("seed", range(2))

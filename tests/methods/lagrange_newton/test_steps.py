@@ -11,7 +11,7 @@ from psdopt.contracts.quadratic_fit import quadratic_fit_of
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.lagrange_newton import steps as lagrange_steps
 from psdopt.methods.lagrange_newton.steps import DAMPING, LagrangeSteps
-from tests.methods.test_lagrange_newton import PROBLEMS
+from tests.methods.lagrange_newton.test_method import PROBLEMS
 
 
 @pytest.mark.parametrize("name", PROBLEMS)

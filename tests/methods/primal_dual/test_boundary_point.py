@@ -9,7 +9,7 @@ from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, 
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods.primal_dual.boundary_point import _split
 from psdopt.running.choose import choose
-from tests.methods.test_interior_point import random_program, reference
+from tests.methods.primal_dual.test_interior_point import random_program, reference
 
 
 def theta(n: int, density: float, seed: int) -> Constrained:
