@@ -1,4 +1,4 @@
-"""Shipped methods, one algorithm per file."""
+"""Shipped methods: one algorithm a file, or a folder where it needs more."""
 
 from psdopt.contracts.method import Method
 from psdopt.margins.column_generation import ColumnGeneration

@@ -1,13 +1,166 @@
-"""ADMM: exact block updates, the threshold on rho, the polish, and honest ends."""
+"""ADMM: exact block updates, their modes, the threshold on rho, the polish, and honest ends."""
 
+from dataclasses import replace
+
+import autograd.numpy as anp
 import numpy as np
 import pytest
+import scipy.sparse as sp
+from autograd import grad
 
 from psdopt import LBFGS, Ability, FlatQuotient, QuadraticSDP, Status, solve
+from psdopt.contracts.method import Outcome
 from psdopt.contracts.splitting import split_of
 from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.linalg.tolerances import EPS
 from psdopt.methods.admm import ADMM
-from tests.methods.pairs import pair_problem
+from psdopt.problems.entry_fit import EntryFit
+from tests.methods.pairs import laplacian, pair_problem
+
+#: l = λ/rho at which the iteration in a free direction loses stability.
+GOLDEN = 0.5 * (1.0 + np.sqrt(5.0))
+
+
+def augmented(L, P, W, T):
+    def value(V, U, Lam, rho):
+        fit = 0.5 * anp.sum(P * W * (V @ U.T - T) ** 2)
+        return anp.trace(V.T @ L @ U) + fit + anp.sum(Lam * (V - U)) + 0.5 * rho * anp.sum((V - U) ** 2)
+
+    return value
+
+
+def test_one_step_minimises_the_augmented_lagrangian_block_by_block():
+    problem = pair_problem(n=11)
+    weights, targets = (A.toarray() for A in problem._ordered(2.0))
+    P = weights > 0
+    value = augmented(problem.L.data.toarray(), P, weights, targets)
+    method = ADMM(polish=None, adapt=False)
+    rng = np.random.default_rng(3)
+    state = method.init(problem, FlatQuotient(11, 4), rng.standard_normal((11, 4)))
+    for _ in range(2):
+        before, state = state, method.step(state)
+    args = (before.multiplier, before.rho)
+    scale = np.linalg.norm(grad(value, 0)(np.zeros((11, 4)), before.U, *args))
+    assert np.linalg.norm(grad(value, 0)(state.V, before.U, *args)) < 1e3 * EPS * scale
+    assert np.linalg.norm(grad(value, 1)(state.V, state.U, *args)) < 1e3 * EPS * scale
+    # the U block is stationary for the new multiplier, so the dual residual is that of the block updated last
+    assert np.linalg.norm(grad(value, 1)(state.V, state.U, state.multiplier, 0.0)) < 1e3 * EPS * scale
+    assert state.extras["dual_residual"] == pytest.approx(before.rho * np.linalg.norm(state.U - before.U))
+    assert state.extras["primal_residual"] == pytest.approx(np.linalg.norm(state.V - state.U))
+    split = problem.split()
+    no_penalty = value(state.V, state.U, np.zeros((11, 4)), 0.0)
+    assert split.value(state.V, state.U, split.image(state.U)) == pytest.approx(no_penalty, rel=1e3 * EPS)
+
+
+def test_two_products_per_iteration_and_the_mean_is_the_iterate():
+    problem = pair_problem()
+    method = ADMM(polish=None)
+    state = method.init(problem, FlatQuotient(24, 5), np.random.default_rng(0).standard_normal((24, 5)))
+    before = problem.counts()["operator_applications"]
+    for _ in range(4):
+        state = method.step(state)
+        assert np.isfinite(state.evaluation.value)
+    assert problem.counts()["operator_applications"] == before + 8
+    np.testing.assert_array_equal(state.point, 0.5 * (state.V + state.U))
+    fresh = problem.at(state.point)
+    assert state.evaluation.value == pytest.approx(fresh.value, rel=1e3 * EPS)
+    np.testing.assert_allclose(state.evaluation.factor_gradient(), fresh.factor_gradient(), atol=1e-12)
+
+
+def free_graph(n=12):
+    """Coupled rows that no entry touches, and one entry on a row of its own: the linear recursion, pure."""
+    L = np.zeros((n + 1, n + 1))
+    L[:n, :n] = laplacian(np.random.default_rng(5), n)
+    return EntryFit(sp.csr_array(L), [n], [n], 1.0)
+
+
+@pytest.mark.parametrize(
+    ("share", "grows"), [(0.49, True), (0.60, True), (0.99 / GOLDEN, True), (1.01 / GOLDEN, False), (1.05, False)]
+)
+def test_the_threshold_on_rho_is_sharp(share, grows):
+    """In a free direction the iteration is stable exactly for rho > λ_max / 1.618, above the bound λ_max / 2."""
+    problem = free_graph()
+    largest = np.linalg.eigvalsh(problem.L.data.toarray())[-1]
+    split, rho = problem.split(), share * largest
+    rng = np.random.default_rng(0)
+    V = U = rng.standard_normal((13, 3))
+    Lam = np.zeros_like(U)
+    sizes = []
+    for _ in range(400):
+        V = split.update(U, split.image(U), U - Lam / rho, rho)
+        U = split.update(V, split.image(V), V + Lam / rho, rho)
+        Lam = Lam + rho * (V - U)
+        sizes.append(np.linalg.norm(V - U))
+    assert (sizes[-1] > 10.0 * sizes[100]) == grows
+    assert sizes[-1] < sizes[100] or grows
+
+
+@pytest.mark.parametrize(("share", "bounded"), [(0.45, False), (0.499, False), (0.501, True), (0.7, True)])
+def test_the_augmented_lagrangian_is_bounded_below_exactly_above_half_of_the_largest_eigenvalue(share, bounded):
+    """Necessary, not enough: between 1/2 and 0.618 the Lagrangian is bounded and the iteration still diverges."""
+    problem = free_graph()
+    split = problem.split()
+    values, vectors = np.linalg.eigh(problem.L.data.toarray())
+    rho, rng = share * values[-1], np.random.default_rng(0)
+
+    def lagrangian(V, U):
+        return split.value(V, U, split.image(U)) + 0.5 * rho * np.sum((V - U) ** 2)
+
+    # every direction of the free rows, the worst one among them: V = −U along the leading eigenvector
+    growth = [lagrangian(1e3 * vectors[:, [-1]], -1e3 * vectors[:, [-1]])]
+    for _ in range(200):
+        V, U = rng.standard_normal((2, 13, 1))
+        V[12], U[12] = 0.0, 0.0
+        growth.append(lagrangian(1e3 * V, 1e3 * U))
+    assert (min(growth) > 0.0) == bounded
+
+
+def test_the_modes_follow_the_characteristic_equation():
+    split = free_graph().split()
+    values, vectors = np.linalg.eigh(split.problem.L.data.toarray())
+    rho = 1.3 * values[-1]
+    for k in (-1, -4):
+        e, lam = vectors[:, [k]], values[k]
+        share = lam / rho
+        v, u = 0.7, -0.4  # U+ and V+ from (V, U) with multiplier L V
+        U, Lam = u * e, lam * v * e
+        V1 = split.update(U, split.image(U), U - Lam / rho, rho)
+        U1 = split.update(V1, split.image(V1), V1 + Lam / rho, rho)
+        step = np.array([[-share, 1 - share], [share**2, (1 - share) ** 2]])
+        np.testing.assert_allclose([(e.T @ V1).item(), (e.T @ U1).item()], step @ [v, u], atol=1e-12)
+        np.testing.assert_allclose(np.poly(step), [1.0, -(1 - 3 * share + share**2), -share * (1 - share)], atol=1e-14)
+
+
+@pytest.mark.parametrize("rho", [1e-4, 1e4])
+def test_adaptation_mends_a_bad_start(rho):
+    result = solve(pair_problem(), FlatQuotient(24, 9), ADMM(rho=rho, switch=1e-7), max_iterations=600)
+    assert result.optimal
+    used = result.history["rho"][result.history["phase"] == 0.0]
+    assert used[0] >= min(1e4, pair_problem().split().coupling_bound)
+    assert used[-1] < 1e4
+
+
+def test_blocks_that_come_apart_double_rho_and_go_on(monkeypatch):
+    problem = pair_problem()
+    split = problem.split()
+    split.coupling_bound *= 0.2  # a bound that is none: the safeguard must notice
+    split.scale = 0.0
+    monkeypatch.setattr(problem, "split", lambda: split)
+    result = solve(problem, FlatQuotient(24, 9), ADMM())
+    assert result.optimal
+    assert np.nanmax(result.history["restarts"]) > 0
+
+
+def test_non_finite_blocks_end_the_split():
+    problem = pair_problem()
+    method = ADMM(rho=1.0, adapt=False, polish=None)
+    state = method.init(problem, FlatQuotient(24, 3), np.ones((24, 3)))
+    bad = replace(state, U=np.full((24, 3), 1e300))
+    with np.errstate(all="ignore"):
+        ended = method.step(bad)
+    assert ended.outcome is Outcome.DIVERGED
+    assert np.isfinite(ended.evaluation.value)
+    assert method.step(ended).outcome is ended.outcome
 
 
 @pytest.mark.parametrize("scale", [1.0, 60.0])

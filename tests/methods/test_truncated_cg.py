@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from psdopt import FlatQuotient
-from psdopt.methods.truncated_cg import truncated_cg
+from psdopt.methods.trust_regions import truncated_cg
 
 N = 5
 GEOMETRY = FlatQuotient(N, 1)  # of rank 1 every vector is horizontal, and the metric is that of R^N
