@@ -1,1 +1,1 @@
-"""The augmented Lagrangian as a problem: penalties, their curvature and preconditioner."""
+"""The augmented Lagrangian as a problem: penalties, their curvature and preconditioner, the first multipliers."""

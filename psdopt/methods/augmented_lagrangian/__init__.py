@@ -1,1 +1,1 @@
-"""Augmented Lagrangian: its rounds, their state, its columns, its start, and the search for a feasible M."""
+"""Augmented Lagrangian: its rounds, their state, its columns, and the search for a feasible M."""

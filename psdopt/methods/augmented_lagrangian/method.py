@@ -16,6 +16,7 @@ from psdopt.certificates.constrained.slack import slack_bound, slack_eigenpair, 
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.augmented.problem import augmented, weights
+from psdopt.constraints.augmented.start import first_multipliers, stiff_penalty
 from psdopt.constraints.feasible import least_move
 from psdopt.constraints.limits import FEASIBLE, LARGE, SLIGHT
 from psdopt.constraints.problem import Constrained, constrained_of
@@ -27,7 +28,6 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.augmented_lagrangian.columns import VANISHED, narrowed, widened
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
-from psdopt.methods.augmented_lagrangian.start import first_multipliers, stiff_penalty
 from psdopt.methods.augmented_lagrangian.state import LONG, LONGEST, AugmentedLagrangianState
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.on_face import OnFace, takes_face

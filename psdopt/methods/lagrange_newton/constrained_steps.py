@@ -12,6 +12,7 @@ from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.certificates.scales import stationarity_scale
+from psdopt.constraints.augmented.start import first_multipliers
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, Requires
@@ -21,7 +22,6 @@ from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import rounding
-from psdopt.methods.augmented_lagrangian.start import first_multipliers
 from psdopt.methods.lagrange_newton.constrained_moves import Active, Move, newton_move
 from psdopt.methods.lagrange_newton.steps import DAMPING, SLOW
 from psdopt.methods.searches.step_lengths import SUFFICIENT

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, QuadraticSDP, TermSum, constraints
-from psdopt.methods.augmented_lagrangian.start import STIFF, first_multipliers, stiff_penalty
+from psdopt.constraints.augmented.start import STIFF, first_multipliers, stiff_penalty
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 
 N = 8
