@@ -17,7 +17,8 @@ from psdopt.linalg.tolerances import EPS
 
 #: Up to this order a block is factorised in extended precision.
 EXTENDED_ORDER = 200
-#: Extended precision; on some machines no wider than a double, where it is not used.
+#: Extended precision; on some machines no wider than a double, where it is not used. It decides for programs of the
+#: family hinf, whose multipliers are about 1e4 times larger in some rows: without it they end without progress.
 EXTENDED: Any = np.longdouble
 #: The proof asks for eigenvalues above this many times Rump's bound on the rounding of a factor.
 MARGIN = 3.0
