@@ -1,7 +1,5 @@
 """Linear objectives by entries: the slack, and the blocks that entries connect."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """One group of constraints: bounds of every shape, and what is refused with its position."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

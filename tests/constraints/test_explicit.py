@@ -1,7 +1,5 @@
 """Entries of measurements and objectives: against what the measurement or F itself gives."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -34,7 +32,8 @@ MEASUREMENTS: list[Measurement] = [
     QuadraticForms(X),
     QuadraticForms(sp.csr_array(np.where(np.abs(X) > 0.7, X, 0.0))),
     constraints.SparseForms.of([np.eye(N), np.ones((N, N))]),
-    Stacked([Trace(N), Entries([1], [3], N)]),
+    constraints.SparseForms([0, 1, 1], [1, 0, 1], [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]], N),
+    Stacked([Trace(N), Entries([1], [3], N), PairDistances([0], [3], None, N), QuadraticForms(sp.csr_array(X))]),
 ]
 
 

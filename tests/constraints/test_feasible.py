@@ -1,7 +1,5 @@
 """The feasible matrix of constraints alone: found, the same each time, and None where there is none."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Constraints in multiplier form against dense algebra: gradient, pairs, forces, curvature, the system of order m."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

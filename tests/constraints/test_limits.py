@@ -1,7 +1,5 @@
 """Numbers that methods and proofs under constraints share stand in one place: no other module binds their names."""
 
-from __future__ import annotations
-
 import ast
 from pathlib import Path
 
@@ -10,7 +8,6 @@ import pytest
 import psdopt.constraints
 import psdopt.methods
 from psdopt.constraints import limits
-from psdopt.linalg.tolerances import EPS
 
 NAMES = {name for name, value in vars(limits).items() if name.isupper() and isinstance(value, float | int)} - {"EPS"}
 FOLDERS = [Path(str(package.__file__)).parent for package in (psdopt.constraints, psdopt.methods)]
@@ -36,11 +33,3 @@ def test_a_shared_number_is_bound_once(path: Path) -> None:
 def test_a_second_binding_is_seen() -> None:
     assert bound("from a import C\nA, FLOPS = 1, 2e10\nB = f(3)\nD: int = 4") == {"A", "FLOPS", "B", "D"}
     assert "FLOPS" in NAMES
-
-
-def test_limits_are_in_order() -> None:
-    """A spectrum costs more than a factor; what may be of no use costs less; roundings are below what is small."""
-    assert limits.SPECTRUM_ORDER < limits.FACTOR_ORDER
-    assert limits.SPARED < limits.FLOPS
-    assert limits.FACTOR_ORDER**2 <= limits.NUMBERS
-    assert EPS < limits.NEGLIGIBLE < limits.FEASIBLE < limits.SLIGHT <= limits.FORCING < limits.GAIN < 1.0

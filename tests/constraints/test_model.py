@@ -1,7 +1,5 @@
 """What a constrained problem knows of itself: measured values, supports, multiples, bounds on the trace, refusals."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np
@@ -56,21 +54,6 @@ def test_multipliers_that_push_against_no_bound_are_cut_and_the_support_is_the_l
     assert problem.support(np.zeros(4)) == 0.0
 
 
-def test_the_objective_is_its_own_and_constraints_do_not_change_it() -> None:
-    problem = program()
-    inner = problem.problem.at(Y)
-    D = np.random.default_rng(2).standard_normal((N, 2))
-    here = problem.at(Y)
-    assert here.value == inner.value
-    assert np.array_equal(here.factor_gradient(), inner.factor_gradient())
-    assert np.array_equal(here.hessian_vector(D), inner.hessian_vector(D))
-    assert here.along(D).value(0.3) == pytest.approx(inner.along(D).value(0.3))
-    assert here.append(np.ones(N)).value == pytest.approx(problem.at(np.column_stack([Y, np.ones(N)])).value)
-    assert np.allclose(here.append(np.ones(N)).measured, problem.measured(np.column_stack([Y, np.ones(N)])))
-    assert here.mix(2.0 * np.eye(2)).value == pytest.approx(4.0 * here.value)
-    assert here.refresh().value == pytest.approx(here.value)
-
-
 def test_the_best_multiple_is_the_least_distance_of_any() -> None:
     problem, here = program(), program().at(Y)
     alpha = here.best_multiple()
@@ -81,25 +64,6 @@ def test_the_best_multiple_is_the_least_distance_of_any() -> None:
 
     others = [distance(factor) for factor in np.linspace(0.01, 5.0, 400)]
     assert distance(alpha) <= min(others) * (1.0 + 1e-2) + 1e-12
-
-
-def test_bounds_on_the_trace_are_implied_given_or_not_known() -> None:
-    implied = program().trace_limit
-    assert implied is not None
-    assert (implied.source, implied.value) == ("constraints", pytest.approx(2.0))
-    given = program(trace_bound=7.0).trace_limit
-    assert given is not None
-    assert (given.source, given.value, given.least) == ("given", 7.0, 0.0)
-    assert Constrained(QuadraticSDP(C=np.eye(N)), constraints.entries([0], [1], N, 0.0)).trace_limit is None
-
-
-def test_constraints_that_no_matrix_meets_have_no_trace_bound_but_a_contradiction() -> None:
-    problem = Constrained(QuadraticSDP(C=np.eye(N)), constraints.trace(N, -1.0))
-    assert problem.trace_limit is None
-    w = problem.contradiction
-    assert w is not None
-    assert np.linalg.eigvalsh(problem.forms.matrix(w).toarray())[0] >= 0.0
-    assert problem.support(w) < 0.0
 
 
 def test_abilities_are_those_that_survive() -> None:

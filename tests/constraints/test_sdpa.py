@@ -1,7 +1,5 @@
 """SDPA's formats: what is read, and what is refused."""
 
-from __future__ import annotations
-
 import gzip
 import tracemalloc
 from pathlib import Path
@@ -54,20 +52,6 @@ def test_all_spellings_of_one_problem_are_one_problem(tmp_path, name, text) -> N
     assert np.array_equal(problem.lower, [1.0, 3.0])
     assert np.array_equal(problem.upper, problem.lower)
     assert sorted(map(len, problem.conic.blocks)) == [1, 1, 2]
-
-
-@pytest.mark.parametrize(("name", "text"), [("a.dat-s", SPARSE), ("a.dat", DENSE)])
-def test_entries_are_sorted_once(tmp_path, monkeypatch, name, text) -> None:
-    sorts = []
-
-    def counted(sort):
-        function = getattr(np, sort)
-        return lambda *given, **keywords: sorts.append(sort) or function(*given, **keywords)
-
-    for sort in ("argsort", "lexsort", "sort", "unique"):
-        monkeypatch.setattr(np, sort, counted(sort))
-    read_sdpa(written(tmp_path / name, text))
-    assert sorts == ["lexsort"]
 
 
 def test_the_value_is_minus_that_of_the_file(tmp_path) -> None:

@@ -1,7 +1,5 @@
 """The text of SDPA files in blocks: cuts between numbers, and bombs."""
 
-from __future__ import annotations
-
 import gzip
 import tracemalloc
 

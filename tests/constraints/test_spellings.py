@@ -1,7 +1,5 @@
 """Short spellings: what each measures, against the matrix, and which bounds it takes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -28,15 +26,9 @@ def measured(group: constraints.Constraint) -> np.ndarray:
             lambda **bounds: constraints.distances([0, 1], [4, 2], n=N, **bounds),
             [M[0, 0] + M[4, 4] - 2.0 * M[0, 4], M[1, 1] + M[2, 2] - 2.0 * M[1, 2]],
         ),
-        (
-            lambda **bounds: constraints.distances([0], [3], X=X, **bounds),
-            [(X[0] - X[3]) @ M @ (X[0] - X[3])],
-        ),
+        (lambda **bounds: constraints.distances([0], [3], X=X, **bounds), [(X[0] - X[3]) @ M @ (X[0] - X[3])]),
         (lambda **bounds: constraints.quadratic_forms(X, **bounds), np.einsum("ti,ij,tj->t", X, M, X)),
-        (
-            lambda **bounds: constraints.sparse_forms([np.eye(N), np.ones((N, N))], **bounds),
-            [np.trace(M), M.sum()],
-        ),
+        (lambda **bounds: constraints.sparse_forms([np.eye(N), np.ones((N, N))], **bounds), [np.trace(M), M.sum()]),
     ],
 )
 def test_each_measures_what_it_says_with_the_bounds_given(make, expected) -> None:

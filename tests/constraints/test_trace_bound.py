@@ -1,7 +1,5 @@
 """Bounds on the trace: implied ones, tight ones, none where nothing is implied, and one that no M can meet."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

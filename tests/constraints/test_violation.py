@@ -1,7 +1,5 @@
 """The scale of each constraint: its own bound, and what it sees of M."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

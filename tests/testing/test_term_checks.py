@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.linalg.operators import LinearMap
 from psdopt.problems import TermSum
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
@@ -37,6 +38,10 @@ MEASUREMENTS = [
     PairDistances(LEFT, RIGHT, n=8),
     TripletDifferences(LEFT, RIGHT, FAR, X),
     Entries(LEFT, RIGHT, 8),
+    Trace(5),
+    SparseForms.of([A, C, np.diag(np.arange(5.0))]),
+    SparseForms([0, 1, 1], [1, 0, 1], [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]], 6),
+    Stacked([Trace(8), Entries(LEFT, RIGHT, 8), PairDistances(LEFT, RIGHT, n=8)]),
 ]
 TERMS = [
     ProductTerm(MatrixForm(LinearMap(A, "A")), IdentityForm(5)),

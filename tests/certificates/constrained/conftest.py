@@ -1,7 +1,5 @@
 """A small program with a fixed trace and a bound that binds, solved once for each test."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

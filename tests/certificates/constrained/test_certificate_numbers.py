@@ -1,7 +1,5 @@
 """Every number of a constrained certificate, recomputed from dense arrays and its multipliers."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Lower bounds without a bound on the trace: below every feasible value, near the optimum, none where none is."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Multipliers that are handed out where constraints leave a face: finite, with a slack that is semidefinite."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Proofs that nothing is feasible, and that F is unbounded: which hold, and which are refused."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -18,7 +16,7 @@ from psdopt import (
     solve,
 )
 from psdopt.certificates.constrained import refutation
-from psdopt.certificates.constrained.refutation import _inward, _rounded, _vanishing, proven_infeasible
+from psdopt.certificates.constrained.refutation import _rounded, proven_infeasible
 
 
 def test_a_proof_of_infeasibility_must_hold(solved) -> None:
@@ -31,7 +29,12 @@ def test_a_proof_of_infeasibility_must_hold(solved) -> None:
     assert proven_infeasible(empty, [-ray]) is None
 
 
-def test_equations_that_contradict_each_other_are_refuted_by_multipliers_that_are_not_quite_right() -> None:
+@pytest.mark.parametrize("dense", [True, False])
+def test_equations_that_contradict_each_other_are_refuted_by_multipliers_that_are_not_quite_right(
+    dense, monkeypatch
+) -> None:
+    if not dense:
+        monkeypatch.setattr(refutation, "DENSE_LIMIT", 0)
     # M_00 = 1, M_11 = 2, M_00 + M_11 = 4: A*(y) = 0 for y = (1, 1, -1), and for no y near it
     n = 4
     sums = constraints.sparse_forms([1e6 * np.diag([1.0, 1.0, 0.0, 0.0])], 4e6)
@@ -64,10 +67,7 @@ def test_equations_that_contradict_each_other_are_refuted_at_any_matrix() -> Non
             for at in (M, LowRankPSD(rng.standard_normal((n, 3)))):
                 certificate = certify(problem, at)
                 proof = certificate.constraints.infeasibility_proof
-                assert (proof is not None) == (empty and certificate.misses(1e-6)), (
-                    scale,
-                    excess,
-                )
+                assert (proof is not None) == (empty and certificate.misses(1e-6)), (scale, excess)
                 assert proof is None or problem.support(proof) < 0.0
 
 
@@ -89,7 +89,7 @@ def test_multipliers_that_are_rounding_prove_nothing(method) -> None:
     C[0, 1] = C[1, 0] = -0.5
     for unit in (1.0, 1024.0):
         rows = constraints.sparse_forms([unit * A[0], A[1], A[2] / unit], [0.0, 1.0, 0.0])
-        result = solve(Constrained(QuadraticSDP(C=C), rows), method=method, max_time=20.0)
+        result = solve(Constrained(QuadraticSDP(C=C), rows), method=method, max_iterations=500, max_time=20.0)
         assert result.certificate.constraints.infeasibility_proof is None
         assert result.status not in (Status.INFEASIBLE, Status.UNBOUNDED)
 
@@ -133,35 +133,3 @@ def test_multipliers_that_are_small_are_left_out_of_a_proof() -> None:
     kept = _rounded(problem, [np.array([1.0, 1e-3 / scale])])
     assert kept[1:] != []
     assert all(y[1] != 0.0 for y in kept)
-
-
-def test_candidates_are_moved_into_the_cone_by_a_little() -> None:
-    """A*(y) = e₁e₁ᵀ of rank one: d has A*(d) = e₁e₁ᵀ on its rows, and y + eps d for some small eps."""
-    forms = [np.diag([2.0, 0.0, 0.0]), np.diag([0.0, 1.0, 0.0])]
-    problem = Constrained(QuadraticSDP(A=np.eye(3)), constraints.sparse_forms(forms, upper=[-1.0, 0.5]))
-    found = _inward(problem, np.array([3.0, 0.0]))
-    shares = [2.0 * y[0] - 1.0 for y in found]  # y = (1/2 + eps / 2, 0)
-    assert len(found) >= 2
-    assert shares == sorted(shares)
-    assert 0.0 < shares[0] < 1e-7 < shares[-1] < 1e-2
-    assert all(y[1] == pytest.approx(0.0, abs=1e-12) for y in found)
-    assert _inward(problem, np.zeros(2)) == []
-
-
-@pytest.mark.parametrize("dense", [True, False])
-def test_the_nearest_multipliers_of_a_vanishing_form(dense, monkeypatch) -> None:
-    """A_1 + A_2 = A_3 / 5: the projection of y to the multiples of (1, 1, −1/5), in units of 1/|A_t|."""
-    if not dense:
-        monkeypatch.setattr(refutation, "DENSE_LIMIT", 0)
-    forms = [np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), 5.0 * np.eye(2)]
-    problem = Constrained(QuadraticSDP(A=np.eye(2)), constraints.sparse_forms(forms, [1.0, 1.0, 10.5]))
-    norms = np.array([1.0, 1.0, 5.0 * np.sqrt(2.0)])
-    y = np.array([1.0, 1.0 + 1e-4, -0.2])
-    null = norms * np.array([1.0, 1.0, -0.2])
-    expected = (norms * y) @ null / (null @ null) * null / norms
-    np.testing.assert_allclose(_vanishing(problem, y), expected, rtol=1e-10)
-    assert np.abs(expected - y).max() > 1e-5
-    assert _vanishing(problem, np.array([1.0, 1.01, -0.2])) is None  # far from zero
-    assert _vanishing(problem, np.zeros(3)) is None
-    only = _vanishing(problem, np.array([1.0, 0.0, -0.2]))
-    assert only is None  # of the same constraints

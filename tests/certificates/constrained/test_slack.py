@@ -1,7 +1,5 @@
 """λ_min(S) and its lower bound: by blocks, by entries, by products, against a dense spectrum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,15 +7,12 @@ import scipy.sparse as sp
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.certificates.constrained.slack import BANDED, slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.conic import diagonal_blocks
-
-
-def symmetric(n: int, seed: int) -> np.ndarray:
-    G = np.random.default_rng(seed).standard_normal((n, n))
-    return 0.5 * (G + G.T)
+from psdopt.linalg.tolerances import EPS
+from tests.instances import symmetric
 
 
 def test_the_slack_is_the_gradient_and_the_adjoint() -> None:
-    C, y = symmetric(5, 0), np.arange(1.0, 6.0)
+    C, y = symmetric(np.random.default_rng(0), 5), np.arange(1.0, 6.0)
     group = constraints.diagonal(5, 1.0)
     linear = Constrained(QuadraticSDP(C=C), group)
     curved = Constrained(QuadraticSDP(A=np.eye(5), C=C), group)
@@ -30,7 +25,14 @@ def test_the_slack_is_the_gradient_and_the_adjoint() -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_blocks_give_the_end_of_the_whole_spectrum(seed) -> None:
     S = sp.csr_array(
-        sp.block_diag([sp.csr_array(symmetric(6, seed)), symmetric(4, seed + 9), np.diag([0.3, -0.2])], format="csr")
+        sp.block_diag(
+            [
+                sp.csr_array(symmetric(np.random.default_rng(seed), 6)),
+                symmetric(np.random.default_rng(seed + 9), 4),
+                np.diag([0.3, -0.2]),
+            ],
+            format="csr",
+        )
     )
     blocks = diagonal_blocks(S)
     assert sorted(len(rows) for rows in blocks) == [1, 1, 4, 6]
@@ -41,14 +43,9 @@ def test_blocks_give_the_end_of_the_whole_spectrum(seed) -> None:
     assert np.linalg.norm(S @ v - values[0] * v) <= 1e-6
 
 
-def test_zeros_that_are_stored_join_no_blocks() -> None:
-    S = sp.csr_array((np.array([1.0, 0.0, 0.0, 1.0]), (np.array([0, 0, 1, 1]), np.array([0, 1, 0, 1]))), shape=(2, 2))
-    assert len(diagonal_blocks(S)) == 2
-
-
 @pytest.mark.parametrize("low", [0.0, -1e-3, 0.4])
 def test_one_factor_proves_a_bound_or_nothing_is_said(low) -> None:
-    parts = [symmetric(6, 1), symmetric(4, 2), np.diag([3.0, 2.0])]
+    parts = [symmetric(np.random.default_rng(1), 6), symmetric(np.random.default_rng(2), 4), np.diag([3.0, 2.0])]
     parts[0] += (low - np.linalg.eigvalsh(parts[0])[0]) * np.eye(6)
     parts[1] += (low + 1.0 - np.linalg.eigvalsh(parts[1])[0]) * np.eye(4)
     S = sp.csr_array(sp.block_diag([sp.csr_array(part) for part in parts], format="csr"))
@@ -57,12 +54,6 @@ def test_one_factor_proves_a_bound_or_nothing_is_said(low) -> None:
         assert bound == pytest.approx(low - 1e-5, abs=1e-12)
         assert slack_bound(S, -1e-5 - low, blocks) is None
     assert slack_bound(S.toarray(), 9.0) is None
-
-
-def test_a_low_single_entry_spoils_the_bound_of_the_blocks() -> None:
-    S = sp.csr_array(sp.block_diag([sp.csr_array(2.0 * np.eye(3) + 1.0), np.diag([-0.5, 1.0])], format="csr"))
-    assert slack_bound(S, 1e-3, diagonal_blocks(S)) is None
-    assert slack_bound(S, 0.6, diagonal_blocks(S)) == pytest.approx(-0.6, abs=1e-12)
 
 
 def test_a_narrow_band_gives_the_pair_that_a_dense_factor_gives() -> None:
@@ -77,3 +68,47 @@ def test_a_narrow_band_gives_the_pair_that_a_dense_factor_gives() -> None:
     low = slack_eigenpair(sp.csr_array(chain - 0.1 * sp.eye_array(n)), 1e-6)  # not provable: the spectrum says so
     assert low.backend == "dense"
     assert low.value == pytest.approx(least - 0.1)
+
+
+def tridiagonal(n, shift=0.0):
+    return sp.csr_array(
+        sp.diags_array([-np.ones(n - 1), 2.0 + shift * np.ones(n), -np.ones(n - 1)], offsets=[-1, 0, 1])
+    )
+
+
+@pytest.mark.parametrize("n", [3, 40, 600])
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e8])
+def test_a_bound_is_given_down_to_the_accuracy_and_holds(n, scale):
+    S = scale * tridiagonal(n)
+    least = scale * (2.0 - 2.0 * np.cos(np.pi / (n + 1)))
+    rounding = 64 * EPS * np.sqrt(n) * 4.0 * scale
+    for below in (0.0, 0.1, 1.0):
+        shifted = sp.csr_array(S - (least + below * scale) * sp.eye_array(n))  # λ_min = −below
+        assert slack_bound(shifted, 0.5 * below * scale) is None or below == 0.0
+        found = slack_bound(shifted, below * scale + rounding)
+        assert found is not None
+        assert -below * scale - 8.0 * rounding <= found <= -below * scale + rounding
+    assert slack_bound(S.toarray(), 1.0) is None  # of sparse arrays only
+
+
+def test_a_bound_block_by_block():
+    rng = np.random.default_rng(0)
+    A = symmetric(rng, 4)
+    A = A - (np.linalg.eigvalsh(A)[0] - 0.25) * np.eye(4)  # λ_min = 0.25
+    for single, expected in ((0.1, 0.1), (3.0, 0.25), (-0.2, -0.2)):
+        S = sp.csr_array(sp.block_diag([A, [[single]], [[5.0]]]))
+        blocks = [np.arange(4), np.array([4]), np.array([5])]
+        found = slack_bound(S, 0.3, blocks)
+        assert expected - 0.3 - 0.35 <= found <= expected + 1e-12
+        pair = slack_eigenpair(S, 0.0, None, 0, blocks)
+        np.testing.assert_allclose([pair.values[0], pair.lower_bound], expected, atol=1e-12)
+        assert pair.lower_bound <= expected
+        np.testing.assert_allclose(S @ pair.vector, expected * pair.vector, atol=1e-10)
+    S = sp.csr_array(sp.block_diag([A, [[-0.2]]]))
+    assert slack_bound(S, 0.1, [np.arange(4), np.array([4])]) is None
+    S = sp.csr_array(sp.block_diag([A - np.eye(4), [[1.0]]]))  # λ_min = −0.75
+    assert slack_bound(S, 0.1, [np.arange(4), np.array([4])]) is None
+    singles = sp.csr_array(sp.diags_array([3.0, -0.5, 2.0]))
+    found = slack_bound(singles, 0.5 + 1e-12, [np.array([k]) for k in range(3)])
+    np.testing.assert_allclose(found, -0.5, atol=1e-14)
+    assert found < -0.5

@@ -1,7 +1,5 @@
 """The short way to products with the curvature is what the terms give one by one."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

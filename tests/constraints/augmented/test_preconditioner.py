@@ -1,7 +1,5 @@
 """The preconditioner of the augmented Lagrangian inverts what it says, by rows and with coupled constraints."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -101,3 +99,10 @@ def test_neither_more_forms_nor_more_places_than_a_dense_system_holds(size: int,
 def test_terms_of_another_kind_leave_the_system_alone() -> None:
     F = QuadraticSDP(C=np.eye(N), A=np.eye(N) + 0.1)
     assert PenaltyPreconditioner.of(Constrained(F, constraints.diagonal(N, 1.0)), None) is None
+
+
+def test_where_no_constraint_is_active_rows_are_divided_by_the_slack() -> None:
+    constrained = Constrained(QuadraticSDP(C=np.diag(np.arange(1.0, N + 1.0))), constraints.diagonal(N, upper=1e3))
+    inverse = augmented(constrained, np.zeros(N), np.ones(N)).at(np.eye(N)[:, :R]).preconditioner()
+    D = np.random.default_rng(0).standard_normal((N, R))
+    assert np.allclose(inverse(D), D / (4.0 * np.arange(1.0, N + 1.0))[:, None])

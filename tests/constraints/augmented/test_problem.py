@@ -1,103 +1,67 @@
-"""F plus the augmented Lagrangian: slopes, products with the Hessian, lines and planes against direct evaluation."""
-
-from __future__ import annotations
+"""F plus the augmented Lagrangian under the conformance kit, beside its formula; the distance; the weights."""
 
 from types import SimpleNamespace
 
+import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, constraints
+from psdopt import AutogradProblem, Constrained, QuadraticSDP, constraints
 from psdopt.constraints.augmented.problem import augmented, squared_distance, weights
 from psdopt.contracts.problem import Problem
-from psdopt.problems.composite import Composite
+from psdopt.testing import parametrize_with_checks
 
-N, R = 6, 3
+N = 6
 
 
 def problem(kind: str, box: bool) -> tuple[Constrained, Problem]:
-    """Equations, or bounds on one side and on two, with multipliers and weights of their own."""
+    """Equations, or bounds on one side and on two, with multipliers and weights of their own; the twin is
+
+    F(M) + Σ_t (w_t/2) dist²(⟨A_t, M⟩ + y_t/w_t, [lower_t, upper_t]).
+    """
     rng = np.random.default_rng(0)
     G = rng.standard_normal((N, N))
+    A, C = G @ G.T, G + G.T
+    values = {
+        "linear": lambda M: 2.0 * anp.sum(C * M),
+        "quadratic": lambda M: anp.sum(anp.dot(A, M) * anp.dot(M, A)) + 2.0 * anp.sum(C * M),
+        "autograd": lambda M: anp.sum((M - C) ** 4),
+    }
     if kind == "autograd":
-        F = AutogradProblem(lambda M: ((M - G - G.T) ** 4).sum(), N, convex=True)
+        F = AutogradProblem(values[kind], N, convex=True)
     else:
-        F = QuadraticSDP(A=G @ G.T if kind == "quadratic" else None, C=G + G.T)
+        F = QuadraticSDP(A=A if kind == "quadratic" else None, C=C)
     pairs = {"lower": -0.2, "upper": 0.1} if box else {"equals": 0.1}
     groups = [constraints.trace(N, 3.0), constraints.entries([0, 1, 2], [3, 4, 5], N, **pairs)]
     groups += [constraints.diagonal(N, upper=1.0)] if box else []
     constrained = Constrained(F, groups)
     y, w = rng.standard_normal(constrained.m), rng.uniform(1.0, 20.0, constrained.m)
-    return constrained, augmented(constrained, y, w)
+    whole = augmented(constrained, y, w)
+    forms = np.array([constrained.forms.matrix(e).toarray() for e in np.eye(constrained.m)])
+
+    def formula(M):
+        z = anp.sum(forms * M, axis=(1, 2)) + y / w
+        off = anp.maximum(z - constrained.upper, 0.0) + anp.maximum(constrained.lower - z, 0.0)
+        return values[kind](M) + 0.5 * anp.sum(w * off**2)
+
+    whole.twin = AutogradProblem(formula, N)
+    return constrained, whole
 
 
-def direct(constrained: Constrained, whole: Problem, Y: np.ndarray) -> float:
-    """F(Y Yᵀ) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]), from M itself."""
-    terms = whole.parts[1] if isinstance(whole, Composite) else whole
-    assert isinstance(terms, TermSum)
-    loss = terms.terms[-1].loss
-    M = Y @ Y.T
-    a = np.array([np.sum(constrained.forms.matrix(e).toarray() * M) for e in np.eye(constrained.m)])
-    z = a + loss.y / loss.w
-    off = z - np.clip(z, constrained.lower, constrained.upper)
-    return constrained.problem.at(Y).value + 0.5 * float(loss.w @ off**2)
-
-
-@pytest.mark.parametrize("box", [False, True], ids=["equations", "bounds"])
-@pytest.mark.parametrize("kind", ["linear", "quadratic", "autograd"])
-def test_slopes_of_value_and_gradient(kind, box) -> None:
-    """First and second differences have the order of h², so that no constant hides a wrong factor."""
-    constrained, whole = problem(kind, box)
-    rng = np.random.default_rng(1)
-    Y, D = rng.standard_normal((N, R)), rng.standard_normal((N, R))
-    here = whole.at(Y)
-    assert here.value == pytest.approx(direct(constrained, whole, Y), rel=1e-12)
-    slope, bent = np.vdot(here.factor_gradient(), D), here.hessian_vector(D)
-    assert np.allclose(here.gradient @ Y, 0.5 * here.factor_gradient())
-    errors = []
-    for h in (1e-3, 5e-4):
-        up, down = whole.at(Y + h * D), whole.at(Y - h * D)
-        errors.append((
-            abs((up.value - down.value) / (2.0 * h) - slope),
-            np.linalg.norm((up.factor_gradient() - down.factor_gradient()) / (2.0 * h) - bent),
-        ))  # fmt: skip
-    for coarse, fine in zip(*errors, strict=True):
-        assert fine <= 0.3 * coarse + 1e-6 * abs(slope)
-        assert fine <= 1e-3 * np.linalg.norm(bent)
-
-
-@pytest.mark.parametrize("box", [False, True], ids=["equations", "bounds"])
-@pytest.mark.parametrize("kind", ["linear", "quadratic", "autograd"])
-def test_lines_and_planes_are_the_function_itself(kind, box) -> None:
-    constrained, whole = problem(kind, box)
-    rng = np.random.default_rng(2)
-    Y, D, v = rng.standard_normal((N, R)), rng.standard_normal((N, R)), rng.standard_normal(N)
-    line, plane = whole.at(Y).along(D), whole.at(Y).along_atom(v)
-    for mu in (0.0, 0.3, 1.7):
-        expected = direct(constrained, whole, Y + mu * D)
-        assert line.value(mu) == pytest.approx(expected, rel=1e-10)
-        assert line.step(mu).value == pytest.approx(expected, rel=1e-10)
-        if line.coefficients is not None:
-            assert np.polyval(line.coefficients[::-1], mu) == pytest.approx(expected, rel=1e-10)
-        alpha, beta = 0.5 + mu, 0.2 * mu
-        wide = np.column_stack([np.sqrt(alpha) * Y, np.sqrt(beta) * v])
-        assert plane.value(alpha, beta) == pytest.approx(direct(constrained, whole, wide), rel=1e-10)
-        assert plane.step(alpha, beta).value == pytest.approx(plane.value(alpha, beta), rel=1e-10)
-    mu, h = line.minimize(), 1e-4
-    assert line.value(mu) <= min(line.value(mu + h), line.value(max(mu - h, 0.0)))
-    first, second = line.derivatives(0.4)
-    assert first == pytest.approx((line.value(0.4 + h) - line.value(0.4 - h)) / (2.0 * h), rel=1e-4, abs=1e-4)
-    assert np.isfinite(second)
-
-
-def test_moves_keep_the_function() -> None:
-    constrained, whole = problem("autograd", True)
-    rng = np.random.default_rng(3)
-    Y, v, T = rng.standard_normal((N, R)), rng.standard_normal(N), rng.standard_normal((R, 2))
-    here = whole.at(Y)
-    assert here.mix(T).value == pytest.approx(direct(constrained, whole, Y @ T), rel=1e-10)
-    assert here.append(v).value == pytest.approx(direct(constrained, whole, np.column_stack([Y, v])), rel=1e-10)
-    assert here.refresh().value == here.value
+@parametrize_with_checks(
+    [
+        problem(kind, box)[1]
+        for kind, box in (
+            ("linear", False),
+            ("linear", True),
+            ("quadratic", True),
+            ("autograd", False),
+            ("autograd", True),
+        )
+    ]
+)
+def test_conformance(check):
+    check()
 
 
 def test_the_distance_is_zero_at_feasible_points_alone() -> None:

@@ -1,7 +1,5 @@
 """The first penalty: it scales with the objective, with M, and not with the units of a constraint."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -93,28 +91,3 @@ def test_without_bounds_or_multipliers_units_are_those_at_hand() -> None:
     assert (size, sigma) == (pytest.approx(6.0), pytest.approx(6.0))
     none = Constrained(QuadraticSDP(C=np.zeros((3, 3))), constraints.sparse_forms([A], 0.0))
     assert first_multipliers(none, none.at(np.zeros((3, 1)))) == (1.0, 1.0)
-
-
-def test_the_stiff_penalty_is_a_multiple_of_the_curvature_along_a_random_direction() -> None:
-    multiples = []
-    for seed, size in ((0, 1.0), (1, 1.0), (2, 1e6)):
-        curvature, penalty = curvature_and_penalty(seed, size)
-        multiples.append(penalty / curvature)
-    assert multiples[0] > 1.0
-    np.testing.assert_allclose(multiples, multiples[0], rtol=1e-9)
-
-
-def curvature_and_penalty(seed: int, size: float) -> tuple[float, float]:
-    """Of a weighted fit to entries, in units of `size`."""
-    rng = np.random.default_rng(seed)
-    i, j = np.triu_indices(N)
-    w = size * (rng.random(len(i)) + 0.5)
-    fit = TermSum([MeasuredTerm(Entries(i, j, N), LeastSquares(np.zeros(len(i)), w), 0.7)])
-    v = np.random.default_rng(0).standard_normal(N)
-    v /= np.linalg.norm(v)
-    shares = np.sort(0.7 * 2.0 * w * (v[i] * v[j]) ** 2)
-    h = 1e-3
-    expected = shares[:-1].sum() + min(shares[-1], shares[:-1].sum())
-    curvature = (fit.at(np.sqrt(2.0 * h) * v[:, None]).value - 2.0 * fit.at(np.sqrt(h) * v[:, None]).value) / h**2
-    assert expected == pytest.approx(curvature, rel=1e-6)
-    return float(expected), stiff_penalty(Constrained(fit, constraints.diagonal(N, 1.0)))

@@ -1,7 +1,5 @@
 """One block: measured values and adjoints against the matrices themselves, sparse and dense."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

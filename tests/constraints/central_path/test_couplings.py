@@ -1,7 +1,5 @@
 """Schur complements against traces of products, for every kind of constraint and every way to take it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

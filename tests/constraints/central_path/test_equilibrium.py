@@ -1,7 +1,5 @@
 """Units of the rows of M: powers of two, one where nothing tells rows apart, and the same problem in them."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -29,11 +27,7 @@ def test_units_are_the_sizes_that_constraints_leave() -> None:
     # the smaller bound counts; a row of M in no such constraint has the median
     assert row_units(
         conic_of([np.diag([1.0, 0.0, 0.0]), np.diag([0.0, 1.0, 0.0])], [1.0, 1.0], [1.0, 1e10])
-    ).tolist() == [
-        1.0,
-        1.0,
-        1.0,
-    ]
+    ).tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,5 @@
 """One step of the path: the linearised equations hold for it, and what it costs in factors."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -71,32 +69,6 @@ def test_a_step_goes_on_in_the_cone_with_its_factors(careful) -> None:
     assert min(new.x.min(), new.z.min()) > 0.0
 
 
-@pytest.mark.parametrize(("feasible", "products"), [(True, 3), (False, 5)])
-def test_predictor_and_corrector_share_factors_and_products(feasible, products, monkeypatch) -> None:
-    """A factor of X and Z each, one inverse, one system; products with X, and with what R takes while it is not 0."""
-    counts = {"factor": 0, "inverse": 0, "system": 0, "through": 0}
-
-    def counted(name: str, function):
-        def call(*args, **options):
-            counts[name] += 1
-            return function(*args, **options)
-
-        return call
-
-    form = form_of()
-    at = iterate(form, feasible)
-    monkeypatch.setattr(interior_steps, "lower_factor", counted("factor", interior_steps.lower_factor))
-    monkeypatch.setattr(interior_steps, "inverse_of", counted("inverse", interior_steps.inverse_of))
-    through = interior_steps.SchurSystem.through
-    monkeypatch.setattr(interior_steps.SchurSystem, "through", counted("through", through))
-    monkeypatch.setattr(interior_steps, "SchurSystem", counted("system", interior_steps.SchurSystem))
-    newton_step(form, at, 0.9)
-    assert counts == {"factor": 2, "inverse": 1, "system": 1, "through": 2}
-    step = interior_steps._Step(form, at, False)
-    assert (step.Rd[0] is None) is feasible
-    assert products == 3 + 2 * (step.RZi[0] is not None)
-
-
 def test_a_step_that_leaves_the_cone_is_shortened_for_all_blocks() -> None:
     (P, Q), (L, _), step = definite_move([np.eye(2), np.eye(1)], [np.diag([-1.1, 0.0]), np.ones((1, 1))], 1.0)
     assert 0.1 < step < 1.0 / 1.1
@@ -105,36 +77,3 @@ def test_a_step_that_leaves_the_cone_is_shortened_for_all_blocks() -> None:
     assert np.allclose(L @ L.T, P, rtol=0, atol=1e-15)
     with pytest.raises(np.linalg.LinAlgError, match="definite"):
         definite_move([np.zeros((2, 2))], [-np.eye(2)], 1.0)
-
-
-def test_multipliers_go_as_far_as_their_slack_when_a_step_is_shortened(monkeypatch) -> None:
-    form = form_of()
-    at = iterate(form, feasible=True)
-    at.z = form.c - form.At @ at.v
-    monkeypatch.setattr(interior_steps, "_reach", lambda *_: 20.0)  # far out of the cone
-    new, _, _ = newton_step(form, at, 0.9)
-    for block, S in zip(form.blocks, new.Z, strict=True):
-        assert norm(block.C - block.adjoint(new.v) - S) <= 1e-12 * norm(S)
-
-
-def test_refinement_keeps_the_linearised_equations_and_mends_what_is_missing() -> None:
-    """From a direction with an error in dX and dx: A(dX) + A dx = b − A(X) − A x again, the others as they were."""
-    form = form_of()
-    at = iterate(form)
-    step = interior_steps._Step(form, at, True)
-    dX, dZ, dx, dz, dv = step.direction(0.3)
-    rng = np.random.default_rng(5)
-    error = 0.3 * rng.standard_normal(dX[0].shape)
-    off, wrong = [dX[0] + error + error.T], dx + 0.3 * rng.standard_normal(len(dx))
-    before = norm(missing(form, [at.X[0] + off[0]], at.x + wrong))
-    nX, nZ, nx, nz, nv = step.refined(off, dZ, wrong, dz, dv)
-    after = norm(missing(form, [at.X[0] + nX[0]], at.x + nx))
-    assert after <= 1e-2 * norm(step.rp) < before
-    assert after <= 1e-6 * before  # one round of an exact system
-    block = form.blocks[0]
-    assert norm(block.C - block.adjoint(at.v + nv) - at.Z[0] - nZ[0]) <= 1e-11
-    assert norm(form.c - form.At @ (at.v + nv) - at.z - nz) <= 1e-11
-    np.testing.assert_allclose(at.z * nx + at.x * nz, at.z * wrong + at.x * dz, atol=1e-11)
-    Zi = np.linalg.inv(at.Z[0])
-    change = -at.X[0] @ (nZ[0] - dZ[0]) @ Zi
-    np.testing.assert_allclose(nX[0] - off[0], 0.5 * (change + change.T), atol=1e-11)

@@ -1,7 +1,5 @@
 """Standard form: the same objective and constraints, scaled, block by block, whatever bounds and blocks there are."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """Problems and constraints in coordinates W N Wᵀ against direct evaluation at W Z."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -13,6 +11,7 @@ from psdopt.problems.composite import Composite
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, PairDistances, ProductTerm, QuadraticForms
 from psdopt.terms.base import combine
 from psdopt.terms.forms import GramForm, MatrixForm, SumForm
+from psdopt.testing import parametrize_with_checks
 
 N, Q, R = 7, 4, 3
 
@@ -85,30 +84,13 @@ def test_problems_agree_with_direct_evaluation(kind, dense) -> None:
         F = AutogradProblem(lambda M: ((M - 1.0) ** 4).sum(), N, convex=True)
     problem = carried_problem(F, W)
     assert isinstance(problem, TermSum if kind == "terms" else Composite)
-    Z, D, v, T = (rng.standard_normal(shape) for shape in ((Q, R), (Q, R), Q, (R, 2)))
+    Z, D = rng.standard_normal((2, Q, R))
     here, there = problem.at(Z), F.at(W @ Z)
     assert here.value == pytest.approx(there.value, rel=1e-12)
     assert np.allclose(here.factor_gradient(), W.T @ there.factor_gradient())
     assert np.allclose(here.gradient @ D, W.T @ (there.gradient @ (W @ D)))
     assert np.allclose(here.gradient @ here.factor, 0.5 * here.factor_gradient())
     assert np.allclose(here.hessian_vector(D), W.T @ there.hessian_vector(W @ D))
-    line = here.along(D)
-    mu = line.minimize()
-    assert line.value(mu) == pytest.approx(F.at(W @ (Z + mu * D)).value, rel=1e-9)
-    assert line.step(mu).value == pytest.approx(line.value(mu), rel=1e-9)
-    assert np.allclose(line.step(mu).factor, Z + mu * D)
-    first, second = line.derivatives(0.3)
-    assert first == pytest.approx((line.value(0.3 + 1e-5) - line.value(0.3 - 1e-5)) / 2e-5, rel=1e-5)
-    assert np.isfinite(second)
-    plane = here.along_atom(v)
-    best = plane.minimize()
-    wide = np.hstack([np.sqrt(best[0]) * Z, np.sqrt(best[1]) * v[:, None]])
-    assert plane.value(*best) == pytest.approx(F.at(W @ wide).value, rel=1e-9)
-    assert plane.step(*best).value == pytest.approx(plane.value(*best), rel=1e-9)
-    assert np.allclose(plane.derivatives(*best)[0], F.at(W @ Z).along_atom(W @ v).derivatives(*best)[0])
-    assert here.mix(T).value == pytest.approx(F.at(W @ Z @ T).value, rel=1e-9)
-    assert here.append(v).value == pytest.approx(F.at(W @ np.column_stack([Z, v])).value, rel=1e-9)
-    assert here.refresh().value == pytest.approx(here.value, rel=1e-12)
     assert problem.counts() == F.counts() or kind != "autograd"
 
 
@@ -120,19 +102,14 @@ def test_derived_classes_are_not_taken_for_their_bases() -> None:
     assert isinstance(carried_problem(TermSum([Doubled(np.eye(N))]), basis(False)), Composite)
 
 
-def test_moves_in_coordinates_are_moves_of_the_matrix() -> None:
-    """Atoms of one and of several columns, and the plane's step [√alpha Z, √beta v] with its default box."""
-    W, rng = basis(True), np.random.default_rng(9)
-    problem = Composite([curved()], W)
-    Z, v = rng.standard_normal((Q, R)), rng.standard_normal(Q)
-    here = problem.at(Z)
-    for columns in (v, v[:, None], rng.standard_normal((Q, 2))):
-        grown = here.append(columns)
-        assert grown.factor.shape == (Q, R + columns.reshape(Q, -1).shape[1])
-        assert np.isclose(grown.value, problem.at(grown.factor).value)
-    plane = here.along_atom(v)
-    moved = plane.step(2.0, 3.0)
-    assert np.allclose(moved.factor, np.column_stack([np.sqrt(2.0) * Z, np.sqrt(3.0) * v]))
-    assert np.isclose(moved.value, problem.at(moved.factor).value)
-    assert plane.minimize() == plane.minimize((0.0, np.inf), (0.0, np.inf))
-    assert 0.0 < plane.minimize()[0] < 1.0  # Z is too long
+def test_several_columns_are_appended_at_once() -> None:
+    rng = np.random.default_rng(9)
+    problem = Composite([curved()], basis(True))
+    grown = problem.at(rng.standard_normal((Q, R))).append(rng.standard_normal((Q, 2)))
+    assert grown.factor.shape == (Q, R + 2)
+    assert np.isclose(grown.value, problem.at(grown.factor).value)
+
+
+@parametrize_with_checks([carried_problem(curved(), basis(False)), Composite([curved()], basis(True))])
+def test_conformance(check):
+    check()

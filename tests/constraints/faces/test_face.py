@@ -1,7 +1,5 @@
 """Constraints <A_t, M> = 0 with A_t ⪰ 0: which are found, the bound on the face, M = 0, partitions."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
