@@ -1,6 +1,4 @@
-"""Estimators: a parameter of a wrong type or value is accepted, or refused by one error of the library's own in fit."""
-
-from __future__ import annotations
+"""Estimators: a parameter of a wrong type or value is accepted, or refused in fit by one error that names it."""
 
 import inspect
 from typing import Any
@@ -9,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt.errors import PsdoptError
+from psdopt.errors import InvalidInputError, PsdoptError, UnknownNameError
 from psdopt_plugins import kernel_learning, manifold_learning, metric_learning, regression, relaxations, spectral
 
 RNG = np.random.default_rng(0)
@@ -58,8 +56,37 @@ def test_a_wrong_parameter_is_accepted_or_refused_in_our_words(estimator: Any, n
         settings = {"solver_options": {"max_iterations": 3}} | {name: value}
         try:
             estimator(**settings).fit(*FITS[estimator])
-        except PsdoptError:
-            continue
+        except PsdoptError as error:
+            if name not in str(error):
+                foreign.append(f"{value!r:.60}: does not name it: {error!s:.100}")
         except Exception as error:
             foreign.append(f"{value!r:.60}: {type(error).__name__}: {error!s:.100}")
     assert not foreign, "\n".join(foreign)
+
+
+#: Values of the right type that no fit can do with.
+REFUSED: dict[type, dict[str, tuple[Any, ...]]] = {
+    metric_learning.KTA: {"rank": (0, 4), "lam": (-1,), "regularizer": ("frobenious",)},
+    metric_learning.Linearity: {"rank": (0, 4), "lam": (-1,), "regularizer": ("frobenious",), "n_neighbors": (0,)},
+    metric_learning.LMNN: {"n_neighbors": (0,), "rank": (9,), "max_rounds": (0,), "lam": (-1.0,)},
+    metric_learning.PSDBoost: {"nu": (0.0, 1.5), "C": (1e-6,), "n_neighbors": (0,)},
+    metric_learning.DistanceRegression: {"bounds": ((4.0, 1.0), (-1.0, 1.0), (1.0,), (np.nan, 1.0))},
+    kernel_learning.QuadraticKernel: {"rank": (0, 25), "bandwidth": (0.0, -1.0, np.nan, "wide"), "jitter": (-1,)},
+    kernel_learning.PairwiseKernel: {"laplacian": ("cosine",), "rank": ("best",), "n_clusters": (0,)},
+    manifold_learning.MaximumVarianceUnfolding: {
+        "n_components": (0,), "n_neighbors": (30,), "nu": (-1.0,), "edge_error": (0.0,), "disconnected": ("ignore",),
+    },
+    regression.PSDRegressor: {"geometry": ("round",), "fit_intercept": ("no",)},
+    relaxations.MaxCut: {"trials": (0,)},
+    relaxations.CommunityDetection: {"n_clusters": (0, 15), "resolution": (0.0,), "affinity": ("rbf",)},
+    relaxations.NearestCorrelation: {"rank": (0, 15), "weights": (np.zeros(14), np.ones(4), -np.ones((14, 14)))},
+    spectral.TopKEigen: {"guard": (-1,), "k": (15,), "algorithm": ("lanczo",), "tol": (2,)},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("estimator", REFUSED, ids=lambda estimator: estimator.__name__)
+def test_values_out_of_range_are_refused_by_name(estimator: Any) -> None:
+    for name, values in REFUSED[estimator].items():
+        for value in values:
+            with pytest.raises((InvalidInputError, UnknownNameError, TypeError), match=name):
+                estimator(**{name: value}).fit(*FITS[estimator])

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.neighbors import NearestNeighbors
 
@@ -35,6 +35,7 @@ def listed(X, own, candidates, count):
 @pytest.mark.usefixtures("small_blocks")
 @pytest.mark.parametrize("kind", [SAME, OTHER, ANY])
 def test_neighbours_are_those_of_all_distances(kind):
+    @settings(max_examples=30)
     @given(seed=st.integers(0, 10_000), m=st.integers(2, 40), count=st.integers(1, 5), whole=st.booleans())
     def holds(seed, m, count, whole):
         rng = np.random.default_rng(seed)

@@ -58,58 +58,47 @@ def parallel(a, b):
     return abs(a @ b) > (1.0 - 1e-12) * np.linalg.norm(a) * np.linalg.norm(b) > 0.0
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda: MaxCut(solver_options=OPTIONS).fit(WEIGHTS),
-        lambda: maxcut_problem(WEIGHTS),
-        lambda: LovaszTheta(OPTIONS).fit(WEIGHTS),
-        lambda: CommunityDetection(2, affinity="precomputed", solver_options=OPTIONS).fit(WEIGHTS),
-        lambda: NearestCorrelation(solver_options=OPTIONS).fit(WEIGHTS),
-        lambda: TopKEigen(2).fit(WEIGHTS),
-    ],
-    ids=["MaxCut", "maxcut_problem", "LovaszTheta", "CommunityDetection", "NearestCorrelation", "TopKEigen"],
-)
-def test_weights_are_looked_through_once(made, looks):
+#: Name -> (call, array that it is given); the first are looked through for NaN, the second for their range.
+NUMBERS = {
+    "MaxCut": (lambda: MaxCut(solver_options=OPTIONS).fit(WEIGHTS), WEIGHTS),
+    "maxcut_problem": (lambda: maxcut_problem(WEIGHTS), WEIGHTS),
+    "LovaszTheta": (lambda: LovaszTheta(OPTIONS).fit(WEIGHTS), WEIGHTS),
+    "CommunityDetection": (
+        lambda: CommunityDetection(2, affinity="precomputed", solver_options=OPTIONS).fit(WEIGHTS), WEIGHTS,
+    ),
+    "NearestCorrelation": (lambda: NearestCorrelation(solver_options=OPTIONS).fit(WEIGHTS), WEIGHTS),
+    "TopKEigen": (lambda: TopKEigen(2).fit(WEIGHTS), WEIGHTS),
+    "KTA": (lambda: KTA(solver_options=OPTIONS).fit(X, Y), X),
+    "Linearity": (lambda: Linearity(solver_options=OPTIONS).fit(X, Y), X),
+    "PSDBoost": (lambda: PSDBoost(solver_options=OPTIONS).fit(X, Y), X),
+    "DistanceRegression": (lambda: DistanceRegression(solver_options=OPTIONS).fit(X, Y), X),
+    "PSDRegressor": (lambda: PSDRegressor(solver_options=OPTIONS).fit(X, X[:, 0] ** 2), X),
+}  # fmt: skip
+INDICES = {
+    "PSDBoost": (lambda: PSDBoost(solver_options=OPTIONS).fit(X, triplets=TRIPLETS), TRIPLETS),
+    "LMNN": (lambda: LMNN(solver_options=OPTIONS).fit(X, triplets=TRIPLETS), TRIPLETS),
+    "LMNN.partial_fit": (lambda: LMNN().partial_fit(X, triplets=TRIPLETS), TRIPLETS),
+    "triplet_margin_problem": (lambda: triplet_margin_problem(X, TRIPLETS), TRIPLETS),
+    "DistanceRegression": (lambda: DistanceRegression(solver_options=OPTIONS).fit(X, pairs=SIGNED), PAIRS),
+    "DistanceRegression.partial_fit": (lambda: DistanceRegression().partial_fit(X, pairs=SIGNED), PAIRS),
+    "Linearity": (lambda: Linearity(solver_options=OPTIONS).fit(X, pairs=SIGNED), PAIRS),
+    "PairwiseKernel": (lambda: PairwiseKernel(solver_options=OPTIONS).fit(X, must_link=PAIRS), PAIRS),
+    "pairwise_kernel_problem": (
+        lambda: pairwise_kernel_problem(np.eye(40), PAIRS, np.ones(len(PAIRS)), 1.0), PAIRS,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+def test_numbers_are_looked_through_once(name, looks):
+    made, given = NUMBERS[name]
     made()
-    assert count(looks[0], WEIGHTS) == 1
+    assert count(looks[0], given) == 1
 
 
-@pytest.mark.parametrize(
-    "made",
-    [
-        lambda: KTA(solver_options=OPTIONS).fit(X, Y),
-        lambda: Linearity(solver_options=OPTIONS).fit(X, Y),
-        lambda: PSDBoost(solver_options=OPTIONS).fit(X, Y),
-        lambda: DistanceRegression(solver_options=OPTIONS).fit(X, Y),
-        lambda: PSDRegressor(solver_options=OPTIONS).fit(X, X[:, 0] ** 2),
-    ],
-    ids=["KTA", "Linearity", "PSDBoost", "DistanceRegression", "PSDRegressor"],
-)
-def test_samples_are_looked_through_once(made, looks):
-    made()
-    assert count(looks[0], X) == 1
-
-
-@pytest.mark.parametrize(
-    ("made", "given"),
-    [
-        (lambda: PSDBoost(solver_options=OPTIONS).fit(X, triplets=TRIPLETS), TRIPLETS),
-        (lambda: LMNN(solver_options=OPTIONS).fit(X, triplets=TRIPLETS), TRIPLETS),
-        (lambda: LMNN().partial_fit(X, triplets=TRIPLETS), TRIPLETS),
-        (lambda: triplet_margin_problem(X, TRIPLETS), TRIPLETS),
-        (lambda: DistanceRegression(solver_options=OPTIONS).fit(X, pairs=SIGNED), PAIRS),
-        (lambda: DistanceRegression().partial_fit(X, pairs=SIGNED), PAIRS),
-        (lambda: Linearity(solver_options=OPTIONS).fit(X, pairs=SIGNED), PAIRS),
-        (lambda: PairwiseKernel(solver_options=OPTIONS).fit(X, must_link=PAIRS), PAIRS),
-        (lambda: pairwise_kernel_problem(np.eye(40), PAIRS, np.ones(len(PAIRS)), 1.0), PAIRS),
-    ],
-    ids=[
-        *("PSDBoost", "LMNN", "LMNN.partial_fit", "triplet_margin_problem", "DistanceRegression"),
-        *("DistanceRegression.partial_fit", "Linearity", "PairwiseKernel", "pairwise_kernel_problem"),
-    ],
-)
-def test_indices_are_looked_through_once(made, given, looks):
+@pytest.mark.parametrize("name", INDICES)
+def test_indices_are_looked_through_once(name, looks):
+    made, given = INDICES[name]
     made()
     assert count(looks[1], given) == 1
 

@@ -1,7 +1,5 @@
 """What depends on distances alone does not depend on an offset that all samples share."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

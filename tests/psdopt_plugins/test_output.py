@@ -1,7 +1,5 @@
 """Estimators that give coordinates name their columns and give them as a frame where that is asked for."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from sklearn.datasets import load_iris

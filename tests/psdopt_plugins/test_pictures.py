@@ -1,7 +1,5 @@
 """Pictures of samples before and after a learned map."""
 
-from __future__ import annotations
-
 import io
 from typing import Any
 

@@ -5,6 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.preprocessing import StandardScaler
 
@@ -46,44 +47,31 @@ class OnDisk:
         raise AssertionError("loaded whole")
 
 
-@pytest.mark.parametrize(
-    ("make", "arguments"),
-    [
-        (lambda: KTA(lam=1e-4), {"y": True}),
-        (lambda: KTA(lam=1e-4, gram=False, rank=3), {"y": True}),
-        (lambda: Linearity(), {"pairs": PAIRS}),
-        (lambda: DistanceRegression(random_state=0), {"y": True}),
-        (lambda: DistanceRegression(rank=2), {"pairs": PAIRS}),
-        (lambda: PSDBoost(nu=0.5), {"triplets": TRIPLETS}),
-        (lambda: PSDRegressor(random_state=0), {"y": True}),
-        (lambda: Linearity(), {"y": True}),
-        (lambda: PSDBoost(nu=0.5, solver_options={"tol": 1e-6}), {"y": True}),
-        (lambda: LMNN(solver_options={"tol": 1e-8}), {"y": True}),
-        (lambda: LMNN(target_metric="euclidean", rank=2, solver_options={"tol": 1e-8}), {"y": True}),
-        (lambda: LMNN(solver_options={"tol": 1e-8}), {"triplets": MANY}),
-    ],
-    ids=[
-        "kta",
-        "kta-products",
-        "linearity",
-        "distances",
-        "distances-pairs",
-        "psdboost",
-        "regression",
-        "linearity-y",
-        "psdboost-y",
-        "lmnn",
-        "lmnn-rank",
-        "lmnn-triplets",
-    ],
-)
-def test_the_answer_is_that_of_the_array(make, arguments, wine):
-    X, y = wine
-    arguments = {name: y if name == "y" else value for name, value in arguments.items()}
-    blocks, array = make().fit(OnDisk(X), **arguments), make().fit(X, **arguments)
+#: Name -> (estimator, labels or what stands for them).
+FITS = {
+    "kta": (KTA(lam=1e-4), {"y": True}),
+    "kta-products": (KTA(lam=1e-4, gram=False, rank=3), {"y": True}),
+    "linearity": (Linearity(), {"pairs": PAIRS}),
+    "distances": (DistanceRegression(random_state=0), {"y": True}),
+    "distances-pairs": (DistanceRegression(rank=2), {"pairs": PAIRS}),
+    "psdboost": (PSDBoost(nu=0.5), {"triplets": TRIPLETS}),
+    "regression": (PSDRegressor(random_state=0), {"y": True}),
+    "linearity-y": (Linearity(), {"y": True}),
+    "psdboost-y": (PSDBoost(nu=0.5, solver_options={"tol": 1e-6}), {"y": True}),
+    "lmnn": (LMNN(solver_options={"tol": 1e-8}), {"y": True}),
+    "lmnn-rank": (LMNN(target_metric="euclidean", rank=2, solver_options={"tol": 1e-8}), {"y": True}),
+    "lmnn-triplets": (LMNN(solver_options={"tol": 1e-8}), {"triplets": MANY}),
+}
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_the_answer_is_that_of_the_array(name, wine):
+    (X, y), (estimator, arguments) = wine, FITS[name]
+    arguments = {key: y if key == "y" else value for key, value in arguments.items()}
+    blocks, array = (clone(estimator).fit(rows, **arguments) for rows in (OnDisk(X), X))
     assert blocks.result_.status is array.result_.status
     scale = np.linalg.norm(array.components_) ** 2
-    if "n_constraints" not in make().get_params() or "pairs" in arguments:
+    if "n_constraints" not in estimator.get_params() or "pairs" in arguments:
         assert blocks.result_.value == pytest.approx(array.result_.value, rel=1e-4)
     assert blocks.n_features_in_ == X.shape[1]
     if hasattr(array, "transform"):

@@ -1,7 +1,5 @@
 """Report of a kernel learner: alignment, purity, both pictures."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,15 +8,9 @@ from sklearn.base import BaseEstimator
 
 from psdopt import ConjugateGradient, QuadraticSDP, solve
 from psdopt.errors import InvalidInputError
-from psdopt.plugins import (
-    RunOptions,
-)
+from psdopt.plugins import RunOptions
 from psdopt_plugins.kernel_learning.report import alignment, cluster_purity, kernel_report
 from tests.cli.fakes import blobs
-
-
-def rows(report: Any) -> dict[str, str]:
-    return dict(report.rows)
 
 
 class Kernel(BaseEstimator):  # type: ignore[misc]
@@ -27,7 +19,7 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
     def __init__(self, order: int | None = None, solver_options: dict[str, Any] | None = None) -> None:
         self.order, self.solver_options = order, solver_options
 
-    def fit(self, X: Any, y: Any) -> Kernel:
+    def fit(self, X: Any, y: Any) -> Any:
         T = (y[:, None] == y[None, :]).astype(float)[: self.order, : self.order]
         self.result_ = solve(QuadraticSDP(B=1.0, C=-T), method=self.solver_options.get("method"))
         return self
@@ -35,7 +27,7 @@ class Kernel(BaseEstimator):  # type: ignore[misc]
 
 def test_kernel_report_compares_with_the_linear_kernel() -> None:
     report = kernel_report(Kernel(), blobs(), RunOptions(default_method=ConjugateGradient()))
-    found = rows(report)
+    found = dict(report.rows)
     assert report.success
     assert found["alignment with the training labels, learned kernel"] == "1.000"
     assert float(found["alignment with the training labels, linear kernel"]) < 1.0

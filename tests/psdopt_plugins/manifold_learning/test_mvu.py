@@ -6,8 +6,6 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.datasets import load_iris, make_blobs, make_s_curve
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 import psdopt
 from psdopt import ConjugateGradient
@@ -221,13 +219,6 @@ def test_coloured_separates_labels_more_than_plain():
         clone(coloured).fit(X)
 
 
-def test_sparse_input_and_pipeline_agree_with_dense():
-    dense = MaximumVarianceUnfolding(n_neighbors=5, nu=1.0).fit_transform(X)
-    sparse = MaximumVarianceUnfolding(n_neighbors=5, nu=1.0).fit_transform(sp.csr_array(X))
-    np.testing.assert_allclose(dense, sparse, atol=1e-6 * np.abs(dense).max())
-    assert make_pipeline(StandardScaler(), MaximumVarianceUnfolding(n_neighbors=5)).fit_transform(X).shape == (30, 2)
-
-
 D = EDGES.matrix()
 
 
@@ -247,14 +238,6 @@ D = EDGES.matrix()
 def test_bad_input(distances, nu, error, text):
     with pytest.raises(error, match=text):
         mvu_problem(distances, nu)
-
-
-@pytest.mark.parametrize(
-    "bad", [{"n_components": 0}, {"n_neighbors": 30}, {"nu": -1.0}, {"edge_error": 0.0}, {"disconnected": "ignore"}]
-)
-def test_bad_parameters(bad):
-    with pytest.raises(InvalidInputError, match=next(iter(bad))):
-        MaximumVarianceUnfolding(**bad).fit(X)
 
 
 def test_zero_distances_are_edges():

@@ -1,7 +1,5 @@
 """Metrics of large margin and of kernel alignment under hard constraints, against a conic solver."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -35,27 +33,25 @@ def squared(X, M, i, j):
     return (X[i] - X[j]) @ M @ (X[i] - X[j])
 
 
-@pytest.mark.parametrize("name", GROUPS)
-def test_lmnn_is_certified_and_agrees_with_clarabel(name):
+def lmnn(M):
+    """The problem and its formula."""
     X, pairs, triplets = data()
-    groups, conic = GROUPS[name]
-    result = solve(Constrained(lmnn_problem(X, pairs, triplets, 2.0), groups))
-    M = cp.Variable((4, 4), PSD=True)
     hinges = [cp.square(cp.pos(1 + squared(X, M, i, j) - squared(X, M, i, k))) for i, j, k in triplets]
-    objective = sum(squared(X, M, i, j) for i, j in pairs) + 2.0 * sum(hinges)
-    expected = cp.Problem(cp.Minimize(objective), conic(M)).solve(solver="CLARABEL")
-    assert result.optimal
-    assert result.value == pytest.approx(expected, rel=1e-6)
-    assert result.certificate.dual_value <= expected * (1 + 1e-6)
+    return lmnn_problem(X, pairs, triplets, 2.0), sum(squared(X, M, i, j) for i, j in pairs) + 2.0 * sum(hinges)
+
+
+def kta(M):
+    X, labels = data()[0], np.repeat([0, 1], 12)
+    Y = np.eye(2)[labels]
+    return kta_problem(X, labels, 0.1), 0.1 * cp.sum_squares(X @ M @ X.T - Y @ Y.T) + cp.sum_squares(M - np.eye(4))
 
 
 @pytest.mark.parametrize("name", GROUPS)
-def test_kta_is_certified_and_agrees_with_clarabel(name):
-    X, labels = data()[0], np.repeat([0, 1], 12)
-    groups, conic = GROUPS[name]
-    result = solve(Constrained(kta_problem(X, labels, 0.1), groups))
-    M, Y = cp.Variable((4, 4), PSD=True), np.eye(2)[labels]
-    objective = 0.1 * cp.sum_squares(X @ M @ X.T - Y @ Y.T) + cp.sum_squares(M - np.eye(4))
+@pytest.mark.parametrize("made", [lmnn, kta])
+def test_values_are_certified_and_agree_with_clarabel(made, name):
+    M, (groups, conic) = cp.Variable((4, 4), PSD=True), GROUPS[name]
+    problem, objective = made(M)
+    result = solve(Constrained(problem, groups))
     expected = cp.Problem(cp.Minimize(objective), conic(M)).solve(solver="CLARABEL")
     assert result.optimal
     assert result.value == pytest.approx(expected, rel=1e-6)

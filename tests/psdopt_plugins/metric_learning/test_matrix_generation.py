@@ -1,18 +1,16 @@
-"""Matrix generation by a linear program: the conic optimum, true gaps, aggregation, resuming, the old spelling."""
+"""Matrix generation: the conic optimum, true gaps, the linear program, the old spelling."""
 
-import pickle
 import sys
 
 import numpy as np
 import pytest
 
-from psdopt import ColumnGeneration, FlatQuotient, MarginProblem, Spectraplex, Status, solve
+from psdopt import ColumnGeneration, FlatQuotient, Spectraplex, Status, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from psdopt.margins import CappedMargin
 from psdopt.running.compatibility import compatible
-from psdopt.terms import TripletDifferences
-from psdopt_plugins.metric_learning.linear_program import LinearProgram, Unsolved
-from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration, Smoothing, _aggregated
-from psdopt_plugins.pair_sampling import nearest_triplets
+from psdopt_plugins.metric_learning.linear_program import LinearProgram, Unsolved, _from_scratch, feasible
+from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration, Smoothing
 from tests.margins.instances import check_bounds, conic_optimum, instance, matrices, only
 
 
@@ -31,49 +29,6 @@ def test_the_conic_optimum_is_reached(options):
     assert np.isclose(theta.sum(), 1.0)
 
 
-def test_gaps_are_true_in_every_round():
-    problem, X, t = instance(d=5, m=30, seed=8)
-    optimum = conic_optimum(matrices(X, t), problem.C)
-    records = solve(problem, Spectraplex(5), MatrixGeneration(), tol=1e-7, max_iterations=25).history.records
-    slack = 1e-6 * max(abs(optimum), 1e-2)
-    values, bounds = np.array([r["value"] for r in records]), np.array([r["bound"] for r in records])
-    assert np.all(values >= -optimum - slack)
-    assert np.all(bounds <= -optimum + slack)
-    assert np.all(np.diff(values) <= 0.0)
-    assert np.all(np.diff(bounds) >= 0.0)
-    assert np.allclose([r["gap"] for r in records], np.maximum(values - bounds, 0.0))
-
-
-def test_the_printed_algorithm_is_far_behind_the_block_master():
-    """Overlapping classes and an optimum close to zero: over 1,000 rounds as printed, under 20 by blocks."""
-    rng = np.random.default_rng(0)
-    y = rng.integers(0, 2, 600)
-    X = 0.3 * rng.standard_normal((2, 24))[y] + rng.standard_normal((600, 24))
-    rows = nearest_triplets(X, y, 1)[rng.permutation(600)[:550]]
-    problem = MarginProblem(TripletDifferences(*rows.T, X), 1.0 / 55)
-    printed = solve(problem, Spectraplex(24), MatrixGeneration("none"), tol=1e-4, max_iterations=60)
-    assert printed.certificate.relative > 1.0
-
-
-def test_a_full_program_aggregates_what_weighs_least():
-    problem, method = only(d=8, m=30), MatrixGeneration(columns=2)
-    state = method.init(problem, Spectraplex(8), Spectraplex(8).random_point(np.random.default_rng(3)))
-    for _ in range(2):
-        state = method.step(state)
-    theta = np.array([0.4, 0.0, 0.1, 0.2, 0.3, *np.zeros(len(state.widths) - 5)])
-    small = _aggregated(type(state)(**{**vars(state), "theta": theta}), theta > 0.15)
-    assert small.widths == (1, 1, 1, 1)
-    assert np.allclose(small.theta, [0.1, 0.4, 0.2, 0.3])
-    assert np.allclose(small.theta @ np.array(small.squares), theta @ np.array(state.squares))
-    for k, width in enumerate(np.cumsum(small.widths)):
-        Y = small.columns.factor[:, width - small.widths[k] : width]
-        assert np.isclose(np.linalg.norm(Y), 1.0)
-        assert np.allclose(problem.margins().values(problem.at(Y)), small.squares[k])
-    wide = _aggregated(type(state)(**{**vars(state), "theta": theta}), theta > 0.35)
-    assert wide.widths == (3, 1)
-    assert np.allclose(wide.theta @ np.array(wide.squares), theta @ np.array(state.squares))
-
-
 def test_a_program_of_bounded_width_still_has_true_gaps():
     problem, X, t = instance(d=12, m=60, seed=4)
     result = solve(problem, Spectraplex(12), MatrixGeneration(max_columns=20), tol=1e-3, max_iterations=40)
@@ -83,28 +38,6 @@ def test_a_program_of_bounded_width_still_has_true_gaps():
     longer = solve(problem, Spectraplex(12), MatrixGeneration(max_columns=40), tol=1e-3, max_iterations=90)
     gaps = [record["gap"] for record in longer.history.records]
     assert gaps[-1] < 0.1 * gaps[30]
-
-
-def test_a_state_can_be_pickled_and_stepped_again():
-    problem, method, geometry = only(), MatrixGeneration(), Spectraplex(6)
-    state = method.init(problem, geometry, geometry.random_point(np.random.default_rng(0)))
-    for _ in range(3):
-        state = method.step(state)
-    expected = method.step(state)
-    again, resumed = method.step(state), method.step(pickle.loads(pickle.dumps(state)))
-    for other in (again, resumed):
-        assert np.isclose(other.gap, expected.gap, rtol=1e-6)
-        assert np.allclose(other.dual, expected.dual, atol=1e-6)
-
-
-def test_a_run_goes_on_from_its_checkpoint(tmp_path):
-    problem, method, file = only(d=4), MatrixGeneration(), tmp_path / "run"
-    whole = solve(problem, Spectraplex(4), method, tol=1e-6, max_iterations=9)
-    solve(problem, Spectraplex(4), method, tol=1e-6, max_iterations=2, checkpoint=file)
-    resumed = solve(problem, Spectraplex(4), method, tol=1e-6, max_iterations=9, resume=file)
-    assert whole.iterations > 2
-    assert resumed.iterations == whole.iterations
-    assert np.isclose(resumed.value, whole.value, rtol=1e-6)
 
 
 def test_runs_without_highspy(monkeypatch):
@@ -158,3 +91,30 @@ def test_what_does_not_fit_is_refused_before_any_work():
     assert MatrixGeneration(Smoothing(0.5)) == MatrixGeneration(Smoothing(0.5))
     assert not compatible(problem, FlatQuotient(6, 2), MatrixGeneration())
     assert not compatible(problem.smoothed(0.1), Spectraplex(6), MatrixGeneration())
+
+
+EPS = np.finfo(float).eps
+
+
+def test_the_two_solvers_agree():
+    pytest.importorskip("highspy")
+    rng = np.random.default_rng(7)
+    loss, program = CappedMargin(15, 0.2), LinearProgram()
+    columns = [rng.standard_normal(15) for _ in range(6)]
+    for count in (1, 3, 6, 4):
+        warm, cold = program.solve(columns[:count], loss), _from_scratch(columns[:count], loss)
+        A = np.array(columns[:count])
+        assert np.isclose((A @ warm.dual).max(), (A @ cold.dual).max())
+        assert np.isclose(loss.value(warm.theta @ A), -(A @ warm.dual).max())
+
+
+@pytest.mark.parametrize("cap", [0.1, 0.25, 1.0])
+@pytest.mark.parametrize("error", [0.0, 1e-9, -1e-9, 1e-3, -1e-3])
+def test_a_nearly_feasible_dual_is_moved_into_the_set(cap, error):
+    rng, loss = np.random.default_rng(0), CappedMargin(10, cap)
+    w = loss.weights(rng.standard_normal(10))
+    moved = feasible(w + error * rng.random(10), loss)
+    assert moved.min() >= 0.0
+    assert moved.max() <= cap + EPS
+    assert abs(moved.sum() - 1.0) <= 16 * EPS
+    assert np.abs(moved - w).max() <= 10 * abs(error) + 16 * EPS

@@ -15,12 +15,9 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from psdopt import ConjugateGradient, FlatQuotient, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
-from psdopt.plugins import validate
-from psdopt_plugins import metric_learning
 from psdopt_plugins.metric_learning import KTA, Linearity, kta_problem
 
 X, Y = load_wine(return_X_y=True)
@@ -28,71 +25,17 @@ X = StandardScaler().fit_transform(X)
 LEARNERS = [KTA(), Linearity(), KTA(rank=2), Linearity(rank=2)]
 
 
-@parametrize_with_checks([KTA(rank=1, regularizer="trace", lam=1.0), Linearity(rank=1)])
-def test_scikit_learn_checks(estimator, check):
-    check(estimator)
-
-
-def test_every_spec_is_valid():
-    specs = list(metric_learning.psdopt_components())
-    assert {(spec.kind, spec.name) for spec in specs} == {
-        *(
-            (kind, name)
-            for kind in ("application", "problem")
-            for name in ("metric-kta", "metric-linear", "metric-lmnn", "metric-distances")
-        ),
-        ("application", "metric-psdboost"),
-        ("method", "matrix-generation"),
-        ("problem", "triplet-margin"),
-    }
-    for spec in specs:
-        validate(spec, "metric_learning")
-        example = (spec.example or spec.factory)()
-        for parameter in spec.parameters if spec.kind == "application" else ():
-            assert getattr(example, parameter.name) == parameter.default
-
-
 @pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-def test_components_represent_the_metric(learner):
-    model = clone(learner).fit(X, Y)
-    L, M = model.components_, model.get_mahalanobis_matrix()
-    assert L.shape == (model.result_.rank, X.shape[1])
-    if model.rank is not None:
-        assert len(L) <= model.rank
-    np.testing.assert_allclose(M, model.result_.matrix.to_dense(), atol=1e-12 * np.linalg.norm(M))
-    np.testing.assert_allclose(model.transform(X), X @ L.T)
-    gap = model.transform(X[:1]) - model.transform(X[1:2])
-    assert np.sum(gap**2) == pytest.approx((X[0] - X[1]) @ M @ (X[0] - X[1]))
-    norms = np.linalg.norm(L, axis=1)
-    assert np.all(np.diff(norms) <= 0.0)
-    assert model.get_feature_names_out()[0] == f"{type(learner).__name__.lower()}0"
-
-
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-def test_the_order_of_the_samples_does_not_matter(learner):
-    order = np.random.default_rng(0).permutation(len(X))
-    first, second = (clone(learner).fit(*data) for data in ((X, Y), (X[order], Y[order])))
-    scale = np.linalg.norm(first.get_mahalanobis_matrix())
-    np.testing.assert_allclose(second.get_mahalanobis_matrix(), first.get_mahalanobis_matrix(), atol=1e-4 * scale)
-
-
-@pytest.mark.parametrize("learner", [KTA(rank=3), Linearity(rank=3)], ids=repr)
-def test_sparse_samples_give_the_same_metric(learner):
-    dense, sparse = clone(learner).fit(X, Y), clone(learner).fit(sp.csr_array(X), Y)
-    scale = np.linalg.norm(dense.get_mahalanobis_matrix())
-    assert sparse.result_.value == pytest.approx(dense.result_.value, rel=1e-9)
-    np.testing.assert_allclose(sparse.get_mahalanobis_matrix(), dense.get_mahalanobis_matrix(), atol=1e-3 * scale)
-    np.testing.assert_allclose(sparse.transform(sp.csr_array(X)), sparse.transform(X), rtol=1e-9)
-
-
-@pytest.mark.parametrize("learner", LEARNERS, ids=repr)
-def test_pickle_keeps_the_answer_and_not_the_data(learner):
-    model = clone(learner).fit(np.repeat(X, 20, axis=0), np.repeat(Y, 20))
+def test_components_are_few_and_sorted_and_pickles_hold_no_data(learner):
+    many = np.repeat(X, 20, axis=0)
+    model = clone(learner).fit(many, np.repeat(Y, 20))
+    assert model.components_.shape == (model.result_.rank, X.shape[1])
+    assert model.rank is None or model.result_.rank <= model.rank
+    assert np.all(np.diff(np.linalg.norm(model.components_, axis=1)) <= 0.0)
+    np.testing.assert_allclose(model.transform(X), X @ model.components_.T)
     stored = pickle.dumps(model)
-    assert len(stored) < 20 * X.nbytes
-    loaded = pickle.loads(stored)
-    np.testing.assert_array_equal(loaded.transform(X), model.transform(X))
-    assert loaded.result_.certificate.relative == model.result_.certificate.relative
+    assert len(stored) < many.nbytes
+    assert pickle.loads(stored).result_.certificate.relative == model.result_.certificate.relative
 
 
 def test_pipeline_and_grid_search():
@@ -145,12 +88,6 @@ def test_solver_options_reach_solve():
         KTA(rank=3, solver_options={"max_iterations": 1}).fit(X, Y)
 
 
-def test_default_solution_is_certified():
-    model = KTA().fit(X, Y)
-    assert model.result_.optimal
-    assert model.result_.value == pytest.approx(solve(kta_problem(X, Y, 1e-2)).value)
-
-
 def test_zero_metric_warns():
     pairs = ([(i, i + 1) for i in range(0, 170, 2)], [])
     with pytest.warns(UserWarning, match="the learned matrix is M = 0"):
@@ -169,13 +106,6 @@ def test_zero_is_certified_where_it_is_optimal():
 def test_bad_input(learner):
     with pytest.raises(InvalidInputError, match="y must hold at least 2 classes; found only"):
         learner().fit(X, np.zeros(len(X), dtype=int))
-    for rank in (0, 14):
-        with pytest.raises(InvalidInputError, match=rf"must be an integer between 1 and n = 13; found {rank}"):
-            learner(rank=rank).fit(X, Y)
-    with pytest.raises(InvalidInputError, match="lam must be a finite number of at least 0; found -1"):
-        learner(lam=-1).fit(X, Y)
-    with pytest.raises(UnknownNameError, match=r"unknown regularizer 'frobenious'; did you mean 'frobenius'\?"):
-        learner(regularizer="frobenious").fit(X, Y)
     with pytest.raises(UnknownNameError, match=r"unknown solver option 'max_iter'; did you mean .*'max_iterations'"):
         learner(solver_options={"max_iter": 3}).fit(X, Y)
     with pytest.raises(InvalidTypeError, match="solver_options must be a dict or None; found 3"):
@@ -184,9 +114,7 @@ def test_bad_input(learner):
         learner().fit(np.where(X > 2.0, np.nan, X), Y)
 
 
-def test_bad_pairs_and_neighbours():
-    with pytest.raises(InvalidInputError, match="n_neighbors must be an integer of at least 1; found 0"):
-        Linearity(n_neighbors=0).fit(X, Y)
+def test_bad_pairs():
     with pytest.raises(InvalidInputError, match="pairs must hold at least one pair; found none"):
         Linearity().fit(X, pairs=([], []))
 

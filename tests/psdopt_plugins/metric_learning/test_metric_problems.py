@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, certify, solve
+from psdopt import FlatQuotient, QuadraticSDP, certify, solve
 from psdopt.errors import InvalidInputError, UnknownNameError
 from psdopt_plugins.metric_learning import kta_problem, linearity_problem
 
@@ -74,35 +74,6 @@ def test_value_gradient_and_line_against_the_dense_formula(kind, regularizer, fo
     assert at.along(D).value(0.7) == pytest.approx(along(0.7), rel=1e-11)
 
 
-@pytest.mark.parametrize(("kind", "regularizer"), CASES)
-def test_dense_sparse_and_operator_have_one_answer(kind, regularizer):
-    build, _ = BUILDERS[kind]
-    values, matrices = [], []
-    for convert, gram in FORMS.values():
-        problem = build(convert(X), 0.02, regularizer=regularizer, gram=gram)
-        result = solve(problem, FlatQuotient(D_, D_), tol=1e-7)
-        assert result.optimal
-        values.append(result.value)
-        matrices.append(result.matrix.to_dense())
-    np.testing.assert_allclose(values, values[0], rtol=1e-7)
-    for other in matrices[1:]:
-        np.testing.assert_allclose(other, matrices[0], atol=1e-4 * np.linalg.norm(matrices[0]))
-
-
-def test_kta_closed_form_is_the_optimum():
-    K, target, lam = X.T @ X, X.T @ ONE_HOT @ ONE_HOT.T @ X, 1e-3
-    g, V = np.linalg.eigh(K)
-    inside = V.T @ (np.eye(D_) + lam * target) @ V / (1.0 + lam * np.outer(g, g))
-    assert np.linalg.eigvalsh(inside)[0] > 0.0
-    expected = V @ inside @ V.T
-    for gram in (True, False):
-        result = solve(kta_problem(X, Y, lam, gram=gram))
-        assert result.optimal
-        np.testing.assert_allclose(result.matrix.to_dense(), expected, atol=1e-10)
-    full = solve(kta_problem(sp.csr_array(X), Y, lam), FlatQuotient(D_, D_), tol=1e-9)
-    assert full.value == pytest.approx(naive_kta(expected, lam, "identity"), rel=1e-10)
-
-
 @pytest.mark.parametrize("rank", range(1, D_ + 1))
 def test_kta_with_trace_at_every_rank(rank):
     # B = 0: M = A^-1/2 [top-r of (-A^-1/2 C A^-1/2)_+] A^-1/2, F = -|[.]|^2 + lam |Y Y'|^2
@@ -129,22 +100,12 @@ def test_linearity_at_every_rank(regularizer, rank):
         assert solve(problem, FlatQuotient(D_, rank), tol=1e-9).value == pytest.approx(expected, rel=1e-9)
 
 
-@pytest.mark.parametrize("kind", BUILDERS)
-def test_an_iteration_is_one_product_with_X_and_one_with_its_transpose(kind):
-    problem = BUILDERS[kind][0](sp.csr_array(X), 0.05)
-    (shared,) = problem.maps
-    geometry, method = FlatQuotient(D_, 3), ConjugateGradient(preconditioner="gram")
-    point = geometry.random_point(np.random.default_rng(0))
-    state = method.init(problem, geometry, point)
-    assert shared.applications == 2
-    for iteration in range(1, 6):
-        state = method.step(state)
-        assert shared.applications == problem.counts()["operator_applications"] == 2 + 2 * iteration
-    result = solve(BUILDERS[kind][0](sp.csr_array(X), 0.05), geometry, ConjugateGradient(), max_iterations=6, tol=1e-14)
-    np.testing.assert_array_equal(np.diff(result.history["operator_applications"])[1:6], 2)
-
-
-def test_counts_with_the_gram_matrix_are_products_with_small_matrices():
+def test_products_are_with_X_alone_or_with_small_matrices():
+    assert (
+        len(kta_problem(sp.csr_array(X), Y, 0.05).maps)
+        == len(linearity_problem(sp.csr_array(X), PAIRS, 0.05).maps)
+        == 1
+    )
     problem = kta_problem(X, Y, 0.05)
     assert sorted(m.shape for m in problem.maps) == [(3, D_), (D_, D_)]
 
@@ -195,14 +156,6 @@ def test_certificate_of_the_growing_rank_run_is_global():
     assert certify(dense, result.matrix).proves(1e-6)
 
 
-@pytest.mark.parametrize("kind", BUILDERS)
-def test_rotated_features_rotate_the_metric(kind):
-    Q = np.linalg.qr(np.random.default_rng(3).standard_normal((D_, D_)))[0]
-    build = BUILDERS[kind][0]
-    plain, turned = solve(build(X, 0.01)), solve(build(X @ Q, 0.01))
-    np.testing.assert_allclose(Q @ turned.matrix.to_dense() @ Q.T, plain.matrix.to_dense(), atol=1e-9)
-
-
 BAD_X = X.copy()
 BAD_X[2, 1] = np.nan
 
@@ -239,8 +192,6 @@ def test_bad_input_of_linearity(arguments, text):
         linearity_problem(*arguments)
 
 
-def test_unknown_regularizers_are_answered_with_near_matches():
-    with pytest.raises(UnknownNameError, match=r"unknown regularizer 'identitty'; did you mean 'identity'\?"):
-        kta_problem(X, Y, 1.0, "identitty")
+def test_linearity_has_no_trace():
     with pytest.raises(UnknownNameError, match="unknown regularizer 'trace'; known: frobenius, identity"):
         linearity_problem(X, PAIRS, 1.0, "trace")

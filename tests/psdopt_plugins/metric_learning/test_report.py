@@ -1,9 +1,5 @@
 """Report of a metric learner: errors, split and scaling, what it refuses."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 import scipy.sparse
@@ -12,15 +8,9 @@ from psdopt import ConjugateGradient
 from psdopt.data.datasets import Dataset
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.tolerances import EPS
-from psdopt.plugins import (
-    RunOptions,
-)
+from psdopt.plugins import RunOptions
 from psdopt_plugins.metric_learning.report import metric_report, neighbour_error, split_and_standardise
 from tests.cli.fakes import Scatter, blobs
-
-
-def rows(report: Any) -> dict[str, str]:
-    return dict(report.rows)
 
 
 def test_the_split_is_stratified_and_standardised_by_the_training_part_alone() -> None:
@@ -64,7 +54,7 @@ def test_metric_report_measures_what_it_says() -> None:
     data, estimator = blobs(), Scatter()
     report = metric_report(estimator, data, RunOptions(seed=2, default_method=ConjugateGradient()))
     split = split_and_standardise(data, 2)
-    found = rows(report)
+    found = dict(report.rows)
     M = estimator.components_.T @ estimator.components_
     wrong = 0
     for x, label in zip(split.X_test, split.y_test, strict=True):  # the slow way: distances from M, votes by hand

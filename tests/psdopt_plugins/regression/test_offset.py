@@ -1,7 +1,5 @@
 """Least squares up to an offset: against the offset minimised by hand, and under the conformance kit."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -17,17 +15,11 @@ Y = np.einsum("mi,ij,mj->m", X, np.diag([1.0, 2.0, 0.0, 0.5]), X) - 7.0
 
 
 def test_the_loss_is_that_of_the_best_offset():
-    loss, a, d = LeastSquaresWithOffset(Y), RNG.standard_normal(30), RNG.standard_normal(30)
+    loss, a = LeastSquaresWithOffset(Y), RNG.standard_normal(30)
     best = loss.offset(a)
     assert loss.value(a) == pytest.approx(np.sum((a + best - Y) ** 2))
     for other in (best - 0.1, best + 0.1):
         assert loss.value(a) < np.sum((a + other - Y) ** 2)
-    h = 1e-6
-    slope = (loss.value(a + h * d) - loss.value(a - h * d)) / (2 * h)
-    assert slope == pytest.approx(loss.derivative(a) @ d, rel=1e-6)
-    np.testing.assert_allclose(
-        (loss.derivative(a + d) - loss.derivative(a)), loss.curvature(a, d), atol=1e-12 * np.abs(Y).max()
-    )
     np.testing.assert_allclose(loss.curvature(a, np.ones(30)), 0.0, atol=1e-14)
 
 

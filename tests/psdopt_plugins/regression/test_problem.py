@@ -1,14 +1,12 @@
 """psd_regression_problem: against the obvious formula, by kind of data, and what a pass costs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import ConjugateGradient, FlatQuotient, solve
+from psdopt import FlatQuotient, solve
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.regression import psd_regression_problem
 
@@ -41,6 +39,7 @@ KINDS = ["rows", "sparse rows", "pairs", "kernel", "general", "sparse general"]
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("sided", [False, True])
+@settings(max_examples=20)
 @given(seed=SEEDS)
 def test_value_and_gradient_are_the_formula(kind, sided, seed):
     rng = np.random.default_rng(seed)
@@ -59,21 +58,6 @@ def test_value_and_gradient_are_the_formula(kind, sided, seed):
     S = sum(ri * A for ri, A in zip(r, matrices, strict=True)) / m
     size = scale * max(np.linalg.norm(A) for A in matrices) * np.linalg.norm(Y)
     np.testing.assert_allclose(evaluation.factor_gradient(), 2 * S @ Y, atol=1e3 * EPS * size)
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("paired", [False, True])
-def test_a_step_is_one_product_with_the_data_each_way(sparse, paired):
-    """O(m n r): r columns per product, no pair is materialised, no (n, n) array is formed."""
-    rng = np.random.default_rng(0)
-    X = rng.standard_normal((200, 12))
-    pairs = np.column_stack([rng.integers(0, 100, 500), rng.integers(100, 200, 500)]) if paired else None
-    y = np.abs(rng.standard_normal(500 if paired else 200))
-    problem = psd_regression_problem(sp.csr_array(X) if sparse else X, y, pairs)
-    result = solve(problem, FlatQuotient(12, 3), ConjugateGradient(), max_iterations=10, tol=1e-14)
-    applications, columns = result.history["operator_applications"], result.history["operator_columns"]
-    assert np.all(np.diff(applications)[1:9] <= 2)  # the first step carries the driver's unit at zero
-    assert np.all(np.diff(columns)[1:9] <= 6)
 
 
 def test_one_sided_samples_that_are_met_cost_nothing():

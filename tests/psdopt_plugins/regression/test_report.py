@@ -1,7 +1,5 @@
 """Report of a regression: measured on samples that were kept back."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -11,15 +9,9 @@ from sklearn.base import BaseEstimator
 from psdopt import solve
 from psdopt.data.datasets import Dataset
 from psdopt.errors import InvalidInputError
-from psdopt.plugins import (
-    RunOptions,
-)
+from psdopt.plugins import RunOptions
 from psdopt_plugins.regression import psd_regression_problem
 from psdopt_plugins.regression.report import regression_report
-
-
-def rows(report: Any) -> dict[str, str]:
-    return dict(report.rows)
 
 
 class Quadratic(BaseEstimator):  # type: ignore[misc]
@@ -28,7 +20,7 @@ class Quadratic(BaseEstimator):  # type: ignore[misc]
     def __init__(self, offset: float = 0.0, solver_options: dict[str, Any] | None = None) -> None:
         self.offset, self.solver_options = offset, solver_options
 
-    def fit(self, X: Any, y: Any) -> Quadratic:
+    def fit(self, X: Any, y: Any) -> Any:
         self.result_ = solve(psd_regression_problem(X, y))
         self.components_ = self.result_.matrix.factor.T
         return self
@@ -46,7 +38,7 @@ def test_regression_report_measures_what_it_says() -> None:
     y = (X[:, 0] + 0.5) ** 2 + X[:, 1] ** 2
     data = Dataset("bowl", X, y)
     report = regression_report(Quadratic(), data, RunOptions(grid={"offset": (5.0, 0.0), "other": (1, 2)}))
-    found = rows(report)
+    found = dict(report.rows)
     r2, error = found["test R² (error), learned"].rstrip(")").split(" (")
     assert r2 == "1.0000"
     assert float(error) <= 1e-2 * float(np.std(y))

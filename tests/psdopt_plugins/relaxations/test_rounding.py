@@ -1,7 +1,5 @@
 """Rounding: values against the definition, and local search that ends in a local maximum."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

@@ -1,7 +1,5 @@
 """What `psdopt run sensor-localization` prints, writes and draws."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 import scipy.sparse as sp

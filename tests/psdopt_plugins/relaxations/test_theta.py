@@ -1,7 +1,5 @@
 """Theta: closed forms of cycles, Kneser graphs and perfect graphs lie within the interval; sets are independent."""
 
-from __future__ import annotations
-
 import itertools
 import math
 

@@ -1,7 +1,5 @@
 """Report of leading eigenvectors: residuals of its own, and which matrix it takes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -11,15 +9,9 @@ from sklearn.base import BaseEstimator
 from psdopt import QuadraticSDP, solve
 from psdopt.data.datasets import Dataset, bundled
 from psdopt.linalg.tolerances import EPS
-from psdopt.plugins import (
-    RunOptions,
-)
+from psdopt.plugins import RunOptions
 from psdopt_plugins.spectral.report import spectral_report, symmetric_matrix
 from tests.cli.fakes import blobs
-
-
-def rows(report: Any) -> dict[str, str]:
-    return dict(report.rows)
 
 
 class TopK(BaseEstimator):  # type: ignore[misc]
@@ -28,7 +20,7 @@ class TopK(BaseEstimator):  # type: ignore[misc]
     def __init__(self, error: float = 0.0, solver_options: dict[str, Any] | None = None) -> None:
         self.error, self.solver_options = error, solver_options
 
-    def fit(self, K: Any) -> TopK:
+    def fit(self, K: Any) -> Any:
         self.result_ = solve(QuadraticSDP(B=1.0, C=-K), **(self.solver_options or {}))
         values, vectors = np.linalg.eigh(K)
         self.eigenvalues_, self.eigenvectors_ = values[::-1][:2] + self.error, vectors[:, ::-1][:, :2]
@@ -44,8 +36,8 @@ def test_spectral_report_computes_residuals_itself() -> None:
         for row in table.rows:
             assert float(row[1]) == pytest.approx(error, abs=64 * EPS)
             assert float(row[3]) == pytest.approx(error, abs=64 * EPS)
-    assert rows(report)["proof"].endswith("LAPACK's largest eigenvalues stand beside them")
-    assert rows(report)["K"] == "correlation matrix of the 4 features of blobs"
+    assert dict(report.rows)["proof"].endswith("LAPACK's largest eigenvalues stand beside them")
+    assert dict(report.rows)["K"] == "correlation matrix of the 4 features of blobs"
 
 
 def test_the_matrix_of_the_spectral_report() -> None:
@@ -65,5 +57,5 @@ def test_the_status_of_a_rank_that_is_meant_to_bind_names_the_columns_to_spare(m
 
     monkeypatch.setattr("psdopt_plugins.spectral.report.COMPARED_ORDER", 3)
     report = spectral_report(TopKEigen(algorithm="factor"), bundled("wine"), RunOptions())
-    assert rows(report)["status"] == "converged: |S Y| is within the tolerance at 5 columns, 4 of them to spare"
-    assert rows(report)["proof"].endswith("that none larger is missing is not proven")
+    assert dict(report.rows)["status"] == "converged: |S Y| is within the tolerance at 5 columns, 4 of them to spare"
+    assert dict(report.rows)["proof"].endswith("that none larger is missing is not proven")
