@@ -1,7 +1,5 @@
 """Mutants of files, and how many examples a fuzz test takes: many with PSDOPT_FUZZ=long, or as many as it says."""
 
-from __future__ import annotations
-
 import os
 
 from hypothesis import strategies as st

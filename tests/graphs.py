@@ -1,7 +1,5 @@
 """Random graphs for tests of constrained programs."""
 
-from __future__ import annotations
-
 import numpy as np
 import scipy.sparse as sp
 

@@ -1,7 +1,5 @@
 """Problems for tests, each beside its twin: the same F as a plain function of the dense M for autograd."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

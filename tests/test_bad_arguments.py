@@ -4,8 +4,6 @@ Each call below is valid. One argument at a time is replaced by everything that 
 variable puts there. The call then succeeds, or raises a :class:`PsdoptError` whose text names the argument.
 """
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Callable
 from typing import Any

@@ -1,7 +1,5 @@
 """Each check of an argument: what passes, in which type, and the text of what does not."""
 
-from __future__ import annotations
-
 import re
 
 import numpy as np

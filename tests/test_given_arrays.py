@@ -4,8 +4,6 @@ Every builder of a problem, term, loss, measurement or constraint that holds arr
 that makes a problem.
 """
 
-from __future__ import annotations
-
 import copy
 import warnings
 from typing import Any

@@ -1,7 +1,5 @@
 """Every call and every class that a table of the guide names exists, and the calls do not raise."""
 
-from __future__ import annotations
-
 import ast
 import importlib
 import re

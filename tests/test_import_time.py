@@ -1,7 +1,5 @@
 """Importing psdopt loads no package that only few runs need: names of modules are counted, never seconds."""
 
-from __future__ import annotations
-
 import subprocess
 import sys
 

@@ -1,15 +1,11 @@
 """What maintainers rely on: pins that are the lower bounds, one set of tools, scripts that can be run."""
 
-from __future__ import annotations
-
 import os
 import re
 import tomllib
 from pathlib import Path
 
 import pytest
-
-from psdopt.version import __version__
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -20,12 +16,6 @@ def test_the_oldest_pins_are_the_lower_bounds() -> None:
     bounds = dict(requirement.split(">=") for requirement in wanted)
     lines = (ROOT / ".ci" / "oldest.txt").read_text().splitlines()
     assert dict(line.split("==") for line in lines if not line.startswith("#")) == bounds
-
-
-def test_the_version_is_written_once_and_agrees_with_changelog_and_citation() -> None:
-    assert PROJECT["dynamic"] == ["version"]
-    assert re.findall(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text(), re.M)[0] == __version__
-    assert re.findall(r"^version: (\S+)", (ROOT / "CITATION.cff").read_text(), re.M) == [__version__]
 
 
 def test_workflows_are_yaml_whose_commands_name_files_that_are_there() -> None:

@@ -1,7 +1,5 @@
 """The kernels under which .ci/processors runs the numerical tests: by the flags of a processor, never none of them."""
 
-from __future__ import annotations
-
 import os
 from importlib.machinery import SourceFileLoader
 from importlib.util import module_from_spec, spec_from_loader

@@ -1,7 +1,5 @@
 """Saved results that are damaged, foreign or incomplete are one error, and a sound one comes back."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from pathlib import Path

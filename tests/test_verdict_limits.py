@@ -1,17 +1,14 @@
 """Verdicts of given numbers: which word at which limit, and where a refuted run may go on."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from psdopt import Ability, FixedTrace, FlatQuotient, Polar, PSDCone, QuadraticSDP, Spectraplex, Status
+from psdopt import Ability, FlatQuotient, Polar, PSDCone, QuadraticSDP, Status
 from psdopt.running.verdicts import (
     RECOVERIES,
-    _with_room,
     blocked_by_geometry,
     proven_verdict,
     recovered,
@@ -63,28 +60,6 @@ def test_what_a_restricted_geometry_keeps_back(relative, kept):
     for tol, left in ((0.1, 0.01), (0.01, 0.1)):
         assert blocked_by_geometry(certificate, Polar(3, 2, 0.0), left, tol) is kept
         assert not blocked_by_geometry(certificate, Polar(3, 2, 0.5), left, tol)
-
-
-def with_room(geometry, columns, most=5, allowed=True, held=1, n=5):
-    state = SimpleNamespace(evaluation=SimpleNamespace(factor=np.zeros((n, held))))
-    return _with_room(
-        SimpleNamespace(geometry=geometry, state=state, escape=SimpleNamespace(allowed=allowed, max_rank=most)),
-        columns,
-        n,
-    )
-
-
-def test_where_a_refuted_run_has_room():
-    flat = FlatQuotient(5, 1)
-    assert with_room(flat, 2).rank == 2
-    assert with_room(flat, 2, most=2).rank == 2
-    assert with_room(flat, 3, most=2) is None
-    assert with_room(flat, 2, allowed=False) is None
-    assert with_room(flat, 6, most=2, allowed=False, held=5) is flat
-    cone = PSDCone(5)
-    assert with_room(cone, 9, allowed=False) is cone
-    for geometry in (Spectraplex(5), FixedTrace(5, 2), Polar(5, 2)):
-        assert with_room(geometry, 3) is None
 
 
 class Recorded(SimpleNamespace):

@@ -1,7 +1,5 @@
 """Other libraries of arrays for tests: the strict one of the standard, on a device that refuses NumPy, and PyTorch."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

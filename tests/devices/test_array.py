@@ -1,7 +1,5 @@
 """Device arrays compute as NumPy's do; what is small comes to the host, and nothing else does."""
 
-from __future__ import annotations
-
 import operator
 
 import numpy as np

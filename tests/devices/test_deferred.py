@@ -1,7 +1,5 @@
 """Results on their way from a device: NumPy's numbers in the end, in one transfer for all that were asked for."""
 
-from __future__ import annotations
-
 import math
 import operator
 import pickle

@@ -1,7 +1,5 @@
 """NumPy's functions on device arrays give NumPy's results, and leave them where they belong."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Sums over groups on a device are those of a sparse product, for groups of any size."""
 
-from __future__ import annotations
-
 import pickle
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Pair products on a device are NumPy's, whatever the size of the blocks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -1,7 +1,5 @@
 """Arrays of other libraries come in checked, go where the data are, and are refused by name elsewhere."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -45,9 +43,11 @@ def test_arrays_are_placed_where_the_data_are(library: str) -> None:
 def test_the_device_of_an_array_is_known_raw_or_held(library: str) -> None:
     raw = sent(library, Y)
     assert device_of(raw) is device_of(held(raw)) is device_for(raw, "Y")
-    for plain in (Y, 1.0, None, [1.0]):
+    for plain in (Y, np.float64(1.0), 1.0, None, [1.0], "x"):
         assert device_of(plain) is None
-        assert released(plain) is plain
+        assert not is_device_array(plain)
+        for same in (released, held, on_host):
+            assert same(plain) is plain
 
 
 @libraries

@@ -1,7 +1,5 @@
 """The core registers its own pieces: every shipped method and geometry, with true defaults and examples."""
 
-from __future__ import annotations
-
 import inspect
 
 import pytest

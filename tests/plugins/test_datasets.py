@@ -1,7 +1,5 @@
 """Data sets by name: those of plugins come before files."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import pytest

@@ -1,7 +1,5 @@
 """Where compatible() looks for other pieces."""
 
-from __future__ import annotations
-
 import pytest
 
 from psdopt import ConjugateGradient, Geometry, Method

@@ -1,7 +1,5 @@
 """Loading through entry points: order, isolation of broken plugins, clashes, unknown names, lateness."""
 
-from __future__ import annotations
-
 import logging
 import sys
 from collections.abc import Callable, Iterable

@@ -1,7 +1,5 @@
 """Each field of a spec is checked at registration; each error names plugin, spec, field and remedy."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,10 +37,7 @@ BAD = [
     (method(reference=None), HEAD + "'reference': found None; give a string, '' if there is none"),
     (method(example=1), HEAD + "'example': found 1; give a callable without arguments, or None"),
     (method(parameters=[]), HEAD + "'parameters': found []; give a tuple of Parameter"),
-    (
-        method(parameters=("steps",)),
-        HEAD + "'parameters[0]': found 'steps'; give a psdopt.plugins.Parameter",
-    ),
+    (method(parameters=("steps",)), HEAD + "'parameters[0]': found 'steps'; give a psdopt.plugins.Parameter"),
     (
         method(parameters=(Parameter("no name", int, 3, "help"),)),
         HEAD + "'parameters[0].name': found 'no name'; use the keyword that the factory takes",

@@ -1,16 +1,12 @@
 """What psdopt run was asked for, on its way to solve()."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import pytest
 
 from psdopt import ConjugateGradient, PSDCone
 from psdopt.errors import InvalidInputError
-from psdopt.reports import (
-    RunOptions,
-)
+from psdopt.reports import RunOptions
 from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
 from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel
 from psdopt_plugins.kernel_learning.report import kernel_report

@@ -1,24 +1,13 @@
 """Rows that every report shares."""
 
-from __future__ import annotations
-
-from typing import Any
-
 import numpy as np
 import pytest
 
 from psdopt import ConjugateGradient, QuadraticSDP, solve
-from psdopt.reports import (
-    CertificateTrace,
-    RunOptions,
-)
+from psdopt.reports import CertificateTrace, RunOptions
 from psdopt_plugins.metric_learning import LMNN
 from psdopt_plugins.metric_learning.report import metric_report
 from tests.cli.fakes import Scatter, blobs
-
-
-def rows(report: Any) -> dict[str, str]:
-    return dict(report.rows)
 
 
 def random_problem(n: int = 12) -> QuadraticSDP:
@@ -30,7 +19,7 @@ def random_problem(n: int = 12) -> QuadraticSDP:
 def test_closed_form_rows_of_a_rank_limited_run_show_what_the_rank_costs() -> None:
     estimator = Scatter()
     report = metric_report(estimator, blobs(), RunOptions(rank=1))
-    found = rows(report)
+    found = dict(report.rows)
     free = float(found["closed form F(M*)"])
     assert free < float(found["objective F(M)"])
     assert float(found["F(M) − F(M*)"].split()[0]) == pytest.approx(estimator.result_.value - free, rel=1e-2)

@@ -1,15 +1,11 @@
 """Certificates along a run."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
 from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, certify, solve
-from psdopt.reports import (
-    CertificateTrace,
-)
+from psdopt.reports import CertificateTrace
 
 
 def random_problem(n: int = 12) -> QuadraticSDP:

@@ -8,12 +8,7 @@ import pytest
 from psdopt.problems import QuadraticSDP
 from psdopt.testing import Builder, parametrize_with_checks, run_checks
 from psdopt.testing.cli import targets
-from psdopt_plugins.metric_learning import (
-    kta_problem,
-    lmnn_problem,
-    pair_distance_problem,
-    triplet_margin_problem,
-)
+from psdopt_plugins.metric_learning import kta_problem, lmnn_problem, pair_distance_problem, triplet_margin_problem
 from psdopt_plugins.regression import psd_regression_problem
 from tests.testing.zoo.builders import X as ROWS
 

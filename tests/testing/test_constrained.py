@@ -1,7 +1,5 @@
 """The kit's dense twins of linear constraints, against problems whose solution is known by construction."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

@@ -10,11 +10,9 @@ import numpy as np
 import pytest
 
 from psdopt import solve
-from psdopt.interop.pymanopt import pymanopt_problem
 from psdopt.methods.trust_regions import TrustRegions
 from psdopt.plugins import Parameter
 from psdopt.testing import run_checks
-from psdopt.testing.slopes import derivative
 
 FOLDER = Path(__file__).parents[2] / "examples" / "third_party_plugin"
 
@@ -101,20 +99,3 @@ def test_nearest_correlation_of_low_rank():
     X = np.random.default_rng(0).standard_normal((30, 5))
     fitted = LowRankCorrelation(rank=5).fit(X)
     assert np.allclose(fitted.correlation_, np.corrcoef(X.T), atol=1e-5)  # no limit: the correlation itself
-
-
-def test_its_hessian_is_the_derivative_of_its_gradient():
-    from nearest_correlation import UnitDiagonal, example_problem
-
-    problem, geometry = example_problem(), UnitDiagonal(4, 2)
-    rng = np.random.default_rng(1)
-    point = geometry.random_point(rng)
-    v = geometry.random_vector(point, rng)
-    found = pymanopt_problem(problem, geometry).riemannian_hessian(point, v)
-
-    def slope(t):
-        moved = geometry.retract(point, t * v)
-        return geometry.horizontal(point, geometry.gradient(moved, problem.at(moved).gradient))
-
-    expected, error = derivative(slope, 0.1)
-    assert np.linalg.norm(found - expected) <= 100 * error + 1e-9 * np.linalg.norm(found)

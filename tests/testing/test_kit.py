@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import psdopt.testing
-from psdopt import FlatQuotient, LowRankPSD, PSDCone
+from psdopt import FlatQuotient, PSDCone
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.linalg.tolerances import EPS
 from psdopt.problems import QuadraticSDP
@@ -19,7 +19,7 @@ from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Deviation
 from psdopt.testing.slopes import derivative, observed_order
 from psdopt.testing.units import Unit
-from tests.testing.twins import horizontal_by_least_squares, project_psd, project_simplex
+from tests.testing.twins import horizontal_by_least_squares
 from tests.testing.zoo import geometries, problems
 
 pytest_plugins = ["pytester"]
@@ -210,22 +210,6 @@ def test_horizontal_is_the_least_squares_one(Y, Z):
     expected = horizontal_by_least_squares(Y, Z)
     found = FlatQuotient(5, 3).horizontal(Y, Z)
     assert np.linalg.norm(found - expected) <= 64 * EPS * (s[0] / s[-1]) ** 2 * (1 + np.linalg.norm(Z))
-
-
-@given(M=strategies.psd_matrices(n=4))
-def test_projection_equals_its_twin(M):
-    shifted = M - 0.3 * np.trace(M) * np.eye(4)
-    found = LowRankPSD.from_dense(shifted).to_dense()
-    assert np.linalg.norm(found - project_psd(shifted)) <= 64 * EPS * np.linalg.norm(shifted)
-
-
-@given(values=strategies.spectra(size=6), scale=strategies.scales())
-def test_simplex_twin_is_optimal(values, scale):
-    y = project_simplex(scale * values, scale)
-    assert np.all(y >= 0.0)
-    assert abs(np.sum(y) - scale) <= 1e-8 * scale
-    residual = scale * values - y
-    assert np.all(residual @ (scale * np.eye(6) - y).T <= 1e-7 * scale**2)
 
 
 @pytest.mark.parametrize("regime", strategies.NAMED)

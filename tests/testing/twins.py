@@ -1,7 +1,5 @@
 """Naive twins of geometry: horizontal parts and projections, written straight from their definitions, dense."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from psdopt.linalg.arrays import Array
@@ -21,16 +19,6 @@ def horizontal_by_least_squares(Y: Array, Z: Array) -> Array:
     V = np.array(basis).T
     weights, *_ = np.linalg.lstsq(V, Z.ravel(), rcond=None)
     return np.asarray(Z - (V @ weights).reshape(n, r))
-
-
-def project_psd(M: Array) -> Array:
-    """Closest PSD matrix: negative eigenvalues set to zero, written out term by term."""
-    values, vectors = np.linalg.eigh(0.5 * (M + M.T))
-    total = np.zeros_like(M)
-    for value, v in zip(values, vectors.T, strict=True):
-        if value > 0.0:
-            total = total + value * np.outer(v, v)
-    return total
 
 
 def project_simplex(x: Array, total: float = 1.0) -> Array:
