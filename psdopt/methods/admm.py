@@ -22,13 +22,13 @@ from psdopt.methods.lagrange_newton.method import LagrangeNewton
 #: rho starts at this multiple of the problem's own unit (see `_unit`), and adaptation does not go below it: at l = 2/3
 #: the slowest mode shrinks by 0.83 per iteration, at l = 1 not at all, and the mean slows down as rho grows.
 MULTIPLE = 1.5
-#: Share of the split's `scale`, the size of its convex pieces, in that unit. It matters if they outweigh the coupling.
+#: The unit is at least this share of the split's `scale`, the size of its convex pieces, which may exceed the coupling.
 SCALE_SHARE = 0.1
 #: Residuals that differ by more than this factor move rho (Hu & Kwok, eq. 15).
 IMBALANCE = 10.0
 #: Blocks have drifted apart once |V - U| has exceeded this multiple of |V + U| / 2 in PATIENCE successive iterations.
 APART, PATIENCE = 1.5, 10
-#: They also count as drifted apart once they have grown by this factor over the start.
+#: Blocks have also drifted apart once |V - U| exceeds this multiple of the largest |Y| at a start.
 EXPLODED = 1e6
 #: Divergence is answered by doubling rho and starting again from the best mean, this many times.
 MAX_RESTARTS = 5
@@ -38,8 +38,8 @@ MAX_RESTARTS = 5
 class SplitState(State):
     """Blocks V and U, the multiplier, the image L U (n, r each) and the penalty rho; the iterate is (V + U)/2.
 
-    `best` is the evaluation of least value, `restarts` counts the times that rho was doubled because the blocks had
-    drifted apart, `diverging` the successive iterations in which they have been; `size` is the largest |Y| at a start.
+    `best` is the evaluation of least value. `restarts` counts how often rho was doubled because the blocks had drifted
+    apart, `diverging` the last successive iterations with blocks apart. `size` is the largest |Y| at a start.
     """
 
     V: Array
@@ -139,7 +139,7 @@ class SplitSteps(Method[SplitState]):
         return rho
 
     def _restart_or_diverge(self, state: SplitState, split: BiconvexSplit) -> SplitState:
-        """From the best mean with twice the penalty; or the end of the run, diverged, at the best mean."""
+        """Restart from the best mean with twice the penalty, or end the run there as diverged."""
         best = state.best
         if not self.adapt or state.restarts >= MAX_RESTARTS:
             gradient_norm = norm(best.factor_gradient())
@@ -198,15 +198,15 @@ class ADMM(InTurns[State]):
       characteristic equation μ² − (1 − 3l + l²) μ − l(1 − l) = 0, l = λ/rho: unstable for l > (1 + √5)/2,
       that is rho < 0.618 λ_max, stable but with μ = −1 at l = 1, safely stable for rho > λ_max. Hence the start
       and floor 1.5 b (b being at least a tenth of the size of the other pieces of F);
-    - adaptation compares |V − U| b with the dual residual (the printed comparison has units) and never raises
+    - adaptation compares |V − U| b with the dual residual (the printed comparison depends on units) and never raises
       rho when it means to lower it;
     - once the value of the mean changes by less than `switch` (F(0) − F) in an iteration, `polish` continues
-      from the mean, since splitting converges slowly near the optimum and an exact search does not. The history's
+      from the mean, since near the optimum splitting is slow and an exact search is fast. The history's
       column `phase` is 0 for the splitting, 1 for the polish and 2 for the Newton steps of a
       :class:`~psdopt.LagrangeNewton`. When columns are added to a point, the polish continues from there.
 
     When V and U drift apart (|V − U| > 1.5 |V + U|/2 ten times in a row, a millionfold growth, or not finite), rho
-    is doubled and the run continues from the best mean. Without `adapt`, or after five times, the outcome is
+    is doubled and the run continues from the best mean. Without `adapt`, or after five restarts, the outcome is
     ``Outcome.DIVERGED`` at the best mean: a run with that status has not converged, whatever its residuals.
 
     The splitting is meant for moderate accuracy, or for problems that offer only their split. On fits of

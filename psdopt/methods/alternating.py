@@ -22,8 +22,8 @@ class AlternatingState(State):
     """The state `inner` of the method whose turn it is.
 
     `before` is the evaluation before its last step (None at the start of a turn), `steps` counts the steps of this
-    turn, `turns` the turns that have ended: the first method has the even ones. `stuck` says that the turn before this
-    one ended at this very point because its method found no next step.
+    turn, `turns` the turns that have ended; the first method has the even turns. `stuck`: the previous turn ended at
+    this very point, because its method found no next step.
     """
 
     inner: State
@@ -87,7 +87,7 @@ class Alternating(Method[AlternatingState]):
     switch, switch_back : functions of the :class:`AlternatingState` that say whether the turn of `first`, of `second`,
     is over.
         Without `switch_back` the turn of `second` lasts to the end of the run.
-    stop : whether a turn whose method finds no next step ends the run, as it should if that method has a proof.
+    stop : decides whether the run ends when a method finds no next step; it should if that method has a proof.
 
     Raises InvalidTypeError for other objects, IncompatibleError in ``init`` if a method does not fit the problem or
     the geometry. Cost of a step: that of the method whose turn it is.
@@ -159,7 +159,7 @@ class Alternating(Method[AlternatingState]):
     ) -> AlternatingState:
         """A turn of the last method: of `second`, or with `switch_back` a new turn of `first`.
 
-        Columns are added at stationary points, at which `first` without `switch_back` has done its part.
+        Columns are added at stationary points; without `switch_back`, `first` has no further turn after one.
         """
         if self.switch_back is not None:
             return self.init(state.problem, geometry, point, evaluation)
@@ -183,7 +183,7 @@ class Alternating(Method[AlternatingState]):
 
 
 class InTurns(Method[S]):
-    """A method whose steps are those of another, made anew for each problem and number r of columns of the factor."""
+    """A method that delegates its steps to another one, built for each problem and number r of columns."""
 
     @abstractmethod
     def turns(self, problem: Problem, columns: int) -> Method[Any]:

@@ -20,8 +20,8 @@ from psdopt.methods.searches.preconditioning import PRECONDITIONERS, preconditio
 
 #: The reduced problem is solved until its gradient is this fraction of its first value.
 INNER_REDUCTION = 1e-3
-#: With columns scaled to length one, directions of the span of squared length below DEPENDENT are left out: the
-#: restricted problem would know them with a relative error of eps / DEPENDENT.
+#: With columns scaled to length one, directions of the span with a squared length below DEPENDENT are left out: their
+#: relative error in the restricted problem would be eps / DEPENDENT or more.
 DEPENDENT = 1e-10
 
 
@@ -118,7 +118,7 @@ class BlockConjugateGradient(Method[BlockState]):
         return T @ state.evaluation.factor, state.outcome, steps
 
     def _along_line(self, state: BlockState, downhill: Evaluation, steps: int) -> BlockState:
-        """The exact step along −P⁻¹G, for points at which rounding hides a decrease within the span."""
+        """The exact step along −P⁻¹G, used where rounding hides any decrease within the span."""
         line = state.evaluation.along_evaluation(downhill)
         mu = line.minimize()
         if not 0.0 < mu < math.inf:

@@ -28,7 +28,7 @@ class ClosedForm(Method):
 
     def init(self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None) -> State:
         evaluation = evaluation or problem.at(geometry.factor(start))
-        # at M = 0 the factor gradient is zero whatever F is: not a reason to certify that point before the step
+        # at M = 0 the factor gradient is always zero: do not certify that point before the step
         gradient_norm = norm(evaluation.factor_gradient()) if evaluation.size > 0.0 else math.inf
         return State(problem, geometry, start, evaluation, gradient_norm=gradient_norm)
 

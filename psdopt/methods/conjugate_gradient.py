@@ -38,7 +38,7 @@ RULES: dict[str, Rule] = {
 class ConjugateGradientState(State):
     """Riemannian gradient; of the last step `last`, its decrement ⟨g, P⁻¹g⟩ and the curvatures found so far.
 
-    P⁻¹g is computed by the next step, so that the last point of a run does not need it.
+    The next step computes P⁻¹g, so that the last point of a run saves that cost.
     """
 
     here: Located
@@ -169,6 +169,6 @@ class ConjugateGradient(Method[ConjugateGradientState]):
 
 
 def _mean_curvature(state: ConjugateGradientState, path: Path, s: float) -> float | None:
-    """The geometric mean of the curvature along `path` and of those before, for the geometry's Gram preconditioner."""
+    """The geometric mean of the curvatures along this and earlier paths, for the geometry's Gram preconditioner."""
     seen = path.curvature(s) if state.kind == "gram" else None
     return seen if state.curvature is None or seen is None else math.sqrt(max(seen, 0.0) * state.curvature)

@@ -28,7 +28,7 @@ from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import rounding
 from psdopt.methods.searches.step_lengths import SUFFICIENT
 
-#: The damping of a system is this share of the residual; few positive eigenvalues would leave the system singular.
+#: The damping of a system is this share of the residual; without it, few positive eigenvalues make the system singular.
 DAMPING = 1e-3
 
 
@@ -48,8 +48,8 @@ class DualNewton(Method[DualNewtonState]):
     """min (rho/2) |M|² + ⟨C, M⟩ over M ⪰ 0 with A(M) = b, by its dual: min |Π(−C − A*(y))|²/(2 rho) + bᵀy.
 
     Π is the projection to the cone, M = Π(−C − A*(y))/rho. The dual is convex and once differentiable, with gradient
-    b − A(M). Its generalised Hessian is applied through the eigenvectors. Systems are solved by conjugate gradient, the
-    more accurately the smaller the residual: local convergence is quadratic. S = rho M + C + A*(y) ⪰ 0 by itself.
+    b − A(M). Its generalised Hessian is applied through the eigenvectors. Systems are solved by conjugate gradient,
+    more accurately as the residual falls, so that local convergence is quadratic. S = rho M + C + A*(y) ⪰ 0 by itself.
 
     Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix, SIAM J. Matrix Anal.
     Appl. 28 (2006).
@@ -58,8 +58,8 @@ class DualNewton(Method[DualNewtonState]):
     ----------
     inner : largest number of products with the Hessian per step, at least 1.
 
-    Cost per step: an eigendecomposition, 9 n³ flops or so, for each trial, and O(n² p) per product, p the number of
-    positive eigenvalues or of the others, whichever is smaller.
+    Cost per step: an eigendecomposition, 9 n³ flops or so, for each trial, and O(n² p) per product, p the smaller of
+    the numbers of positive and of other eigenvalues.
     """
 
     inner: int = 100
@@ -150,7 +150,7 @@ class DualNewton(Method[DualNewtonState]):
         return ended
 
     def _direction(self, state: DualNewtonState, scale: Array, residual: Array) -> Array:
-        """d with (H + damping) d = residual, nearly, H the generalised Hessian in units of |A_t|."""
+        """An approximate d with (H + damping) d = residual, H the generalised Hessian in units of |A_t|."""
         values, V = state.values, state.vectors
         problem, nearest, forms = _parts_of(state.problem)
         rho = nearest.rho

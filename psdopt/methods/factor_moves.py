@@ -32,14 +32,14 @@ IN_USE = 1e-6
 
 
 def outside(V: Array, Y: Array) -> Array:
-    """Which of the unit columns of V (n, k) have more than half their square outside the span that Y (n, r) uses."""
+    """Which unit columns of V (n, k) have over half of their squared length outside the span that Y (n, r) uses."""
     values, W = principal_axes(Y, IN_USE)
     inside = (V.T @ Y) @ (W / np.sqrt(values))
     return np.asarray(np.einsum("ij,ij->i", inside, inside) < 0.5)
 
 
-#: What is dropped at once for its value holds at most this fraction of tr M, and this fraction of that where F
-#: increases.
+#: Axes dropped at once because F does not need them hold at most this fraction of tr M; each time F would increase,
+#: this limit is multiplied by the same fraction.
 DROPPED = 1e-2
 TRIALS = 3
 
@@ -70,7 +70,7 @@ def compressed(evaluation: Evaluation, lasting: bool = True) -> Evaluation:
 
 
 def _flat(evaluation: Evaluation, vectors: Array, values: Array) -> int:
-    """How many of the axes Y w, from the least on, span a space on which S is positive definite."""
+    """The number of axes Y w, counted from the shortest, on whose span S is positive definite."""
     W = vectors / np.sqrt(values)
     S = W.T @ (0.5 * (evaluation.factor.T @ evaluation.factor_gradient())) @ W
     failed = int(scipy.linalg.lapack.dpotrf(0.5 * (S + S.T), lower=1)[1])  # order of the first minor not positive

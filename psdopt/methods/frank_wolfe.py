@@ -26,8 +26,8 @@ from psdopt.methods.projected_gradient import Momentum, accelerated_step
 
 RULES = ("exact", "hazan")
 VARIANTS = ("fully-corrective", "vanilla")
-#: Relative to the gap: the tolerance of the oracle, whose error bound is part of the reported gap, and the gap within
-#: the span at which a fully corrective step ends. It also ends after CORRECTIONS inner steps.
+#: Tolerance of the oracle relative to the gap (its error bound is part of the reported gap). A fully corrective step
+#: ends when the gap within the span is this share of the gap, or after CORRECTIONS inner steps.
 ACCURACY = 0.1
 CORRECTIONS = 100
 
@@ -52,8 +52,8 @@ class FrankWolfe(Method[FrankWolfeState]):
 
     The default variant, fully corrective, minimises over all M = V W Vᵀ, W ⪰ 0, in the span of the atoms in each
     step. It converges linearly when the optimum is of low rank and strictly complementary. The vanilla variant obeys
-    F(M_k) − min F <= 2 C/(k + 2), C being the curvature constant of F (Jaggi 2013), and in general no better bound: it
-    takes a hundred times as many steps to a gap of 1e-6. Steps that take weight from the worst atom, as on polytopes,
+    F(M_k) − min F <= 2 C/(k + 2), C being the curvature constant of F (Jaggi 2013), and in general no better bound: to
+    a gap of 1e-6 it takes a hundred times as many steps. Steps that take weight from the worst atom, as on polytopes,
     are not offered: the spectraplex is no polytope, no faster rate is known for them, and none is measured.
 
     Parameters
@@ -175,7 +175,7 @@ def _with_oracle(
     previous: FrankWolfeState | None = None,
     size: float = 0.0,
 ) -> FrankWolfeState:
-    """The state at `evaluation`, with the oracle's answer there, warm-started from the `previous` one."""
+    """The state at `evaluation` with the oracle's answer, warm-started from the `previous` answer."""
     Y = ensure_finite(evaluation).factor
     product = 0.5 * inner(evaluation.factor_gradient(), Y)
     expected, guess = (abs(product) + EPS, None) if previous is None else (previous.gap, previous.atom.vector)
@@ -212,8 +212,8 @@ def _toward_atom(plane: PlaneModel) -> Callable[[float], tuple[float, float]]:
 def _orthonormal(evaluation: Evaluation) -> tuple[Evaluation, Array]:
     """(evaluation at an orthonormal basis V of the columns of Y, W with Y Yᵀ = V W Vᵀ). No application.
 
-    Eigenvalues of YᵀY near rounding have no digit, so that one scaling by them leaves V far from orthonormal, and the
-    trace of V B Vᵀ would be another than that of B. The second scaling meets eigenvalues near 1.
+    Scaling is done twice. Small eigenvalues of YᵀY may be pure rounding: one scaling by them leaves V far from
+    orthonormal, and tr V B Vᵀ would differ from tr B. For the second scaling all eigenvalues are near 1.
     """
     basis = evaluation
     for _ in range(2):

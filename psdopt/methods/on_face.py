@@ -31,11 +31,11 @@ class OnFace(Method[OnFaceState]):
 
     Must-links that hold exactly, a row of zeros or a balanced partition, ⟨A_t, M⟩ = 0 with A_t ⪰ 0, confine M to
     W N Wᵀ, W (n, q) an orthonormal basis of the common null space of the A_t. There the other constraints may have
-    strictly feasible points and bounded multipliers. Points are Y = W Z. The multipliers of `method` are those of the
-    problem: the S of `method` is WᵀSW, and with zero for the constraints of the face the dual bound is the same.
+    strictly feasible points and bounded multipliers. Points are Y = W Z. The multipliers of `method` serve the full
+    problem, with zero for the constraints of the face: the S of `method` is WᵀSW, and the dual bound is the same.
 
-    Cost of a step: that of `method` at order q, and of the products W Z. Methods that need the face
-    reduce the problem by themselves (``on``).
+    Cost of a step: that of `method` at order q, and of the products W Z. Methods that always need the face reduce the
+    problem themselves (``on``).
 
     Parameters
     ----------

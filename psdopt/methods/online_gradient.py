@@ -24,11 +24,11 @@ from psdopt.problems.streamed import OffersStream, streamed
 GRID = tuple(2.0**k for k in range(-3, 4))
 #: Pre-training reads this share of an epoch, at least PRETRAINING_LEAST samples, and at most one epoch.
 PRETRAINING_SHARE, PRETRAINING_LEAST = 1 / 16, 640
-#: Batches of an iterator, which cannot be read twice, that are kept for pre-training.
+#: Number of batches of an iterator kept for pre-training, since an iterator cannot be read twice.
 PRETRAINING_KEPT = 20
 #: If there are few batches, trials pass over them repeatedly, up to this number of updates.
 TRIAL_UPDATES = 40
-#: Rounds of trials: on the first 1/8 of these samples, on 1/2, on all of them; and how many pairs remain after each.
+#: Rounds of trials as (divisor, pairs kept): on 1/8 of these samples, on 1/2, on all of them.
 ROUNDS = ((8, 16), (2, 4), (1, 1))
 #: Batches per step of a run over a stream of unknown length.
 UNKNOWN_EPOCH = 1000
@@ -60,11 +60,12 @@ class OnlineRiemannianGradient(Method[OnlineState]):
     """x⁺ = R(x, −s_t · mean batch gradient), s_t = (s / μ) · n t0 / (n t0 + t), t samples seen (eq. 23).
 
     μ is the mean length of the batch gradients at the start and n the number of samples on which s and t0 were chosen
-    (if the user gives them, of an epoch). The best time for steps to shrink depends on curvature and noise, not on the
-    number of samples that follow; counted in epochs, a t0 chosen on few samples would be far too late on many.
+    (if the user gives them, of an epoch). When steps should begin to shrink depends on curvature and noise, not on the
+    number of samples that follow. So t0 is counted in samples: counted in epochs, a t0 chosen on few samples would come
+    far too late on many.
 
     One step of this method is `report_every` batches, then F is evaluated on the held-out data of the
-    problem. All that changes is in the state, so that a run can be stopped, saved and resumed mid-stream
+    problem. The state holds everything that changes, so that a run can be stopped, saved and resumed mid-stream
     (``checkpoint=``, ``resume=`` of :func:`psdopt.solve`) with the same iterates.
 
     Parameters
@@ -72,8 +73,8 @@ class OnlineRiemannianGradient(Method[OnlineState]):
     batch_size : samples per update. An iterator's batches keep their sizes.
     scale, annealing : s and t0; None (both) chooses the pair of {2^-3, ..., 2^3}² with the least loss in the second
         half of a pass from the start over the first `pretraining` batches (several passes if they are fewer than
-        40). All 49 are tried on an eighth of these batches, the best 16 on half, the best 4 on all: 18 times their
-        samples in updates.
+        40). All 49 are tried on an eighth of these batches, the best 16 on half, the best 4 on all: together 18 passes
+        over them.
     report_every : batches per step; None is one epoch (1000 batches where its length is not known).
     pretraining : number of batches; None is a sixteenth of an epoch but at least 640 samples, 20 from an iterator.
     longest : bound on the length of a batch gradient in units of μ; longer ones are shortened, so that an outlying
@@ -174,7 +175,7 @@ class OnlineRiemannianGradient(Method[OnlineState]):
     def _pretrained(
         self, problem: OffersStream, geometry: Geometry, start: Any, count: int, passes: int, mean: float
     ) -> tuple[float, float]:
-        """The (s, t0) that lowers the loss within the first `count` batches most; ties go to the shorter step."""
+        """The (s, t0) that lowers the loss most within the first `count` batches; ties go to the shorter step."""
         pairs = list(product(GRID, GRID))
         for share, kept in ROUNDS:
             batches = problem.stream.sample(-(-count // share), self.batch_size)
@@ -197,7 +198,7 @@ class OnlineRiemannianGradient(Method[OnlineState]):
         """Loss of the last half of `count` batches, each before its update; inf if the trial diverges.
 
         With several passes, the loss of the last pass. Measuring before each update costs nothing extra. A gradient
-        that is not finite although the loss is finite is not due to the pace: this error is raised.
+        that is not finite although the loss is finite is not the fault of the pace: the error is raised.
         """
         updates = chain.from_iterable(repeat(batches, passes))
         last = max(1, count // 2) if passes == 1 else count
@@ -231,7 +232,7 @@ class OnlineRiemannianGradient(Method[OnlineState]):
 
 
 class _RunawayError(FloatingPointError):
-    """Steps so long that the loss overflowed."""
+    """The loss overflowed because steps were too long."""
 
 
 class _KnownProduct:

@@ -46,10 +46,10 @@ def accelerated_step(
 ) -> Momentum:
     """One step of Nesterov's scheme, monotone and feasible throughout.
 
-    y = P(x + beta (x − x₋)), x⁺ = P(y − ∇F(y)/L), beta = (t − 1)/t⁺. The extrapolated point is projected,
-    too, so that F is never evaluated at an indefinite matrix. L is found by backtracking on the descent
-    inequality. If F would increase, momentum is dropped and the step repeated, which then decreases F.
-    Cost: two evaluations, one gradient and three eigendecompositions. `residual` is L |x⁺ − y|.
+    y = P(x + beta (x − x₋)), x⁺ = P(y − ∇F(y)/L), beta = (t − 1)/t⁺. The extrapolated point is projected as well, so
+    that F is never evaluated at an indefinite matrix. L is found by backtracking on the descent inequality. If F would
+    increase, momentum is dropped and the step repeated, which then decreases F. Cost: two evaluations, one gradient and
+    three eigendecompositions. `residual` is L |x⁺ − y|.
     """
     t = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * m.t**2)) if accelerated else 1.0
     beta = (m.t - 1.0) / t
@@ -59,7 +59,7 @@ def accelerated_step(
         y, at_y = extrapolated.to_dense(), at(extrapolated)
     g = slope(at_y)
     L = RELAXATION * m.L
-    for _ in range(60):  # L is beyond the range of floating point: no step is possible
+    for _ in range(60): # at most 60 doublings of L
         projected = project(y - g / L)
         x = projected.to_dense()
         d, at_x = x - y, ensure_finite(at(projected))
@@ -85,10 +85,10 @@ class ProjectedGradientState(State):
 class ProjectedGradient(Method[ProjectedGradientState]):
     """M⁺ = P(M − ∇F(M)/L), with Nesterov's acceleration: O(n²) memory and a few O(n³) eigensolves per step.
 
-    A reference that shows what methods on a factor save. Unlike that of Hao et al., section 6.3, it is monotone and
-    finds L itself. F(M_k) − min F is of the order of L |M_0 − M*|²/k²: where the curvature of F is 1e-8 of L in the
-    directions in which M* is large, 20,000 steps are too few, and the run ends at its limit. Methods on a factor, with
-    exact steps, are not bound by this ratio.
+    A reference that shows how much methods on a factor save. Unlike the version of Hao et al., section 6.3, it is
+    monotone and finds L itself. F(M_k) − min F is of the order of L |M_0 − M*|²/k²: if the curvature of F is only 1e-8
+    L in the directions in which M* is large, 20,000 steps are too few, and the run ends at its limit. Methods on a
+    factor, with exact steps, do not depend on this ratio.
 
     Parameters
     ----------

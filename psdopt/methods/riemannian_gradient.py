@@ -32,8 +32,8 @@ class RiemannianGradient(Method[RiemannianGradientState]):
 
     F(x⁺) <= F(x) − sufficient · s · |grad F|², s the first of first/|grad F| · 1, 1/2, 1/4, ... (the printed
     condition has the wrong sign and lacks s: it accepts increases). Because the first trial is divided by |grad F|,
-    the iterates do not change when data and targets are scaled together. Where the rounding of F hides that decrease,
-    the slope at the end of a step along a curve must be smaller as well; on straight lines values alone decide.
+    the iterates do not change when data and targets are scaled together. Where rounding of F hides that decrease, a
+    step along a curve must also end at a smaller slope; on straight lines values alone decide.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class RiemannianGradient(Method[RiemannianGradientState]):
         )
 
     def _settled(self, here: Located, moved: Located) -> bool:
-        """Eq. (24): relative change of F, or of Y along the curve, on which representatives are consistent."""
+        """Eq. (24): relative change of F, or of Y along the curve, so that both Y are comparable representatives."""
         old, new = here.evaluation, moved.evaluation
         if abs(new.value - old.value) <= self.change_tol * abs(old.value):
             return True

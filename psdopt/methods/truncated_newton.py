@@ -41,7 +41,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     preconditioner's inverse; D is as long as the quadratic model has held; a direction has negative curvature, and is D
     itself if it is the first direction; or after `inner` Hessian products.
 
-    The stretch ⟨A_t, D Dᵀ⟩ of a long step violates constraints, so that their penalties keep steps short. Where the
+    The stretch ⟨A_t, D Dᵀ⟩ of a long step violates constraints, and their penalties then force short steps. Where the
     problem has a correction Z for this stretch (:meth:`psdopt.Evaluation.bend`), lines through points of the arc
     Y + mu D + mu² Z are searched as well, and the lowest minimum is taken.
 

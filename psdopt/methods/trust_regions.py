@@ -33,8 +33,8 @@ def truncated_cg(
     """(d, H d, whether the radius or negative curvature ended the solve) for d near the least ⟨g, d⟩ + ⟨d, H d⟩/2.
 
     |d| <= radius. Lengths and inner products are those of the metric at `point`. The solve ends at a residual of
-    |g| min(|g|^theta, kappa), at the boundary, after `most` products with H, or where the model rises, as it may if
-    products are differences. Cost: a product with H and four inner products per iteration.
+    |g| min(|g|^theta, kappa), at the boundary, after `most` products with H, or where the model rises, as may happen if
+    H d is approximated by differences. Cost: a product with H and four inner products per iteration.
     """
 
     def inner(a: Any, b: Any) -> float:
@@ -190,7 +190,7 @@ class TrustRegions(Method[TrustRegionsState]):
 
 
 def _reach(geometry: Geometry, point: Any, evaluation: Evaluation, gradient: Any) -> float:
-    """Length, in the metric, of a move along the gradient by which the factor moves by its own size.
+    """Length, in the metric, of a move along the gradient that changes the factor by its own size.
 
     This is |Y| if vectors are moves of Y; in metrics of relative changes lengths have no unit.
     """

@@ -21,7 +21,7 @@ LSQR_STEPS = 10
 
 
 def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tuple[float, float]:
-    """(sigma, size): size is |y| in units of 1/|A_t| for the y that makes |(∇F + A*(y)) Y| small, sigma size over |b|.
+    """(sigma, size): the y that makes |(∇F + A*(y)) Y| small has size |y|, in units of 1/|A_t|; sigma = size / |b|.
 
     Both numbers follow the scales of F, of M and of each constraint. Cost: a few passes over the constraints.
     """
@@ -47,11 +47,10 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
 
 
 def stiff_penalty(problem: ConstrainedModel) -> float:
-    """30 F'' along a random v vᵀ of length one, for a quadratic F of entries; else 0. O(entries of the A_t of F).
+    """30 F'' along a random v vᵀ of length one, for a quadratic F of entries; 0 for other F. O(entries of F's A_t).
 
     A round of an augmented Lagrangian with penalty sigma leaves F''/(F'' + sigma) of the infeasibility. A single
-    measurement of F may be far stiffer than the measurements that matter: none counts for more than the others
-    together.
+    measurement of F may be far stiffer than those that matter, so its share is capped at that of all others together.
     """
     F = problem.problem
     known = problem.objective_by_entries if Ability.QUADRATIC in F.abilities else None

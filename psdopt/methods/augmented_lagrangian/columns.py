@@ -16,9 +16,9 @@ from psdopt.linalg.extreme import smallest_eigenpair
 
 #: |Y| below this share of the first |Y| counts as zero.
 VANISHED = 1e-6
-#: r / WIDER columns are added at a time; one where the whole spectrum is not affordable.
+#: r / WIDER columns are added at a time, but only one if the whole spectrum of S is not affordable.
 WIDER = 4
-#: A new column has at least this share of the mean column of M.
+#: The squared length of the new columns together is at least this share of the mean squared length of a column.
 LEAST = 1e-4
 
 
@@ -27,8 +27,8 @@ def widened(
 ) -> Array | None:
     """Y with up to a quarter more columns, at most `most`, along eigenvectors of negative eigenvalues of S.
 
-    Their common length is the best for the first of them. If Y has `most` columns, new ones replace columns that are
-    zero in principal axes, and the number of columns stays; None if no column is zero.
+    All new columns have the length that is best for the first. If Y already has `most` columns, new columns replace
+    those that are zero in principal axes; None if no column is zero.
 
     Parameters
     ----------
@@ -59,11 +59,11 @@ def widened(
 
 
 def narrowed(problem: ConstrainedModel, Y: Array, share: float, fewest: int = 1) -> Array | None:
-    """Y in principal axes without its shortest columns, where M hardly changes; None if none may go.
+    """Y in principal axes without the shortest columns, which M hardly needs; None if every column is needed.
 
     Together, the dropped columns change tr M and A(M) by at most `share`, each constraint in units of |A_t| and all
-    relative to the size of the bounds. At least `fewest` columns stay. F is flat to second order in a column that goes
-    to zero: systems of Newton's method are singular there, and a step shrinks it by a constant factor only.
+    relative to the size of the bounds. At least `fewest` columns stay. As a column goes to zero, F becomes flat to
+    second order in it: Newton's systems become singular, and each step shrinks the column by a constant factor only.
 
     O(n r² + r entries of the A_t).
     """

@@ -37,11 +37,11 @@ from psdopt.methods.truncated_newton import TruncatedNewton
 SLOW = 0.25
 #: The aim of a round is this share of the relative stationarity of the last round.
 TIGHTER = 0.2
-#: At or below this infeasibility the penalty stays, however slowly the infeasibility falls.
+#: At or below this infeasibility the penalty is not raised, however slowly the infeasibility falls.
 SETTLED = 1e-9
-#: The penalty is at most this multiple of the first one: with a larger one the violation would be rounding.
+#: Largest multiple of the first penalty: beyond it the violation would be mere rounding.
 STEEPEST = 1e12
-#: A dual bound is computed once the infeasibility is this small, and whenever it has fallen to the share SLOW since.
+#: A dual bound is computed at this infeasibility, and again whenever the infeasibility has fallen by the factor SLOW.
 COARSE = 1e-2
 
 
@@ -117,13 +117,13 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if problem.contradiction is not None or problem.only_zero:
             state.outcome = Outcome.FINISHED  # the certificate proves that no M is feasible, or none but M = 0
         elif not np.all((w > 0.0) & np.isfinite(w)):
-            state.outcome = Outcome.STALLED  # at a point so large or small that the penalty is no number
+            state.outcome = Outcome.STALLED  # Y is so large or small that the penalty overflows or vanishes
         else:
             state.inside = self._begin(state)
         return state
 
     def continued(self, state: State) -> AugmentedLagrangianState:
-        """The state that begins at the point, the multipliers and the penalty of another method under constraints."""
+        """The first state after another constrained method: its point, multipliers and penalty are taken over."""
         own = self.init(state.problem, state.geometry, state.point, state.evaluation)
         known = state.dual
         if isinstance(known, Multipliers) and state.gradient_norm <= 2.0 * SLIGHT * _scale(own.problem, own.evaluation):
@@ -303,7 +303,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         )
         base = offset - problem.support(y)
         bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
-        if limit is None or bound > state.bound:  # without a limit the bound uses tr M of this M, and holds for it only
+        if limit is None or bound > state.bound:  # without a trace limit the bound uses tr M, and holds for this M only
             state.bound = bound
             state.dual = replace(state.dual or Multipliers(y), best=None if self._binds(state) else y)
         clearly = 0.0 if state.vanished else explained / SLIGHT

@@ -1,4 +1,4 @@
-"""A feasible M, or multipliers that refute it: the least distance of A(M) to its bounds over M ⪰ 0."""
+"""A feasible M, or multipliers that show there is none: minimise the distance of A(M) to its bounds over M ⪰ 0."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array
 from psdopt.methods.truncated_newton import TruncatedNewton
 
-#: Relative violation at which M is feasible, and the limit of Newton steps.
+#: Relative violation at which M counts as feasible, and the limit of Newton steps.
 REACHED, STEPS = 1e-9, 200
 
 
 def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
-    """(Y, y) for M = Y Yᵀ of least Σ_t dist²(a_t, [lower_t, upper_t]) / |A_t|², and half the derivative y (m,) of that.
+    """(Y, y): M = Y Yᵀ minimises d = Σ_t dist²(a_t, [lower_t, upper_t]) / |A_t|², and y (m,) is half of ∂d/∂a.
 
     If the least distance is positive, A*(y) ⪰ 0 and σ(y) < 0 at the minimiser M, so that y at an approximate minimiser
-    is a candidate for a proof that no M is feasible. Constraints with small bounds beside large ones are met by a few
-    steps that see each in its own scale. With √(2 m) columns every local minimum is the global one. Cost:
-    up to 200 Newton steps on Y, without evaluations of F.
+    is a candidate for a proof that no M is feasible. A few final steps, with each constraint in its own scale, meet the
+    small bounds beside the large ones. With √(2 m) columns every local minimum is the global one. Cost: up to 200
+    Newton steps on Y, without evaluations of F.
     """
     norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
     Y = random_factor(problem.measurement, problem.lower, problem.upper, norms, seed=seed)

@@ -13,9 +13,9 @@ from psdopt.contracts.method import Outcome, State
 from psdopt.linalg.arrays import Array
 from psdopt.methods.augmented_lagrangian.columns import VANISHED
 
-#: Limit of steps of a round.
+#: Step limit of a round.
 LONGEST = 60
-#: Rounds without progress for which a round at this limit counts: without a gain in it, and with one.
+#: Idle rounds charged for a round that hits this limit: without a gain, and with one.
 LONG, LONG_GAIN = 5, 2
 #: The run ends after this many rounds in a row that reduce infeasibility and gap by less than a tenth.
 PATIENCE = 25
@@ -29,8 +29,8 @@ class AugmentedLagrangianState(State):
     `infeasibility` : that of the last round. `bounded` : the infeasibility when a dual bound was last computed.
     `bound` : the best dual bound. `base` : the first penalty. `first_size` : the first |y|. `first_length` : the first
     |Y|. `least_infeasibility` : the smallest so far. `least` : the smallest so far of the larger of infeasibility and
-    gap. `idle` : rounds since either of them fell. `waited` : steps of this round. `rounds`, `steps` : totals, steps
-    being those of the inner method. `fewest` : columns that stay, since S was indefinite with one less. `grown` :
+    gap. `idle` : rounds since either of them fell. `waited` : steps of this round. `rounds`, `steps` : totals, `steps`
+    counting inner steps. `fewest` : the least number of columns, since S was indefinite with one less. `grown` :
     whether this round has more columns than the last one.
     """
 
@@ -56,7 +56,7 @@ class AugmentedLagrangianState(State):
 
     @property
     def vanished(self) -> bool:
-        """Whether M is so near to 0 that the gradient 2 S Y does not tell the signs of S."""
+        """Whether M is so near to 0 that the gradient 2 S Y does not show the signs of S."""
         return self.evaluation.size <= VANISHED * self.first_length
 
     def note_progress(self, relative: float) -> None:

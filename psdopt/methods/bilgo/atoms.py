@@ -32,10 +32,10 @@ ALPHA_BOUNDS = {
 RESTART = 0.1
 #: Accuracy of an eigenvector relative to its eigenvalue: a direction of descent needs no more.
 ORACLE_ACCURACY = 0.3
-#: A warm-started eigensolve is checked from random columns each time relative stationarity has fallen this much.
+#: Warm-started eigensolves are repeated from random columns each time relative stationarity has fallen by this factor.
 PROOF_RATIO = 1e-2
-#: Directions along which F falls by less than this fraction of the steepest descent are not used: their gain is
-#: proportional to the square of the slope, and on the kernel of S the sign of an eigenvalue is rounding.
+#: Directions whose slope is below this fraction of the steepest descent are not used: the gain is proportional to the
+#: square of the slope, and on the kernel of S the sign of an eigenvalue is rounding.
 FLAT = math.sqrt(EPS)
 #: Most steps of a local search before the eigenvectors of S are computed again.
 SEARCH_STEPS = 300
@@ -85,7 +85,7 @@ class GreedyAtoms(Method[AtomState]):
         new = outside(after.vectors, compact.factor)
         if np.any(new) and not (stationary and lacking * size < residual):
             return replace(after, vectors=after.vectors[:, new], waiting=self.eigenvectors > 0)
-        # λ_min(S) < 0 is due to inexact stationarity, or M contains the directions: precision helps, atoms do not
+        # λ_min(S) < 0 comes from inexact stationarity, or M contains the directions: more search helps, atoms do not
         resumed = replace(
             state,
             point=after.point,
@@ -138,7 +138,7 @@ class GreedyAtoms(Method[AtomState]):
         return self._with_eigenvectors(state, evaluation, extras, atoms)
 
     def _first_block(self, state: AtomState) -> Evaluation | None:
-        """The problem's proposal for a first step from M = 0, scaled best; None without one or if M is not 0."""
+        """The atoms that the problem proposes at M = 0, at their best scale; None without a proposal or if M ≠ 0."""
         wanted = self.rule == "bilgo" and self.searched and self.eigenvectors == 0
         if not wanted or np.any(state.evaluation.factor):
             return None
@@ -164,11 +164,11 @@ class GreedyAtoms(Method[AtomState]):
     def _with_eigenvectors(
         self, state: AtomState, evaluation: Evaluation, extras: dict[str, float], atoms: int = 0, few: bool = False
     ) -> AtomState:
-        """The state at `evaluation` with the least eigenvectors of S there, those that lead downhill or the first.
+        """The state at `evaluation` with the least eigenvectors of S: all that lead downhill, or else only the first.
 
-        Their number is `few`, or the number of columns of M. The eigensolver starts from those of `state`. If none of
-        them has a negative eigenvalue, the solver is restarted from random columns whenever stationarity has fallen by
-        PROOF_RATIO, since a warm start may miss a direction.
+        Without `eigenvectors` given, their number is `every` if `few`, else at least the number of columns of M. The
+        eigensolver starts from the eigenvectors of `state`. If no eigenvalue is negative, the solver is restarted from
+        random columns whenever stationarity has fallen by PROOF_RATIO, since a warm start may miss a direction.
         """
         Y = ensure_finite(evaluation).factor
         SY, size = 0.5 * evaluation.factor_gradient(), norm(Y)
@@ -184,7 +184,7 @@ class GreedyAtoms(Method[AtomState]):
             guess, seed = pair.vectors[:, :1], self.seed + state.iteration
             pair = find(tol=max(abs(pair.value), per_size), start=guess, proven=True, seed=seed)
             products += pair.products
-            # a direction had been missed, and others may be: the next check starts from random columns again
+            # the warm start missed a direction and may miss others: the next check starts from random columns again
             proven_at = level if -pair.value * size <= residual else math.inf
         descending = int(np.sum(pair.values < FLAT * min(pair.value, 0.0)))
         slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))

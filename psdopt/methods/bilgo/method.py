@@ -23,9 +23,9 @@ class BILGO(InTurns[State]):
     """M⁺ = alpha M + Σ beta_i v_i v_iᵀ, v the leading eigenvectors of −∇F(M) (Hao et al., algorithm 1).
 
     Both weights are found exactly: the minimiser over alpha, beta >= 0 of a quadratic in two variables, or
-    by projected Newton steps if F is not quadratic. alpha <= 1 is *not* imposed: it does not hold in
-    general, and makes warm starts slow. M stays factored; columns that M does not need are dropped without
-    applying a map. Every step of the local search is a step of the method.
+    by projected Newton steps if F is not quadratic. alpha <= 1 is *not* imposed: the best alpha may be larger, and the
+    bound makes warm starts slow. M stays factored; columns that M does not need are dropped without applying a map.
+    Every step of the local search is a step of the method.
 
     Without a local search the greedy rule is sublinear (O(1/k)). With a local search the method is as fast as
     that search, and still global: at a stationary point of too low a rank the certificate fails, and atoms lower F

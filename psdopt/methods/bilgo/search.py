@@ -15,7 +15,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.linalg.arrays import Array, norm
 
-#: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, as far as that was known at its start.
+#: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, with λ_min(S) as estimated at its start.
 SEARCH_FRACTION = 0.3
 #: A smaller share once the rank has settled (S has fewer than FEW · r directions of descent), and for the first block
 #: of atoms at M = 0, where λ_min(S) does not measure the error.
@@ -30,10 +30,9 @@ class AtomState(State):
     """The iterate and the least eigenvectors of S there.
 
     `gradient_norm` is 2 max(|S Y|, max(0, −λ_min(S)) |Y|): the residual of *both* optimality conditions, in
-    the units of the factor gradient, so that a small one means optimal and not only stationary.
-    `waiting` : whether more atoms follow before the next local search. `due` : whether a local search begins here, from
-    the `block` of atoms that the problem proposed or from others. `resumed` : the search that continues instead of
-    atoms.
+    the units of the factor gradient, so that a small value means optimal, not only stationary.
+    `waiting` : whether more atoms follow before the next local search. `due` : whether a local search begins here.
+    `block` : whether the problem proposed these atoms. `resumed` : the search to continue instead of adding atoms.
     """
 
     vectors: Array
@@ -49,10 +48,10 @@ class AtomState(State):
 
 @dataclass(kw_only=True)
 class SearchState(State):
-    """A local search: the state `inner` of its method, what was `known` of eigenvectors at its start.
+    """A local search: the state `inner` of its method, and the eigenvectors `known` at its start.
 
-    It is `over` at the residual `goal` (|S Y| / |Y|), after `limit` steps, or where its method ends. `growing` : the
-    rank is still far from right.
+    The search is `over` at the residual `goal` (|S Y| / |Y|), after `limit` steps, or when its method ends. `growing` :
+    whether the rank is still far too low.
     """
 
     inner: State

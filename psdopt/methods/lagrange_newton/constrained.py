@@ -18,7 +18,7 @@ from psdopt.methods.lagrange_newton.constrained_steps import ConstrainedState, C
 
 #: After this many slow Newton steps in a row it is the turn of the other method.
 PATIENCE = 8
-#: After this many turns of the augmented Lagrangian, Newton steps that stall at a residual of FINE end the run.
+#: After LAST turns of the augmented Lagrangian, the run ends when Newton steps stall at a residual of FINE or less.
 LAST, FINE = 3, 1e-8
 #: The run ends after this many turns of both methods.
 MOST_TURNS = 10
@@ -42,10 +42,10 @@ class ConstrainedNewton(Method[TurnsState]):
 
     Newton steps (:class:`~psdopt.methods.lagrange_newton.constrained_steps.ConstrainedSteps`) begin after `steps` steps
     of `approach`. If these steps are slow or do not descend, as at a rank too low for S ⪰ 0 or without a feasible M,
-    `approach` has a turn of some rounds, which may add columns. Each such turn has twice the rounds of the last, in at
-    most 60 steps. After ten turns the run ends at the Newton iterate of the least residual. Without this limit turns
-    would never end once the residual is rounding, or if solutions lie at infinity, as for duals without a strictly
-    feasible point.
+    `approach` has a turn of some rounds, which may add columns. Each such turn has twice as many rounds as the last
+    one, but at most 60 steps. After ten turns the run ends at the Newton iterate of the least residual. Without this
+    limit the turns would go on forever once the residual is rounding, or if solutions lie at infinity, as they do for
+    duals without a strictly feasible point.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class ConstrainedNewton(Method[TurnsState]):
 
     @staticmethod
     def _resumed(before: TurnsState, after: TurnsState) -> TurnsState:
-        """A turn of the augmented Lagrangian continues from its own last state, if Newton's turn has not come nearer.
+        """The augmented Lagrangian continues from its own last state unless Newton's turn came nearer to a solution.
 
         From a worse point of Newton's it would have to find penalty and multipliers again.
         """

@@ -14,7 +14,7 @@ from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, inner
 from psdopt.methods.lagrange_newton.system import LagrangeSystem, lacking
 
-#: Below this residual λ_min(S(y)) is looked at beside the curvature of F: a step may square the residual.
+#: Below this residual λ_min(S(y)) is checked even if F is curved, because the next step may square the residual.
 SEEN = 1e-2
 #: Most products with the curvature of F in a step.
 PRODUCTS = 100
@@ -36,7 +36,7 @@ class Active:
 
     @classmethod
     def of(cls, fit: ConstrainedFit, a: Array, y: Array, sigma: float, keep: bool = False) -> Active:
-        """With y set to zero first where it pushes against no bound, unless it is to be kept."""
+        """The tied constraints at a and y. Unless `keep`, y is first set to zero where it pushes against no bound."""
         w = sigma / fit.norms**2
         tied, bound = _tied(fit, a, y, w)
         if not keep:
@@ -58,8 +58,8 @@ def _tied(fit: ConstrainedFit, a: Array, y: Array, w: Array) -> tuple[NDArray[np
 
 @dataclass(frozen=True)
 class Move:
-    """Y + mu X + mu² Z and y + mu v + mu² bent; `pull` S(y) Y, `rates` 2 ⟨A_t Y, Xᵀ⟩, `delta` the damping and
-    `shift` what of it S(y) needs to be definite."""
+    """Y + mu X + mu² Z and y + mu v + mu² bent; `pull` S(y) Y, `rates` 2 ⟨A_t Y, Xᵀ⟩, `delta` the damping and `shift`
+    the part of it that makes S(y) definite."""
 
     X: Array
     Z: Array
@@ -71,12 +71,12 @@ class Move:
     shift: float
 
     def slope(self, active: Active) -> float:
-        """That of the merit function along (X, v)."""
+        """The slope of the merit function along (X, v)."""
         return 2.0 * inner(self.pull, self.X) + float(active.off @ (active.w * self.rates + self.v))
 
     def needed(self, fit: ConstrainedFit, active: Active, rounding: float) -> float:
-        """The penalty from which on the slope is at most −⟨X, H X⟩, H the matrix of the system in X."""
-        # twice that is what the second equation leaves of the slope without penalty and multipliers
+        """The least penalty at which the slope is at most −⟨X, H X⟩, H the matrix of the system in X."""
+        # ⟨X, H X⟩, from the first equation of the step
         energy = -inner(self.pull, self.X) - 0.5 * float(self.v @ self.rates)
         excess = 2.0 * inner(self.pull, self.X) + float(active.off @ self.v) + energy
         if excess <= rounding:
@@ -107,7 +107,7 @@ def newton_move(fit: ConstrainedFit, here: Evaluation, active: Active, damping: 
     Z, bend = system.bend(tied.pair(moved, moved))
     shift = system.delta - damping - curvature
     if curvature > 0.0 and residual <= SEEN:
-        # the curvature of F, which has made the system definite, says nothing about S where no column leads
+        # the curvature of F can make the system definite while S is indefinite in directions that no column has
         shift = max(shift, lacking(tied.gradient(active.y), damping))
     return Move(X, Z, v, bend, system.pull, 2.0 * tied.pair(block, moved), system.delta, shift)
 
@@ -115,7 +115,7 @@ def newton_move(fit: ConstrainedFit, here: Evaluation, active: Active, damping: 
 def _curved(
     fit: ConstrainedFit, here: Evaluation, system: LagrangeSystem, X: Array, v: Array, shift: float, share: float
 ) -> tuple[Array, Array]:
-    """The step with ∇²F, by conjugate gradient from the step with `shift` I in its place, which preconditions.
+    """The step with ∇²F, by conjugate gradient; the system with `shift` I instead of ∇²F is preconditioner and start.
 
     Directions meet 2 ⟨A_t Y, Dᵀ⟩ = 0, so that the second equation stays met.
     """

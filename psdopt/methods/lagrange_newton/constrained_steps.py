@@ -28,9 +28,9 @@ from psdopt.methods.searches.step_lengths import SUFFICIENT
 
 #: How often a step is halved.
 HALVINGS = 10
-#: The penalty of the merit function falls by this factor per step, as far as its first value, where the slope allows.
+#: The penalty of the merit function falls by this factor per step if the slope allows, but not below its first value.
 RELAXED = 10.0
-#: Below the first residual, a negative eigenvalue of S beyond the second times the residual shows a saddle.
+#: At a residual below NEAR_SADDLE, S indefinite by more than SADDLE times the residual shows a saddle.
 NEAR_SADDLE, SADDLE = 1e-3, 100.0
 #: How often the penalty of the merit function is raised in one step.
 RAISES = 3
@@ -40,11 +40,12 @@ STEEPEST = 1e8
 
 @dataclass(kw_only=True)
 class ConstrainedState(State):
-    """Multipliers y (m,), zero where no bound is pushed against; the penalty `sigma`; `pull` = |S(y) Y|.
+    """Multipliers y (m,), zero where M pushes against no bound; the penalty `sigma`; `pull` = |S(y) Y|.
 
-    `residual` is the largest relative error of Lagrange's conditions. `indefinite` is τ max(0, −λ_min(S)), at the
-    multipliers before the step, relative to the values; `saddle` whether that is for want of columns. `slow` counts
-    the steps since the residual was `mark`, its least value apart from steps that gained little.
+    `residual` is the largest relative error of Lagrange's conditions. `indefinite` is τ max(0, −λ_min(S)) at the
+    multipliers before the step, relative to the values; `saddle` says whether Y has too few columns, so that S stays
+    indefinite. `slow` counts the steps since the residual was `mark`, its least value apart from steps that gained
+    little.
     """
 
     y: Array
@@ -65,12 +66,12 @@ class ConstrainedSteps(Method[ConstrainedState]):
         (S(y) + delta I) X + ∇²F[X Yᵀ + Y Xᵀ] Y + Σ_t v_t A_t Y = −S(y) Y,   2 ⟨A_t Y, Xᵀ⟩ = b_t − a_t.
 
     A constraint is tied to a bound where a_t + y_t / w_t lies beyond it; elsewhere y_t = 0. The step follows the arc
-    Y + mu X + mu² Z, Z the least correction of the stretch ⟨A_t, X Xᵀ⟩. mu is halved until the augmented Lagrangian
-    falls in Y and y together; its penalty grows where the step would not be downhill. delta vanishes with the residual,
-    and keeps the rotations Y Q, which leave M as it is, out of the step. Where F is curved the system is solved by
-    conjugate gradient among the X that meet the second equation.
+    Y + mu X + mu² Z, Z the least correction of the stretch ⟨A_t, X Xᵀ⟩. mu is halved until the augmented Lagrangian of
+    (Y, y) falls; if the step is not downhill, its penalty grows. delta vanishes with the residual, and keeps the
+    rotations Y Q, which leave M as it is, out of the step. Where F is curved the system is solved by conjugate gradient
+    among the X that meet the second equation.
 
-    Stalls where no step is downhill and where rounding is reached. Cost of a step: n³ + m³/3 + O(n² r) flops and what
+    Stalls if no step is downhill, and once the residual is rounding. Cost of a step: n³ + m³/3 + O(n² r) flops and what
     the products A_s M A_t S⁻¹ take, for m tied constraints; memory n² + 3 m².
     """
 
@@ -125,7 +126,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         after = self._searched(state, fit, active, move, sigma, lost)
         if after is None:
             return stalled
-        # S is that before the step, and so is the residual that may explain a negative eigenvalue
+        # S was taken before the step, so compare its negative eigenvalue with the residual before the step
         saddle = after.residual <= NEAR_SADDLE and after.indefinite > SADDLE * state.residual
         mark = min(state.mark, state.residual)
         fast = after.residual <= SLOW * mark
@@ -134,7 +135,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
     def _searched(
         self, state: ConstrainedState, fit: ConstrainedFit, active: Active, move: Move, sigma: float, lost: float
     ) -> ConstrainedState | None:
-        """The first of mu = 1, 1/2, ... at which the merit function is low enough; None where none is."""
+        """The step by the first of mu = 1, 1/2, ... that lowers the merit function enough; None if none does."""
         problem, here = constrained_of(state.problem), state.evaluation
         first, slope = here.value + active.merit, move.slope(active)
         shown, mu = -slope > lost, 1.0
@@ -151,9 +152,9 @@ class ConstrainedSteps(Method[ConstrainedState]):
 
 
 def least_squares_multipliers(fit: ConstrainedFit, evaluation: Evaluation) -> Array:
-    """y for which |(∇F + A*(y)) Y| is least, 0 where a constraint is neither an equation nor violated.
+    """The y that minimises |(∇F + A*(y)) Y|, with y_t = 0 unless constraint t is an equation or violated.
 
-    Inequalities whose multiplier would have the wrong sign get 0. n² r + m³/3 flops and the products A_s M A_t.
+    Multipliers of inequalities are set to 0 if their sign would be wrong. n² r + m³/3 flops and the products A_s M A_t.
     """
     Y, a = evaluation.factor, fit.measured(evaluation)
     off = (fit.lower == fit.upper) | (a < fit.lower) | (a > fit.upper)

@@ -21,8 +21,8 @@ from psdopt.methods.lagrange_newton.constrained import ConstrainedNewton
 from psdopt.methods.lagrange_newton.steps import LagrangeState, LagrangeSteps
 from psdopt.methods.on_face import OnFace, takes_face
 
-#: For small arrays a Newton step costs CALLS times a step of conjugate gradient, by the number of calls. Beyond
-#: MULTIPLICATIONS factorisations increase this ratio; beyond ENTRIES passes over Y decrease it.
+#: For small arrays the number of calls decides: a Newton step costs CALLS steps of conjugate gradient. Beyond
+#: MULTIPLICATIONS, factorisations increase this ratio; beyond ENTRIES, passes over Y decrease it.
 CALLS, MULTIPLICATIONS, ENTRIES = 3.0, 1e7, 3e3
 #: Successive slow Newton steps after which the other method takes over again.
 PATIENCE = 3
@@ -45,9 +45,9 @@ class LagrangeNewton(InTurns[AlternatingState]):
     (:class:`~psdopt.methods.lagrange_newton.system.LagrangeSystem`). Since measurements resist the second-order stretch
     ⟨A_t, X Xᵀ⟩ of a long move, the step follows the arc Y + mu X + mu² Z, Z from the same factors, to the first
     minimiser of a polynomial of degree eight. The next step takes S at the multipliers that this arc predicts, not at
-    phi'(a), since for large h the errors of the measurements are stiff while their multipliers are smooth. delta falls
-    with the residual, so that convergence is quadratic if S ⪰ 0 at the optimum. More columns than the optimum needs do
-    no harm.
+    phi'(a): for large h, small errors of the measurements change phi'(a) much, whereas the predicted multipliers are
+    smooth. delta falls with the residual, so that convergence is quadratic if S ⪰ 0 at the optimum. More columns than
+    the optimum needs do no harm.
 
     The run begins with conjugate gradient, which is cheaper far from the optimum. If Newton steps are slow, as at a
     rank that is too low for S ⪰ 0, conjugate gradient takes over for twice as many steps
@@ -58,8 +58,8 @@ class LagrangeNewton(InTurns[AlternatingState]):
     ----------
     approach : the first method; it must descend, or handle constraints. None is :class:`ConjugateGradient`, under
         constraints :class:`AugmentedLagrangian`.
-    steps : number of its first steps; None is as many as cost two Newton steps, under constraints six. With 0 the run
-        begins with Newton steps.
+    steps : number of steps in its first turn; None is the cost of two Newton steps, or six steps under constraints.
+        With 0 the run begins with Newton steps.
 
     Under linear constraints, lower <= A(M) <= upper, the multipliers y of the active constraints replace w; F may be
     any function with a Hessian. A merit function globalises the Newton steps
@@ -112,7 +112,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
     def is_efficient_for(problem: Problem, columns: int) -> bool:
         """Whether `problem` is a quadratic fit of so few measurements that Newton steps for Y (n, `columns`) pay.
 
-        False if the entries of a map are not known (`problem.rows` is None), since forming C would take n products.
+        False if the entries of a map are unknown (`problem.rows` is None), since C would then cost n products.
         """
         if Ability.QUADRATIC_FIT not in problem.abilities or problem.rows is None:
             return False

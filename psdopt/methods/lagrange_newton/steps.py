@@ -100,7 +100,7 @@ class LagrangeSteps(Method[LagrangeState]):
 
 @dataclass(frozen=True)
 class _Arc:
-    """Y + mu X + mu² Z; the measurements' coefficients of mu and mu² along the arc, `first` and `second` (m,).
+    """Y + mu X + mu² Z; `first` and `second` (m,) are the coefficients of mu and mu² in the measurements.
 
     `multipliers` (m,) are those predicted at mu = 1.
     """

@@ -10,7 +10,7 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 
-#: If S(w) + damping I is indefinite, the damping grows by this multiple of |λ_min(S(w))|.
+#: If S(w) + damping I is indefinite, this multiple of |λ_min(S(w))| is added to the damping.
 MARGIN = 1.05
 
 
@@ -24,7 +24,7 @@ class LagrangeSystem:
         (diag(1/h)/2 + [tr(A_s B A_t G)]) v = q/2 + [⟨A_t, Y (G R)ᵀ⟩],
 
     however many columns Y has. `pull` is S(w) Y. delta is `damping`, or larger if S(w) + damping I is indefinite. Cost:
-    n³ + m³/3 + 4 m² + 4 n² r; memory n² and `work` (m, m), which the system uses as long as it lives.
+    n³ + m³/3 + 4 m² + 4 n² r; memory n² and `work` (m, m), which must not be reused while the system is in use.
 
     Raises numpy.linalg.LinAlgError where rounding leaves no definite matrix.
     """
@@ -86,7 +86,7 @@ def _shifted_inverse(S: Array, delta: float) -> Array:
     deadline.ask()
     shifted = S.copy()
     shifted.reshape(-1)[:: len(S) + 1] += delta
-    # the matrix is symmetric: LAPACK, which reads it by columns, may have its transpose
+    # LAPACK wants column order; the matrix is symmetric, so its transpose avoids a copy
     R, info = dpotrf(shifted.T, lower=0, clean=1, overwrite_a=1)
     if info != 0:
         raise np.linalg.LinAlgError("the gradient cannot be shifted to a definite matrix")

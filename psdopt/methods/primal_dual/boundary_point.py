@@ -20,7 +20,8 @@ from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained
 
 #: Step of the multiplier X; the iteration converges below (1 + √5)/2 (Wen, Goldfarb, Yin 2010).
 OVERSHOOT = 1.6
-#: The penalty changes by this factor once one residual has been the larger one for this many steps in a row.
+#: The penalty changes by FACTOR once one residual was the larger for STEPS_EARLY (before step EARLY) or STEPS_LATE
+#: steps.
 FACTOR, STEPS_EARLY, STEPS_LATE, EARLY = 1.7, 12, 25, 100
 #: The run stalls after this many steps in which the largest residual did not fall by a tenth.
 PATIENCE = 500
@@ -28,7 +29,7 @@ PATIENCE = 500
 
 @dataclass(kw_only=True)
 class BoundaryPointState(PrimalDualState):
-    """`penalty` of the dual equation; `primal_larger`, `dual_larger`, steps in a row with that residual the larger."""
+    """`penalty` of the dual equation; `primal_larger`, `dual_larger`: how many steps in a row that residual led."""
 
     penalty: float = 1.0
     steps: int = 0
@@ -112,7 +113,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
         new.X, new.x = (
             Xs,
             x,
-        )  # the iteration continues from the overshot multiplier; the point shown is PSD
+        )  # iterate with the overshot multiplier, but show the PSD point
         return self._balanced(new, norm(primal), 0.5 * dual_off**0.5)
 
     def _balanced(self, state: BoundaryPointState, primal: float, dual: float) -> BoundaryPointState:

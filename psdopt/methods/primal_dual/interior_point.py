@@ -29,9 +29,9 @@ from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained
 SHARE = 0.9
 #: The run stalls after this many steps in which the largest relative residual did not fall by a tenth.
 CALM = 12
-#: After this many stalled steps the costlier factorisation of the root of the system is allowed.
+#: After this many stalled steps, the costlier factorisation of the system's root is allowed.
 DOUBTFUL = 2
-#: Below this relative gap X is moved onto the constraints, if their violation changes the gap.
+#: Below this relative gap, X is moved onto the constraints if violating them changes the gap.
 CLOSE = 1e-3
 #: A run that stalls far from a solution begins again with an X this many times larger.
 BEYOND = 1e5
@@ -51,7 +51,7 @@ class InteriorPoint(Method[PrimalDualState]):
 
     Parameters
     ----------
-    share : of the way to the boundary that a step goes at least, in (0, 1).
+    share : the least share of the way to the boundary that a step goes, in (0, 1).
 
     Cost per step: O(n_k³) for each block of order n_k, the Schur complement, m³/3 flops for its factor. Memory
     O(m² + Σ n_k²). For m up to some thousands and n up to about a thousand.
@@ -76,8 +76,8 @@ class InteriorPoint(Method[PrimalDualState]):
         after = self._stepped(state)
         if after.outcome is not Outcome.STALLED or after.anew:
             return after
-        # strictly feasible points of a face exist only within the face; elsewhere a path from an X smaller than a
-        # solution creeps along the boundary, and a path from a far larger X does not
+        # with a face, strictly feasible points exist only within it; without one, a path from an X smaller than a
+        # solution creeps along the boundary, whereas a path from a far larger X does not
         form = _within(constrained(state.problem)[0])
         if form is None and after.least <= FEASIBLE:
             return after
@@ -102,7 +102,7 @@ class InteriorPoint(Method[PrimalDualState]):
         )
 
     def _stepped(self, state: PrimalDualState) -> PrimalDualState:
-        """The next iterate; `state`, stalled, where there is none, or where it is beyond what a float holds."""
+        """The next iterate; `state` marked as stalled if there is no next iterate or it overflows."""
         try:
             with np.errstate(over="raise"):
                 return self._advanced(state)
@@ -161,9 +161,9 @@ def _dense_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) ->
 def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:
     """The factor of X and x moved to A(X) + A x = b by the least move in the metric of X⁻¹.
 
-    None if the violation hardly changes bᵀv, or the move does not reduce it. The products X dZ Z⁻¹ lose digits as Z⁻¹
-    grows, and large multipliers turn a small infeasibility into a large gap; X A*(w) X loses none. Costs a second Schur
-    complement. The path itself continues from X, which is better centred.
+    None if the violation hardly changes bᵀv, or the move does not reduce it. As Z⁻¹ grows, X dZ Z⁻¹ loses digits, and
+    large multipliers turn the small infeasibility that results into a large gap; X A*(w) X loses no digits. Costs a
+    second Schur complement. The path itself continues from X, which is better centred.
     """
     X, x = at.X, at.x
     rest = missing(form, X, x)

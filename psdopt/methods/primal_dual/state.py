@@ -34,19 +34,19 @@ DUAL_ROUNDING = 1e-10
 
 @dataclass(kw_only=True)
 class PrimalDualState(State):
-    """X and Z by blocks, x and z of the linear part, v; `dual` is what certificates are made from.
+    """X and Z by blocks, x and z of the linear part, v; `dual` holds multipliers and candidates for certificates.
 
-    `least` : the relative residual when it last fell by a tenth; `least_off` : the same with the violation of all
-    constraints together, relative to |b|. `narrowest` : |F − bound| when it last fell by a
-    tenth, among iterates whose largest residual is a relative gap of one or more. `widest` : the largest such
+    `least` : the relative residual when it last fell by a tenth; `least_off` : that residual with the violation of all
+    constraints together, relative to |b|. `narrowest` : |F − bound| when it last fell by a tenth, among iterates whose
+    largest residual is a relative gap of one or more. `widest` : the largest such
     |F − bound|. `since` : steps since one of the three fell. `nearest` : F at the best iterate so far, that of least
-    `nearest_error`. This error is what a certificate would find: the larger of the violation of the constraints,
+    `nearest_error`. This error is what a certificate would report: the larger of the violation of the constraints,
     `nearest_violation`, and the gap to the best proven bound; before any bound is proven, the relative residual. A
     stalled run ends at `nearest`, since rounding may spoil later iterates where multipliers are not bounded. `anew` :
     whether the run was restarted; a restarted run shows `nearest` until it has a better iterate. `halves` : Cholesky
-    factors of X and Z by blocks, where they are at hand. `careful` : whether steps factor the roots of their systems,
-    as they do once rounding spoils the systems. `refuted`, `fallen` : the relative residuals of v as a proof that no M
-    is feasible, and of X as a ray, when a proof was last tried; the next follows at a tenth of them.
+    factors of X and Z by blocks, if already computed. `careful` : whether steps factor the roots of their systems,
+    because rounding spoils the systems. `refuted`, `fallen` : at the last attempt at a proof, the relative residuals of
+    v as a proof that no M is feasible and of X as a ray; the next attempt follows at a tenth of them.
     """
 
     form: StandardForm
@@ -94,7 +94,7 @@ def begun(
     x: Array,
     z: Array,
 ) -> PrimalDualState:
-    """The state at v = 0. It is finished at once where constraints contradict, or M = 0 alone may be feasible."""
+    """The state at v = 0; finished at once if constraints contradict each other or only M = 0 may be feasible."""
     known, _ = constrained(problem)
     zero = known.only_zero or _zero_is_best(known)
     ended = known.contradiction is not None or zero
@@ -119,7 +119,7 @@ def begun(
 
 
 def _zero_is_best(problem: Constrained) -> bool:
-    """Whether M = 0 is feasible and C ⪰ 0: then no step is needed, and no gap has to be divided by a value of zero."""
+    """Whether M = 0 is feasible and C ⪰ 0. Then no step is needed, and no gap is divided by the value, which is 0."""
     if problem.conic is None or np.any(problem.violation(np.zeros(problem.m))):
         return False
     C = problem.conic.C
@@ -143,8 +143,8 @@ def moved(
     """The state at X, x ⪰ 0, Z, z ⪰ 0 and v, with its residuals, its multipliers and candidates for proofs.
 
     `patience` : the run stalls once `since` of the state has reached this number of steps.
-    `splits` : whether the dual equation C = A*(v) + Z holds in the limit only. Its residual is then subtracted from the
-    dual bound. `factor` : Y of X and x, where it is at hand.
+    `splits` : whether the dual equation C = A*(v) + Z holds only in the limit; if so, its residual is subtracted from
+    the dual bound. `factor` : Y of X and x, if already computed.
     """
     (problem, conic), form = constrained(old.problem), old.form
     Y = form.factor(X, x) if factor is None else factor
@@ -156,7 +156,7 @@ def moved(
     if refutes and proven_infeasible(problem, [y]) is not None:
         dual = replace(old.dual, y=y, ray=y)
         return replace(old, dual=dual, gradient_norm=math.inf, outcome=Outcome.FINISHED)
-    falls = off_primal <= SLIGHT * min(SLIGHT, old.fallen)  # a ray is moved onto the constraints: near is enough
+    falls = off_primal <= SLIGHT * min(SLIGHT, old.fallen)  # near is enough: rays are moved onto the constraints
     if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
         return ended
     slack = math.sqrt(
@@ -164,7 +164,7 @@ def moved(
         + norm(form.c - form.At @ v - z) ** 2
     )
     bound = float(form.b @ v) * form.beta * form.gamma + conic.constant
-    # a proof cannot use less than the rounding of S, which grows with the multipliers
+    # no proof is sharper than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
     reach = evaluation.size**2 if limit is None else limit.value
     if form.units is not None:  # the same multiple of the trace in the units of the form
@@ -185,7 +185,7 @@ def moved(
     width = abs(value - bound) if gap >= max(1.0, infeasibility, slack) else math.inf
     lower, narrower = relative < GAIN * old.least, EPS * old.widest < width < GAIN * old.narrowest
     least = relative if lower else old.least
-    # one row may keep its own violation, relative to an M that vanishes there, while all others improve
+    # one row may keep a large violation, relative to entries of M that vanish, while all others improve
     off = max(gap, form.residual(X, x), slack)
     nearer_all = off < GAIN * old.least_off
     since = 0 if lower or narrower or nearer_all else old.since + 1
@@ -233,7 +233,7 @@ def moved(
 
 
 def _definite(form: StandardForm, v: Array) -> bool:
-    """Whether C − A*(v) is positive definite beyond rounding, which a bound needs where tr M is not bounded."""
+    """Whether C − A*(v) is positive definite beyond rounding; without a bound on tr M, a dual bound needs this."""
     if form.W is None:
         return proven_semidefinite(form.conic, form.multipliers(v))
     z = form.c - form.At @ v
@@ -244,7 +244,7 @@ def _definite(form: StandardForm, v: Array) -> bool:
 
 
 def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
-    """The last state: R Rᵀ the ray along which F falls, with a feasible M or a proof that there is none; else None."""
+    """The final state for a falling ray R Rᵀ, if a feasible M is found or proven not to exist; else None."""
     problem, _ = constrained(old.problem)
     Y, refutation = phase_one(problem)
     evaluation = problem.at(Y)
@@ -263,8 +263,8 @@ def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
 
 
 def _rays(form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array) -> tuple[float, float]:
-    """|A*(v) + Z| / bᵀv and |A(X) + A x| / −⟨C, X⟩: small where v nearly proves that no M is feasible, and where X and
-    x are nearly a ray along which F falls. Infinite where a divisor is not positive."""
+    """|A*(v) + Z| / bᵀv and |A(X) + A x| / −⟨C, X⟩. The first is small if v nearly proves that no M is feasible, the
+    second if X and x are nearly a ray along which F falls. Infinite if the divisor is not positive."""
     falls = float(form.b @ v)
     dual_off = math.sqrt(
         sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True)) + norm(form.At @ v + z) ** 2

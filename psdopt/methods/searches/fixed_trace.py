@@ -1,4 +1,4 @@
-"""F along the tangent line of a curve of matrices of one trace, seen through its Lagrangian."""
+"""F along the tangent line of a curve of fixed trace, corrected by the Lagrangian of the trace constraint."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from psdopt.linalg.arrays import Array, inner, norm
 class LagrangianLine(LineModel):
     """mu ↦ F(M) − λ (tr M − t) at M = (Y + mu D)(Y + mu D)ᵀ, with t = |Y|² and λ = ⟨S, Y Yᵀ⟩ / t.
 
-    Of the curve √t (Y + mu D) / |Y + mu D| this is the model of second order, which F on the line itself is not: the
-    line leaves the matrices of trace t. The same steps follow if c (tr M − t) is added to F, which is 0 there.
+    This is the second-order model of F on the curve √t (Y + mu D) / |Y + mu D|. F on the line itself is not, because
+    the line leaves the matrices of trace t. Adding c (tr M − t) to F, which is 0 on the set, does not change the steps.
 
     Parameters: `line`, F along Y + mu D; `evaluation`, F at Y; `direction` D (n, r). O(n r).
     """
@@ -40,7 +40,7 @@ class LagrangianLine(LineModel):
         )
 
     def minimize(self, upper: float = math.inf) -> float:
-        """As of any line, and no farther than `reach`."""
+        """The minimiser as for any line, but no farther than `reach`."""
         return super().minimize(min(upper, self.reach))
 
     def step(self, mu: float) -> Evaluation:

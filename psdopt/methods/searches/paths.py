@@ -97,7 +97,7 @@ class Path(ABC):
         return self.geometry.inner(end.point, gradient, self.geometry.transport(start, end.point, self.vector))
 
     def value(self, s: float) -> float:
-        """F at s; inf where it is not finite."""
+        """F at s; inf if F is not finite."""
         with np.errstate(over="ignore", invalid="ignore"):
             value = self.at(s).evaluation.value
         return self.finite(value, s)
@@ -197,7 +197,7 @@ class CurvePath(Path):
         return self.here.evaluation.along_evaluation(self.velocity)
 
     def carried(self, s: float, direction: Any, gradient: Any, slope: float) -> Carried:
-        """If the velocity Ẏ of the factor is known, Ẏ itself is kept, as on straight lines; otherwise by transport."""
+        """A known velocity Ẏ of the factor is kept, as on straight lines; otherwise the direction is transported."""
         _, moved, mixture = self._at(s)
         if mixture.turn is None or not isinstance(self.geometry, Lift):
             return super().carried(s, direction, gradient, slope)

@@ -26,8 +26,8 @@ def resolved(kind: str, problem: Problem, geometry: Geometry) -> str:
     """`kind` with "auto" and "diagonal" replaced; InvalidInputError if problem or geometry do not support it.
 
     "auto" is "problem" if the problem has a preconditioner, else "gram"; "diagonal" is the problem's preconditioner
-    without set-up, else "gram". On curved geometries "auto" is the same if they have their own Gram preconditioner,
-    and "none" otherwise: at a fixed trace P⁻¹ ignores the multiplier, which makes most runs longer.
+    without set-up, else "gram". On curved geometries "auto" means the same if they have their own Gram preconditioner,
+    else "none": at a fixed trace P⁻¹ ignores the multiplier, and most runs are longer.
     """
     own = Ability.PRECONDITIONER in problem.abilities
     straight = Ability.STRAIGHT in geometry.abilities
@@ -66,7 +66,7 @@ def preconditioned(kind: str, evaluation: Evaluation, G: Array) -> Array:
 
 
 def ask_ahead(kind: str, evaluation: Evaluation) -> None:
-    """On a device: have the small matrices of P at `evaluation` computed, so that they travel with other numbers."""
+    """On a device: queue the small matrices of P at `evaluation`, so that they share one transfer."""
     if evaluation.problem.device is None:
         return
     if Ability.PRECONDITIONER in evaluation.problem.abilities and kind in ("auto", "problem", "diagonal"):
@@ -79,7 +79,8 @@ def preconditioned_on(
     """P⁻¹ `gradient` on a curved geometry, for a `kind` from :func:`resolved`. O(n r²) and P⁻¹.
 
     With L mapping velocities Ẏ of the factor to tangent vectors, the result is L P⁻¹ Lᵀ g, Lᵀ g the factor
-    gradient. The operator is symmetric positive semidefinite in the metric. `curvature` estimates that of F in M.
+    gradient. The operator is symmetric positive semidefinite in the metric. `curvature` is an estimate of the curvature
+    of F in M.
     """
     if kind == "gram" and isinstance(geometry, GramPreconditioner):
         return geometry.gram_preconditioned(point, gradient, curvature)
@@ -89,7 +90,7 @@ def preconditioned_on(
     G = geometry.tangent_part(point, evaluation.gradient) if part else evaluation.factor_gradient()
     if not is_finite(G):
         return gradient
-    with np.errstate(all="ignore"):  # at the edge of the set P need not be invertible in floating point
+    with np.errstate(all="ignore"):  # at the edge of the set P may be singular to rounding
         D = _inverse(kind, evaluation)(G)
     return geometry.from_velocity(point, D) if is_finite(D) else gradient
 

@@ -8,13 +8,13 @@ from collections.abc import Callable
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.searches.paths import Path
 
-#: What a `search` parameter may be: see :func:`searched`.
+#: Valid values of a `search` parameter: see :func:`searched`.
 SEARCHES = ("exact", "armijo")
 #: Values of F that differ by less than this many roundings count as equal, and do not measure a decrease.
 UNRESOLVED, TIE = 1e3, 4.0
 #: Armijo's share of the predicted decrease.
 SUFFICIENT = 1e-4
-#: A slope counts as smaller if it is this share of the one before.
+#: A slope counts as smaller if it is at most this share of the previous one.
 FLATTER = 0.9
 
 
@@ -59,10 +59,10 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
     """The first of first, first/2, first/4, ... with F(s) <= F(0) + sufficient · s · slope; 0.0 if there is none.
 
     Meyer et al., eq. (22) with the sign that makes it a decrease: slope = −|grad|² along −grad. A required decrease
-    below the rounding of F counts as met, so that a search near the minimiser ends. By values alone every step up to
-    twice the best one is accepted there, and a run next to the minimiser leaps about it; `by_slopes` also asks for a
-    smaller slope at s (:meth:`~psdopt.methods.searches.paths.Path.slope`). That costs one gradient for each such s,
-    none on straight lines.
+    below the rounding of F counts as met, so that a search near the minimiser ends. There, values alone accept every
+    step up to twice the best one, so that a run keeps jumping across the minimiser; `by_slopes` also requires a smaller
+    slope at s (:meth:`~psdopt.methods.searches.paths.Path.slope`). That costs one gradient for each such s, none on
+    straight lines.
     """
     if not slope < 0.0:
         return 0.0
@@ -114,7 +114,7 @@ def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICI
 def _flatter(path: Path, s: float, trial: float, value: float, slope: float) -> bool:
     """Whether F at s ties with `value`, as the slope at 0 predicts, and the slope at s is clearly smaller.
 
-    Values tie long before slopes do: values of F, known to eps, place a minimiser to √eps, and slopes place it to eps.
+    Values tie long before slopes do: known to eps, values of F locate a minimiser only to √eps, and slopes to eps.
     """
     if abs(slope) * s > UNRESOLVED * EPS * abs(value) or trial > value + TIE * EPS * abs(value):
         return False
