@@ -16,13 +16,14 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
-#: Steps along an eigenvector, in units of tr M, that are tried where the plane has no exact minimiser.
+#: Steps along an eigenvector, in units of tr M, tried if the plane has no exact minimiser.
 TRIED_STEPS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0)
-#: Multiples of |Y| / |D| at which F is evaluated along a ray; its last decrease must be this share of the first one.
+#: F is evaluated along a ray at FAR_OUT · |Y| / |D|; its last decrease must be at least STILL_FALLING of the first one.
 FAR_OUT, STILL_FALLING = (1e2, 1e5, 1e8), 0.99
-#: Per unit of tr M a convex F decreases no faster far out than near, up to this factor: the path is not quite straight.
+#: Per unit of tr M, a convex F decreases no faster far out than near, up to this factor, as the path is slightly
+#: curved.
 STEEPER = 2.0
-#: Columns of S that are computed to check an eigenpair supplied by the problem.
+#: Number of columns of S computed to check an eigenpair supplied by the problem.
 CHECKED_COLUMNS = 40
 
 
@@ -37,7 +38,7 @@ def checked_eigenpair(
     seed: int,
     count: int = 1,
 ) -> ExtremePair:
-    """The smallest eigenpair of S; beyond order 500 one that the problem supplies, if a few products do not refute it.
+    """The smallest eigenpair of S; beyond order 500 the one supplied by the problem, unless a few products refute it.
 
     A Ritz value of S below the lower bound of the supplied pair refutes that bound.
     """
@@ -55,7 +56,7 @@ def improvement(evaluation: Evaluation, vectors: Sequence[Array], rounding: floa
     """(largest decrease, its v) of F over alpha M + beta v vᵀ, alpha, beta >= 0, each v of `vectors` by itself.
 
     The decrease is inf if F falls without bound along a ray of one of these planes. A decrease below `rounding` times
-    the trace of the better matrix is ignored: at large traces it may be rounding of terms that cancel. The maps are
+    the trace of the better matrix is ignored, since at large traces terms that cancel leave such errors. The maps are
     applied to one column for each v.
     """
     best: tuple[float, Array | None] = (0.0, None)
@@ -92,9 +93,9 @@ def falls_without_end(problem: Problem, Y: Array, ray: Array) -> bool:
 
     F is evaluated at three mu of sizes 1e2 to 1e8, in units of |Y| / |D|. Both decreases must exceed the
     rounding of F, including |S| tr M eps, the rounding of terms that cancel. The second decrease must be no smaller
-    than the first, as it is for every F that falls like log mu or faster. A bounded F, whose decreases shrink, does not
-    pass. Nor does a convex F whose decrease per unit of tr M grows: an eigenvalue of its Hessian that should be zero is
-    then negative by rounding of the data. `ray` is D (n, k).
+    than the first, as it is for every F that falls like log mu or faster. A bounded F fails this test, since its
+    decreases shrink. So does a convex F whose decrease per unit of tr M grows: rounding of the data has then made a
+    zero eigenvalue of its Hessian negative. `ray` is D (n, k).
     """
     length, columns = norm(ray), max(Y.shape[1], ray.shape[1])
     if not (0.0 < length < math.inf):
@@ -133,7 +134,7 @@ def pair_at_fixed_trace(
     rise = abs(reference_value(problem, trace) - value)
 
     def pair_for(unit: float, start: Array | None) -> tuple[ExtremePair, float]:
-        """The pairs to the accuracy that this unit requires, and the unit that their vectors give."""
+        """The pairs, to the accuracy that `unit` requires, and the new unit that follows from their vectors."""
         room = tol * unit / trace
         threshold = product / tr - 0.5 * room if tr > 0.0 else -math.inf
         found = checked_eigenpair(
@@ -156,7 +157,7 @@ def gaps_at_hand(
     epsilon: float,
     bound: float | None,
 ) -> list[float]:
-    """Bounds on F(M) − min F that follow from the eigenpair without further products."""
+    """Bounds on F(M) − min F from the eigenpair, without further products."""
     if trace is not None:
         return [max(product - trace * pair.lower_bound, 0.0) + epsilon]
     gaps = [] if bound is None else [max(value - bound, 0.0)]

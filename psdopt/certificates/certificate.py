@@ -24,14 +24,14 @@ Row = tuple[str, float, float | None]
 
 @dataclass(frozen=True)
 class ConstraintRecord:
-    """What (M, y) prove of min F(M), M ⪰ 0, lower <= A(M) <= upper, beside what :class:`Certificate` says of F.
+    """What (M, y) prove about min F(M), M ⪰ 0, lower <= A(M) <= upper, in addition to :class:`Certificate`.
 
     S = ∇F(M) + A*(y). For every y with finite σ(y) = Σ_t max(y_t lower_t, y_t upper_t), and τ >= tr N for feasible N,
 
         min F >= F(M) − ⟨∇F(M), M⟩ − σ(y) + min(0, λ_min(S)) τ,
 
-    with λ_min(S) in the place of the minimum where the trace is fixed. Without τ a curved F may have a bound from a
-    matrix near M where ∇F + A*(y) ⪰ 0 (:mod:`psdopt.certificates.constrained.cone_bound`). M is `optimal` if two
+    with λ_min(S) instead of min(0, λ_min(S)) if the trace is fixed. Without τ, a curved F may have a bound from a
+    matrix near M at which ∇F + A*(y) ⪰ 0 (:mod:`psdopt.certificates.constrained.cone_bound`). M is `optimal` if two
     numbers are at most tol: the primal infeasibility, and the gap F(M) − bound relative to the certificate's `unit`.
     Infeasible points cannot enlarge this unit (:func:`~psdopt.certificates.constrained.scales.gap_unit`).
 
@@ -41,23 +41,23 @@ class ConstraintRecord:
         Σ_ij |A_t,ij| √(M_ii M_jj)), M_ii at least √eps tr M where Π(a)_t = 0
         (:func:`~psdopt.constraints.violation.row_scales`). On a face, P M P is held to the rows as well, P the
         projector onto the range of feasible matrices.
-    violations : (name, the same for its constraints) of each group.
+    violations : (name, largest such ratio) for each group of constraints.
     dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + max |b_t|), "dual" max(0, −λ_min(S))/(1 + max |C_ij|), "gap"
         |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise (e1, e4, e5 and e6; M ⪰ 0 makes e2 zero,
         and S is no variable of its own, which makes e3 zero). max |C_ij| is over the entries of a linear F, else
-        |∇F(M)|. Without a trace bound the gap is that to the dual value at S ⪰ 0, an estimate.
+        |∇F(M)|. Without a trace bound, "gap" uses the dual value as if S ⪰ 0, an estimate.
     multipliers : y (m,) of the best bound.
-    trace_bound, trace_source : τ, and where it is from: "given" or "constraints"; None and "" without one.
+    trace_bound, trace_source : τ and its origin, "given" or "constraints"; None and "" if there is no bound.
     on_face : how many constraints define a face of the cone: ⟨A_t, M⟩ = 0 with A_t semidefinite, that is A_t M = 0, or
-        equations of which a combination is such a constraint. Finite multipliers of them need not attain the bound,
-        and λ_min(S) is that of S compressed to the null spaces of these A_t. Where the gap is small, `multipliers`
-        has finite ones for which S itself is semidefinite to tolerance, if they are found.
+        equations of which a combination is such a constraint. Their multipliers may have to be infinite to attain the
+        bound, so λ_min(S) is taken of S compressed to the null spaces of these A_t. If the gap is small, `multipliers`
+        holds finite ones for which S itself is semidefinite to tolerance, if any are found.
     infeasibility_proof : y with A*(y) ⪰ 0 and σ(y) < 0, which proves that no M is feasible; else None. On a face A*(y)
         is compressed to the null spaces as well.
     ray : R (n, k) for which M + t R Rᵀ stays feasible and a linear F falls, ⟨C, R Rᵀ⟩ < 0, as t grows
-        (:func:`~psdopt.certificates.constrained.recession.proven_ray`). Where M is feasible as well, to 1e-6, F is
-        `unbounded`. None where F has a proven bound, and where M is feasible but for what may be feasible in the limit
-        only (:func:`~psdopt.certificates.constrained.recession.shown_feasible`).
+        (:func:`~psdopt.certificates.constrained.recession.proven_ray`). If M is also feasible, to 1e-6, F is
+        `unbounded`. None if F has a proven bound, or if feasibility of M is in doubt because it may hold only in the
+        limit (:func:`~psdopt.certificates.constrained.recession.shown_feasible`).
     """
 
     primal_infeasibility: float
@@ -103,9 +103,9 @@ class Certificate:
     - on the cone: min(F(0) − F(M), 4 (F(M/4) − F(M))), so that no F(0) out of proportion enlarges it; at M = 0, where
       it is 0, only a gap of 0 is a proof;
     - at a fixed trace: the least rise of F from M to a matrix of the set far from M
-      (:func:`psdopt.certificates.scales.unit_at_fixed_trace`), which c (tr M − t) added to F leaves as it is. It may be
-      far larger than F(M), so that `value_scale` is |F(M)| here; elsewhere it is inf;
-    - on a geometry's own set without a fixed trace: that of the cone;
+      (:func:`psdopt.certificates.scales.unit_at_fixed_trace`), which does not change if c (tr M − t) is added to F.
+      This unit may be far larger than F(M), so `value_scale` is |F(M)| here and inf elsewhere;
+    - on a geometry's own set without a fixed trace: the unit on the cone;
     - under linear constraints: :func:`psdopt.certificates.constrained.scales.gap_unit`.
 
     `holds_within(tol)` says less: F(M) <= F(N) + tol · unit for every N ⪰ 0 with tr N <= `reach(tol)`, at least tr M,
@@ -124,24 +124,25 @@ class Certificate:
     gap : the least proven bound on F(M) − min F, or None: from λ_min(S) at a fixed trace, from the geometry's linear
         oracle, from strong convexity, from `dual_value`, or from a matrix near M where S ⪰ 0
         (:class:`psdopt.certificates.dense_proof.DenseProof`, up to order 1,500, once the residuals are small);
-        relative: / unit. It holds up to the rounding of F and S as the problem computes them, so that 0 is no exact
-        number.
+        relative: / unit. The bound holds up to the rounding of F and S as the problem computes them, so a gap of 0 is
+        not exact.
     value_scale : |F(M)| at a fixed trace, for which a proof must give two digits; inf elsewhere.
-    rounding : what F(M) and ⟨S, M⟩ may be wrong by. At a fixed trace, where a proof depends on it, it is measured from
-        recomputed values of F (:func:`psdopt.certificates.scales.measured_rounding`), and where F(M) is 0 up to that,
-        it is at least 64 roundings of t |S|.
+    rounding : the error that F(M) and ⟨S, M⟩ may have. At a fixed trace, if a proof depends on it, this error is
+        measured from recomputed values of F (:func:`psdopt.certificates.scales.measured_rounding`), and is at least 64
+        roundings of t |S| if F(M) is 0 up to rounding.
     decrease : the decrease of F by the best step found along `descent`; more than tol · unit refutes optimality.
     descent : unit v of that step alpha M + beta v vᵀ, or None.
-    shortfall : −λ_min(S) in units of the coordinates, in which the diagonal of S is 1, where a proof from S as a matrix
-        failed; else 0. If the shortfall does not fall with the residuals, no proof will come.
-    provable : whether smaller residuals may bring a bound on the whole set: one is known, or S may be formed for it.
-    dual_value : a lower bound on min F that the problem proved from dual variables, if it can.
-    convex : whether F is known to be convex; if not, nothing global is proved.
+    shortfall : −λ_min of S scaled to a unit diagonal, if a proof from S as a matrix failed; else 0. If the shortfall
+        does not fall with the residuals, no proof will come.
+    provable : whether smaller residuals may give a bound on the whole set: a bound is known already, or S may be
+    formed.
+    dual_value : a lower bound on min F that the problem proved from dual variables, if it offers one.
+    convex : whether F is known to be convex; otherwise nothing global is proved.
     eigenvector : unit vector of the smallest Ritz value.
     failure_probability : see `lower_bound`.
     products : the number of columns to which S was applied.
-    constraints : what is known of linear constraints (:class:`ConstraintRecord`); None without them. `gap` is a bound
-        over feasible matrices then, S = ∇F(M) + A*(y), and no residual stands in for a gap that is not proven.
+    constraints : the record of linear constraints (:class:`ConstraintRecord`), or None. With constraints, `gap` is a
+        bound over feasible matrices and S = ∇F(M) + A*(y); residuals never replace a gap that is not proven.
     """
 
     value: float
@@ -214,7 +215,8 @@ class Certificate:
     def relative(self) -> float:
         """The relative gap where one is proven, else the largest relative residual.
 
-        Under constraints the largest DIMACS error where no gap is proven, and at least the primal infeasibility.
+        Under constraints: the relative gap, or the largest DIMACS error if no gap is proven; at least the primal
+        infeasibility.
         """
         if self.constraints is None:
             return self.residual if self.gap_relative is None else self.gap_relative
@@ -235,16 +237,16 @@ class Certificate:
         return max(self.rounding, min(tol * self.unit, max(tol, DIGITS) * self.value_scale))
 
     def target(self, tol: float) -> float:
-        """The relative gap that is a proof, at most `tol`: less where values of F are far smaller than the unit.
+        """The relative gap that counts as a proof: `tol`, or less if values of F are far smaller than the unit.
 
-        At least eps, also where F(M) = 0 has no digits: steps do not resolve less.
+        Never below eps, even if F(M) = 0 has no digits, because steps cannot resolve less.
         """
         return tol if not self.unit > 0.0 else min(tol, max(self.allowed(tol) / self.unit, EPS))
 
     def reach(self, tol: float) -> float:
-        """R with F(M) <= F(N) + tol · unit proven for every N ⪰ 0 of trace at most R; inf where the gap is proven.
+        """The largest R for which F(M) <= F(N) + tol · unit is proven if N ⪰ 0, tr N <= R; inf if the gap is proven.
 
-        0 under constraints without a proven gap: residuals prove nothing there.
+        0 under constraints without a proven gap, since residuals alone prove nothing about feasible N.
         """
         if self.proves(tol):
             return math.inf
@@ -286,7 +288,7 @@ class Certificate:
         ]
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain numbers, for files; those of the constraints beside the others."""
+        """Plain numbers for files, those of the constraints included."""
         own = {} if self.constraints is None else self.constraints.as_dict()
         plain = {**asdict(replace(self, constraints=None)), **own}
         for name in ("eigenvector", "descent", "constraints"):

@@ -40,20 +40,20 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
-#: How far a proof is sought.
+#: How much work goes into a proof.
 PROOFS = ("full", "cheap")
 #: The bound on λ_min(S) is no longer refined once it is within this share of the dual infeasibility that `tol` allows.
 ENOUGH = 0.95
-#: While max(0, −λ_min(S)) misses `tol` by at most this factor, the curvature of a quadratic F may make up for it.
+#: If max(0, −λ_min(S)) exceeds `tol` by at most this factor, the curvature of a quadratic F may compensate for it.
 CURABLE = 100.0
 #: If tr M differs from the fixed trace by more than this share, M is not in the set, and F(M) − min F is not bounded.
 OFF_TRACE = EPS**0.75
-#: The residuals that are measured; the curvature of F may make up for the last one.
+#: The residuals that are measured; the curvature of F may compensate for the last one.
 RESIDUALS = ("stationarity", "complementarity", "dual_infeasibility")
 
 
 class Computation:
-    """What is known about M on the cone; :func:`certify` calls the methods in the order in which they are defined.
+    """What is known about M on the cone so far; :func:`certify` calls the methods in the order of their definition.
 
     `full` : whether a proof on the whole cone is sought where the residuals are small.
     """
@@ -110,9 +110,9 @@ class Computation:
         )
 
     def _proven_first(self, allowed: float, seed: int) -> bool:
-        """Whether a factorisation proves a quadratic F(M) minimal, and λ_min(S) >= −`allowed`: no Lanczos steps then.
+        """Whether factorisation proves F(M) minimal for a quadratic F, and λ_min(S) >= −`allowed`, without Lanczos.
 
-        The Ritz pair is what a few products make of a start in the range of M, in which S is nearly 0.
+        The Ritz pair then comes from a few products with a start in the range of M, where S is nearly 0.
         """
         small = max(abs(self.product), norm(self.SY) * self.size) <= self.tol * self.unit
         quadratic = self.convex and Ability.QUADRATIC in self.problem.abilities and may_be_formed(self.problem)
@@ -160,10 +160,10 @@ class Computation:
             self.gaps = []
 
     def resolve(self) -> None:
-        """At a fixed trace: the rounding of F at M, and the problem's own bound, where a proof depends on either.
+        """At a fixed trace: the rounding of F at M, and the problem's own bound, if a proof depends on either of them.
 
-        It does where the gap is small beside the unit, or beside rounding of S, and not beside |F(M)|. An F(M) that is
-        0 up to its rounding has no digits for a gap to keep, and the rounding of t λ_min(S) counts as well.
+        A proof depends on them if the gap is small relative to the unit or to rounding of S, but not to |F(M)|. If F(M)
+        is 0 up to its rounding, no digits of F(M) can be required, and the rounding of t λ_min(S) counts as well.
         """
         if self.trace is None or not self.gaps:
             return
@@ -176,7 +176,7 @@ class Computation:
                 self._take_bound(self._dual_bound())
 
     def _dual_bound(self) -> float | None:
-        """The problem's own lower bound on min F; it gets S as an array if S was formed and the problem takes it."""
+        """The problem's own lower bound on min F, from S as an array if S was formed and the problem takes it."""
         ask = self.problem.duality.dual_bound
         formed: dict[str, Any] = {"S": self.dense} if self.dense is not None and accepts(ask, "S") else {}
         return ask(self.evaluation, self.dual, **formed)
@@ -203,7 +203,7 @@ class Computation:
         return ready and max(others) <= self.tol < dual <= CURABLE * self.tol
 
     def prove_by_curvature(self) -> None:
-        """A bound from the curvature of a quadratic F, for an S whose λ_min alone does not give one."""
+        """A bound from the curvature of a quadratic F, if λ_min(S) alone does not give one."""
         if self.dense is not None:
             gap = DenseProof(self.evaluation, self.dense, self.pair.vector).gap_by_curvature(self.tol * self.unit)
             self.gaps += [] if gap is None else [gap]
@@ -290,13 +290,12 @@ def certify(
     `tol` : the relative accuracy to which the gap must be bounded. `trace` : the fixed trace of the feasible set, if
     there is one. `start` : a guess of the eigenvector. `seed` : the result is deterministic for a seed. `dual` : for
     nonsmooth F, the weights from which :meth:`~psdopt.contracts.roles.Duality.subgradient` builds S; that method checks
-    the weights. `geometry` : if its linear oracle is its own, the oracle's lower bound on ⟨S, N⟩ over the set is used
+    the weights. `geometry` : if it has its own linear oracle, the oracle's lower bound on ⟨S, N⟩ over the set is used
     as well. `tried` : a proof at a matrix near M is sought only if the `shortfall` is below this value, at which the
     search failed earlier in the run (:class:`psdopt.certificates.dense_proof.DenseProof`).
-    `proof` : "full", or "cheap" for what the eigenpair, the multipliers and the problem's own bound prove: no matrix
-    near M is sought whose gradient is semidefinite.
-    Cost: one evaluation and one extreme eigenpair of S; next to an optimum some more, see
-    :mod:`psdopt.certificates.bounds`.
+    `proof` : "full", or "cheap" to use only the eigenpair, the multipliers and the problem's own bound, without a
+    search for a matrix near M at which the gradient is semidefinite. Cost: one evaluation and one extreme eigenpair of
+    S; next to an optimum some more, see :mod:`psdopt.certificates.bounds`.
     """
     problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
     trace = number_or_none(trace, "trace", above=0.0)

@@ -29,7 +29,7 @@ IMAGE_ENTRIES = 2**24
 TRIALS = 6
 #: Perturbations of a quadratic F are tried at these shares of the goal; the smaller one gives the sharper bound.
 COSTS = (0.5, 0.95)
-#: Eigenvalues of the curvature below this share of the largest count as that share.
+#: Eigenvalues of the curvature are raised to at least this share of the largest.
 LEAST_CURVATURE = 1e-14
 
 
@@ -42,13 +42,13 @@ class DenseProof:
     does not depend on the scales of the coordinates.
 
     Where F is quadratic, S' = S + s H with H = ∇²F[Z], and the cost F(M) − F(P) + ⟨S', P⟩ is
-    ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: one factorisation for each Z, and the H of Z = I is kept with the problem.
-    For other F, s is found by some evaluations at n + r columns. These cost more than many steps of a method, so that
-    the order must be at most DENSE_LIMIT. In general the order is at most PROOF_ORDER (:func:`may_be_formed`). Memory:
-    a few (n, n) arrays and images of n columns.
+    ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: one factorisation for each Z; H for Z = I is stored with the problem.
+    For other F, s is found by some evaluations at n + r columns. These cost more than many steps of a method, so they
+    are made only up to order DENSE_LIMIT; other proofs up to PROOF_ORDER (:func:`may_be_formed`). Memory: a few (n, n)
+    arrays and images of n columns.
 
     `S` : ∇F(M) (n, n), symmetric, from :func:`dense_gradient`. `lowest` : a unit vector v of small vᵀSv, if one is
-    known. If it shows that S is not semidefinite, S is not factorised.
+    known. If v shows that S is not semidefinite, S is not factorised.
     """
 
     def __init__(self, evaluation: Evaluation, S: Array, lowest: Array | None = None) -> None:
@@ -57,7 +57,7 @@ class DenseProof:
         self.quadratic = Ability.QUADRATIC in self.problem.abilities
         self.factor = on_host(evaluation.factor)
         self.finite = bool(np.all(np.isfinite(S)))
-        self.floor = -math.inf  # a lower bound on λ_min(S), once a proof has one
+        self.floor = -math.inf  # a lower bound on λ_min(S), once a proof has found one
 
     def gap(self, goal: float, tried: float = math.inf) -> float | None:
         """A proven bound on F(M) − min F, at most `goal` if one can be found; None if there is none.
@@ -85,8 +85,8 @@ class DenseProof:
         """The bound of :meth:`gap` with P = M + s I only, for a quadratic F whose `lowest` v is known.
 
         The sign of vᵀ(S + s H)v first shows whether the curvature makes up for vᵀSv < 0. If the curvature along v is
-        large, even an eigenvalue of S far below zero, in units of F / tr M, costs little. At most one factorisation for
-        each share of the goal.
+        large, even an eigenvalue of S far below zero, in units of F / tr M, costs the bound little. At most one
+        factorisation for each share of the goal.
         """
         v, Y = self.lowest, self.factor
         if v is None or not (self.quadratic and self.finite and goal > 0.0 and norm(Y) > 0.0):
@@ -129,9 +129,9 @@ class DenseProof:
         return float(v @ (self.S @ v)) < -allowed
 
     def _definite(self, S: Array) -> Array | None:
-        """e (n,) of the size of rounding with S + diag(e) ⪰ 0; None where S is not proven semidefinite up to that.
+        """e (n,) of the size of rounding with S + diag(e) ⪰ 0 proven; None if no such proof succeeds.
 
-        None as well if rounding of S exceeds ∇F(0): then S does not show the sign of ∇F(0) where F has no curvature.
+        Also None if rounding of S exceeds ∇F(0): S then hides the sign of ∇F(0) in directions without curvature.
         """
         scale, allowed, known = self._scale(S), ROUNDINGS * self.n * EPS, float(_origin(self.problem).sizes.max())
         if 0.0 < known < allowed * max(float(S.max()), -float(S.min())):
@@ -141,10 +141,10 @@ class DenseProof:
         return None if factor_above(scaled, -allowed) is None else allowed / scale**2
 
     def _lost(self, e: Array, diagonal: Array) -> float:
-        """What S' + diag(e) ⪰ 0, in the place of S' ⪰ 0, takes from the bound at a P of this `diagonal` (n,).
+        """The loss in the bound at P with this `diagonal` (n,), if only S' + diag(e) ⪰ 0 is proven instead of S' ⪰ 0.
 
         F(N) >= F(P) + ⟨S', N − P⟩ + sigma/2 |N − P|² >= F(P) − ⟨S', P⟩ − Σ_i (e_i P_ii + e_i²/(2 sigma)) for F that is
-        strongly convex with modulus sigma. Without one, rounding that M does not show is not charged.
+        strongly convex with modulus sigma. Without sigma, the loss is neglected.
         """
         sigma = self.problem.lower_curvature
         return float(e @ diagonal + (e @ e) / (2.0 * sigma)) if sigma > 0.0 else 0.0
@@ -167,7 +167,7 @@ class DenseProof:
         if np.all(np.isfinite(curvature)):
             values, U = spectrum(curvature)
             if not values[-1] > 0.0:
-                return  # F does not depend on the trace, as a fit of off-diagonal entries
+                return  # F does not depend on the trace, such as a fit of off-diagonal entries
             root = 1.0 / np.sqrt(np.maximum(values / values[-1], LEAST_CURVATURE))
             yield U * (root * math.sqrt(share * self.n) / norm(root))
 
@@ -196,7 +196,7 @@ class DenseProof:
     def _bound_along(
         self, H: Array, diagonal: Array, own: float, slope: float, bend: float, goal: float
     ) -> float | None:
-        """The cost ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2 of an s at which S + s H ⪰ 0; None if none of COSTS is enough."""
+        """The cost ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2 of an s with S + s H ⪰ 0; None if no share in COSTS is enough."""
         for share in COSTS:
             s = _step_of_cost(own, slope, bend, share * goal)
             rounding = None if s is None else self._definite(self.S + s * H)
@@ -239,7 +239,7 @@ class DenseProof:
 
 
 def may_be_formed(problem: Problem) -> bool:
-    """Whether S and images of n columns are small enough for a proof, and a proof can use S.
+    """Whether S and images of n columns are small enough for a proof, and whether a proof can use S.
 
     Always up to order DENSE_LIMIT. Up to PROOF_ORDER if images of n columns are small, and if F is quadratic or the
     dual bound of the problem takes S.

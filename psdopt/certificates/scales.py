@@ -67,10 +67,10 @@ def unit_on_the_cone(problem: Problem, evaluation: Evaluation) -> float:
 
 
 def unit_at_fixed_trace(problem: Problem, evaluation: Evaluation, trace: float, vectors: Array) -> float:
-    """Least rise of F from M to a matrix of the set far from M; 0 if F rises to none of them.
+    """Least rise of F from M to one of some matrices of the set far from M; 0 if F rises to none of them.
 
-    The matrices: the centre (t / n) I, and M/4 + (3/4) t v vᵀ for the unit columns v of `vectors`, along which F
-    rises least. Far: |N − M| >= |M| / 2.
+    These are the centre (t / n) I, and M/4 + (3/4) t v vᵀ for the unit columns v of `vectors`, along which F rises
+    least. Far: |N − M| >= |M| / 2.
     """
     Y, value = evaluation.factor, float(evaluation.value)
     size = norm(Y.T @ Y)
@@ -106,10 +106,10 @@ def value_scale(value: float, trace: float | None) -> float:
 
 
 def measured_rounding(problem: Problem, evaluation: Evaluation) -> float:
-    """ROUNDINGS √n times the range of F over factors that are the same up to rounding.
+    """ROUNDINGS √n times the range of F over factors of M that are equal up to rounding.
 
-    They are Y, and [Y 0] Q + E for random orthogonal Q and |E| = eps |Y|. A proof from an eigenvalue of S has √n times
-    the rounding of one product. Cost: F at ROTATIONS factors (n, r + 1).
+    The factors are Y, and [Y 0] Q + E for random orthogonal Q and |E| = eps |Y|. A proof from an eigenvalue of S has √n
+    times the rounding of one product. Cost: F at ROTATIONS factors (n, r + 1).
     """
     Y = on_host(evaluation.factor)
     wide = np.column_stack([Y, np.zeros(len(Y))])
@@ -131,7 +131,7 @@ def stationarity_scale(problem: Problem, value: float, size: float, trace: float
     """The unit in which |S Y| is measured when |Y| = `size` and F = `value`; 0 if there is none yet. Cheap.
 
     (F(0) − F(M)) / |Y|, with F at the centre of a fixed `trace` instead of F(0); |∇F(0)| |Y| if F(M) is not below F(0);
-    |F(M)| / |Y| if F(0) or that gradient is not finite.
+    |F(M)| / |Y| if F(0) or ∇F(0) is not finite.
     """
     if not size > 0.0:
         return 0.0
@@ -168,7 +168,7 @@ def gradient_size(evaluation: Evaluation) -> float:
 def natural_trace(problem: Problem) -> float:
     """An estimate of the trace at which F ceases to be linear, from one random unit vector z; 0 where there is none.
 
-    Where F is quadratic along t z zᵀ it is the t at which slope and curvature balance, |∇F(0) z| / ⟨z zᵀ, ∇²F[z zᵀ]⟩,
+    If F is quadratic along t z zᵀ, this is the t at which slope and curvature balance, |∇F(0) z| / ⟨z zᵀ, ∇²F[z zᵀ]⟩,
     else |F(0)| / |∇F(0) z|. Stored with the problem. Cost, once: one product with ∇F(0) and one plane.
     """
     found = problem.once("natural trace", lambda: finite_value(lambda: _natural_trace(problem)))
@@ -190,7 +190,7 @@ def _natural_trace(problem: Problem) -> float:
 
 
 def ratio(amount: float, unit: float) -> float:
-    """amount / unit; 0 for no amount, inf where there is no unit."""
+    """amount / unit; 0 if amount is 0, else inf if unit is 0."""
     if amount == 0.0:
         return 0.0
     return amount / unit if unit > 0.0 else math.inf

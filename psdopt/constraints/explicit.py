@@ -1,4 +1,4 @@
-"""Measurements and linear objectives by their entries, where these are few. Factorisations and proofs need entries."""
+"""Measurements and linear objectives by their entries, if these are few, as factorisations and proofs need them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
-#: Random rank-one matrices from which norms |A_t| are estimated where entries are not at hand.
+#: Number of random rank-one matrices for estimates of |A_t| if entries are unknown.
 PROBES = 64
 
 
@@ -93,7 +93,7 @@ def _(measurement: Stacked) -> SparseForms | None:
 
 
 def _forms(i: NDArray[Any], j: NDArray[Any], B: Any, n: int) -> SparseForms:
-    """The forms with these entries, at places of other measurements, which have checked them."""
+    """The forms with these entries; places were checked by the measurement they come from."""
     return SparseForms(CheckedIndices(i, n), CheckedIndices(j, n), B, n)
 
 
@@ -115,7 +115,7 @@ def form_norms(measurement: Measurement) -> Array:
 
 
 def linear_objective(problem: Problem) -> tuple[sp.csr_array, float] | None:
-    """(C, c) with F(M) = ⟨C, M⟩ + c, C sparse symmetric (n, n); None where F is something else or C too large."""
+    """(C, c) with F(M) = ⟨C, M⟩ + c, C sparse symmetric (n, n); None if F is not linear or C is too large."""
     if not isinstance(problem, TermSum) or not all(isinstance(term, LinearTerm) for term in problem.terms):
         return None
     total = sp.csr_array((problem.n, problem.n))
@@ -137,7 +137,7 @@ class Nearest:
 
 
 def nearest_objective(problem: Problem) -> Nearest | None:
-    """F in that form; None where it has another."""
+    """F as :class:`Nearest`; None if F has another form."""
     if not isinstance(problem, TermSum):
         return None
     rho, linear = 0.0, sp.csr_array((problem.n, problem.n))
@@ -158,8 +158,8 @@ def nearest_objective(problem: Problem) -> Nearest | None:
 class Measured:
     """F as linear terms and separable losses of measurements.
 
-    `diagonal` : C_ii (n,) of the linear ones. `forms` : the measured A_t by their entries, in the order of `terms`, the
-    positions of their terms in F; None where F is linear.
+    `diagonal` : C_ii (n,) of the linear terms. `terms` : positions of the measured terms in F. `forms` : their A_t by
+    entries, in the order of `terms`; None if F is linear.
     """
 
     diagonal: Array
@@ -168,7 +168,7 @@ class Measured:
 
 
 def measured_objective(problem: Problem) -> Measured | None:
-    """F in that form; None where F has other terms or too many entries. `forms` is None for a linear F."""
+    """F as :class:`Measured`; None if F has other terms or too many entries. `forms` is None for a linear F."""
     if not isinstance(problem, TermSum):
         return None
     diagonal, terms, measurements = np.zeros(problem.n), [], []

@@ -16,7 +16,7 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
 
-#: M counts as feasible here at this violation of each constraint, relative to its own scale; limit of steps.
+#: Largest violation of a constraint, relative to its own scale, at which M counts as feasible here; limit of steps.
 REACHED, MOST_STEPS = 1e-10, 60
 #: Limits of LSQR's iterations in a step, and of halvings of a step that does not reduce the violation.
 INNER, HALVINGS = 200, 6
@@ -36,9 +36,9 @@ def feasible_factor(
     """Y (n, r) with `lower` <= ⟨A_t, Y Yᵀ⟩ <= `upper` (m,), to 1e-10, found by a fixed seed; None where none is found.
 
     From `start`, or from a random factor, each step D is the least one with ⟨A_t, Y Yᵀ + 2 Y Dᵀ⟩ within its bounds for
-    every t that is an equation or violated. F is not used. With `norms` (m,), the |A_t|, and `forms`, their entries
-    where these are known, the scale of a constraint does not change Y. Where a `face` is given, Y lies on it. Cost: up
-    to 60 solutions by LSQR.
+    every t that is an equation or violated. F is not used. `norms` (m,), the |A_t|, and `forms`, their entries if
+    known, make Y independent of the scale of each constraint. If a `face` is given, Y lies on it. Cost: up to 60
+    solutions by LSQR.
     """
     if face is not None and face.order == 0:
         return None
@@ -73,7 +73,7 @@ def feasible_factor(
 def random_factor(
     measurement: Measurement, lower: Array, upper: Array, norms: Array, face: Face | None = None, seed: int = 0
 ) -> Array:
-    """Y (n, r) on the face, r > √(2 m), so long that A(Y Yᵀ) is as large as the bounds ask, each over |A_t|."""
+    """Y (n, r) on the face, r > √(2 m), scaled so that A(Y Yᵀ) is as large as the bounds, each over |A_t|."""
     n = measurement.n
     r = min(n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
     Y = _on_face(face, np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r))

@@ -22,7 +22,7 @@ from psdopt.terms.base import combine
 
 
 class ModelFit:
-    """:class:`~psdopt.contracts.ConstrainedFit` of a problem whose A_t are at hand by their entries.
+    """:class:`~psdopt.contracts.ConstrainedFit` of a problem whose A_t are known by their entries.
 
     For A_t = Wᵀ A W (:class:`~psdopt.constraints.faces.congruence.CarriedForms`) the entries of A are enough.
     """
@@ -41,7 +41,7 @@ class ModelFit:
 
     @property
     def held(self) -> NDArray[np.intp]:
-        """Constraints that every M meets, or every M on the face of :meth:`onto`: they have no rows in the system."""
+        """Constraints that every M (on the face of :meth:`onto`) meets: they have no rows in the system."""
         face, empty = self.problem.face, np.flatnonzero(self.problem.norms == 0.0)
         return empty if face is None else np.union1d(face.rows, empty)
 

@@ -6,25 +6,25 @@ from __future__ import annotations
 FACTOR_ORDER, SPECTRUM_ORDER = 3000, 1500
 #: Limit of the numbers in one array, 320 MB.
 NUMBERS = 4e7
-#: Limits of flops for a decomposition that may turn out useless, and for one that a step cannot do without.
+#: Limits of flops: for a decomposition that may prove useless, and for one that a step needs.
 SPARED, FLOPS = 1e8, 4e9
-#: A matrix with less than one entry in this many is multiplied faster as a sparse one.
+#: A matrix with less than one nonzero entry in this many is multiplied faster as a sparse array.
 SPARSE = 25.0
-#: M is feasible at this violation, relative to the scale of each constraint, where no tolerance is given.
+#: Default violation, relative to the scale of each constraint, up to which M is feasible.
 FEASIBLE = 1e-6
 #: An entry of A*(y) below this many eps times the sum of the sizes of its terms is zero.
 CANCELLED = 64.0
-#: Where A*(y) = 0 up to rounding only, a y' with A*(y') = 0 is as near to y as the conditioning of the A_t allows.
-#: Alternating, and where a face is computed, σ(y) < 0 is a proof if it exceeds this share of |y| |b|, every |A_t| = 1.
+#: If A*(y) = 0 only up to rounding, an exact y' with A*(y') = 0 is as near to y as the conditioning of the A_t allows.
+#: Then, and if a face was computed, σ(y) < 0 is a proof only if |σ(y)| exceeds this share of |y| |b|, for |A_t| = 1.
 CONTRADICTS = 1.5e-8
-#: A relative residual or step length below this changes no digit of the answer; the iterate is then tested as a proof.
+#: Relative residuals or step lengths below this change no digit of the answer; the iterate is then tested as a proof.
 NEGLIGIBLE = 1e-7
 #: A step makes progress if its residual is below this share of the least one so far.
 GAIN = 0.9
 #: An error of at most this share of another one is negligible beside it.
 SLIGHT = 0.1
-#: While M is infeasible, multipliers this many times larger than at first, or than the objective, are tried as a proof
-#: that no matrix is feasible.
+#: While M is infeasible, multipliers are tested as a proof that no matrix is feasible once they are this many times
+#: larger than at first, or than the objective.
 LARGE = 10.0
 #: A system of Newton's method is solved to this share of the residual (Dembo, Eisenstat, Steihaug 1982).
 FORCING = 0.1

@@ -19,7 +19,7 @@ from psdopt.terms.base import Forces
 from psdopt.terms.indexed import checked_indices, rows_of
 from psdopt.terms.measurements import Entries, Indices, Measurement
 
-#: If over one entry of M in this many is a place, one product of all rows costs less than gathering rows by place.
+#: If more than one entry of M in this many is a place, forming all of Y Yᵀ costs less than gathering rows by place.
 CROWDED = 16
 
 
@@ -127,7 +127,7 @@ class SparseForms(Measurement):
         return np.sqrt(np.asarray(squares @ np.where(self.i == self.j, 1.0, 0.5), dtype=np.float64))
 
     def sizes(self, d: Array) -> Array:
-        """Σ_ij |A_t,ij| d_i d_j for d (n,), (m,): what ⟨A_t, M⟩ can be where |M_ij| <= d_i d_j."""
+        """Σ_ij |A_t,ij| d_i d_j for d (n,), (m,): the largest possible |⟨A_t, M⟩| if |M_ij| <= d_i d_j."""
         return np.asarray(self._absolute @ (d[self.i] * d[self.j]))
 
     @cached_property

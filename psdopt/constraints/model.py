@@ -37,15 +37,15 @@ from psdopt.linalg.arrays import Array
 from psdopt.problems.composite import Composite, CompositeEvaluation
 from psdopt.terms.measurements import Measurement
 
-#: Squares and products of numbers beyond this overflow, so that norms are infinite.
+#: Larger numbers are rejected: their squares and products may overflow, so that norms are infinite.
 HUGE = 1e100
 
-#: What is computed once for a problem and its face.
+#: Cached attributes that depend on the face.
 ON_FACE = ("carried", "on_face", "feasible_factor", "reduction", "_fit", "_missed_on_face")
 
 
 class ConstrainedModel(Composite):
-    """What :class:`~psdopt.Constrained` knows of itself: F, all constraints, their entries, bounds on tr M.
+    """The data of :class:`~psdopt.Constrained`: F, all constraints, their entries, bounds on tr M.
 
     Certificates are computed from this model; the model does not know them.
     """
@@ -116,7 +116,7 @@ class ConstrainedModel(Composite):
 
     @cached_property
     def conic(self) -> Conic | None:
-        """⟨C, M⟩ + c and the A_t by their entries, where F is linear and entries are at hand."""
+        """⟨C, M⟩ + c and the A_t by their entries, if F is linear and entries are known; else None."""
         objective = linear_objective(self.problem)
         if objective is None or self.forms is None:
             return None
@@ -140,7 +140,7 @@ class ConstrainedModel(Composite):
 
     @cached_property
     def shown(self) -> Self:
-        """The same problem with the face that its constraints show without a numerical search."""
+        """The same problem with the face that is found without a numerical search."""
         if self.face is None or not self.face.searched:
             return self
         other = copy.copy(self)
@@ -165,13 +165,13 @@ class ConstrainedModel(Composite):
 
     @cached_property
     def recession_face(self) -> Face | None:
-        """The face of the directions in which no constraint with a semidefinite A_t ends the feasible set."""
+        """The face of directions in which no constraint with a semidefinite A_t bounds the feasible set."""
         lower = np.where(np.isfinite(self.lower), 0.0, -np.inf)
         return found_face(self.forms, lower, np.where(np.isfinite(self.upper), 0.0, np.inf), search=False)
 
     @property
     def only_zero(self) -> bool:
-        """Whether M = 0 is the only matrix that may be feasible: the face leaves no other."""
+        """Whether the face leaves only M = 0, so that no other matrix can be feasible."""
         return self.face is not None and self.face.order == 0
 
     @cached_property
@@ -180,7 +180,7 @@ class ConstrainedModel(Composite):
         return self.feasible_near(None)
 
     def feasible_near(self, start: Array | None) -> Array | None:
-        """The same from a factor `start`."""
+        """Y (n, r) with Y Yᵀ feasible, found from a factor `start`."""
         return feasible_factor(self.measurement, self.lower, self.upper, self.norms, self.face, self.forms, start)
 
     @cached_property
@@ -190,7 +190,7 @@ class ConstrainedModel(Composite):
 
     @property
     def couples(self) -> bool:
-        """Whether Newton steps can be made: entries of the A_t, and the curvature of F where it has any."""
+        """Whether Newton steps are possible: entries of the A_t are known, and the curvature of a nonlinear F."""
         entries = self.forms is not None or isinstance(self.measurement, CarriedForms)
         return entries and (self.conic is not None or Ability.HESSIAN in self.problem.abilities)
 
@@ -271,7 +271,7 @@ class ConstrainedEvaluation(CompositeEvaluation):
         return np.asarray(self.problem.measured(self.factor))
 
     def best_multiple(self) -> float:
-        """alpha >= 0 whose A(alpha M) is nearest to the bounds, in units of |A_t|; 1 where no alpha is nearest."""
+        """The alpha >= 0 that brings A(alpha M) nearest to the bounds, in units of |A_t|; 1 if there is none."""
         a, p, scale = self.measured, self.problem, self.problem.scale
         alpha = 1.0
         for _ in range(20):

@@ -23,8 +23,9 @@ from psdopt.errors import IncompatibleError
 class Constrained(ConstrainedModel):
     """min F(M) over M ⪰ 0 with lower_t <= ⟨A_t, M⟩ <= upper_t, t < m.
 
-    F is the objective of `problem`. Abilities of F that constraints invalidate are gone, so that methods without
-    constraints refuse the problem; :class:`~psdopt.AugmentedLagrangian` and :class:`~psdopt.InteriorPoint` take it.
+    F is the objective of `problem`. Abilities of F that constraints invalidate are removed, so that methods for
+    problems without constraints refuse it; :class:`~psdopt.AugmentedLagrangian` and :class:`~psdopt.InteriorPoint` take
+    it.
 
     Parameters
     ----------

@@ -41,8 +41,8 @@ def read_sdpa(path: str | Path, trace_bound: float | None = None) -> Constrained
     Raises
     ------
     DataFileError, with the line where there is one, for a file that cannot be read, does not follow the format or
-    unpacks to far more than its size; also for an order above 1500 of which less than half the rows have entries, so
-    that memory is taken for entries and not for a mistyped order.
+    unpacks to far more than its size; also for an order above 1500 if less than half of its rows have entries, so that
+    a mistyped order takes no memory.
     """
     path = Path(path)
     try:
@@ -154,7 +154,7 @@ def _sparse(reader: SdpaText, m: int, sizes: list[int]) -> Entries:
 
 
 def _once(path: Path, t: NDArray[Any], i: NDArray[Any], j: NDArray[Any], values: Array) -> Entries:
-    """Entries of the upper triangle by (i, j, t), each once, also where a file gives both triangles or one twice.
+    """Entries of the upper triangle by (i, j, t), each once, even if a file gives both triangles or an entry twice.
 
     The only sort of a file's entries. An error where the values differ.
     """

@@ -23,18 +23,18 @@ from psdopt.linalg.arrays import Array
 #: Characters that SDPA reads as blanks.
 BLANKS = str.maketrans("{}(),", "     ")
 INTEGER, INTEGERS, VISIBLE = re.compile(r"[+-]?\d+"), re.compile(r"[+\-\d\s]*"), re.compile(r"\S")
-#: Beyond this a float does not tell an integer from the next one, so that it is no index.
+#: Largest index: beyond this a float cannot distinguish an integer from the next one.
 LARGEST = 2.0**53
-#: Characters that are read at once. No number is longer.
+#: Number of characters read at once. No number is longer.
 BLOCK = 2**20
-#: No line of the head has more characters. A file that unpacks to more must not shrink by over BOMB_RATIO.
+#: Most characters in a line of the head. A file that unpacks to more must not be compressed by over BOMB_RATIO.
 LONGEST = 2**25
 
 
 class SdpaText:
     """The file `path`, compressed by gzip or not: its head line by line, then all remaining numbers.
 
-    Numbers are those of C; Python's underscores and digits of other alphabets are none. Errors are DataFileErrors with
+    Numbers are as in C; Python's underscores and digits of other alphabets are errors. Errors are DataFileErrors with
     the line where there is one.
     """
 
@@ -102,7 +102,7 @@ class SdpaText:
         return np.concatenate(found)
 
     def _lines(self, count: int, what: str) -> tuple[str, int]:
-        """As many of the next lines as cannot hold more than `count` words, at least one; the number of the first."""
+        """The next lines, at least one, but too few to hold more than `count` words; and the number of the first."""
         # n characters with a newline at their end hold at most n / 2 words
         end = self._text.rfind("\n", self._position, self._position + 2 * count) + 1
         if self._opening or not end:

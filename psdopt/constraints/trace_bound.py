@@ -14,15 +14,15 @@ from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.tolerances import EPS, rounding
 
-#: Limit of rounds; each leaves out the constraints whose w_t has the sign of an infinite bound.
+#: Limit of rounds; each round drops the constraints whose w_t has the sign of an infinite bound.
 ROUNDS = 4
-#: If no entry of A*(w) − I is larger, A*(w) counts as I; the bound allows for the difference.
+#: A*(w) counts as I if no entry of A*(w) − I exceeds this; the bound accounts for the difference.
 EXACT = math.sqrt(EPS)
 
 
 @dataclass(frozen=True)
 class TraceBound:
-    """`least` <= tr M <= `value` for every feasible M: both the fixed trace but for rounding, else `least` is 0.
+    """`least` <= tr M <= `value` for every feasible M: equal up to rounding for a fixed trace, else `least` is 0.
 
     `source` : "given" by the caller, or implied by the "constraints". `weights` : in the second case, w (m,) with
     A*(w) ⪰ I and σ(w) = `value`. A negative value is a proof that no M is feasible.
@@ -35,7 +35,7 @@ class TraceBound:
 
 
 def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, norms: Array) -> TraceBound | None:
-    """From the w for which A*(w) is nearest to I, scaled until A*(w) ⪰ I; None where that is not definite.
+    """The bound from the w with A*(w) nearest to I, scaled until A*(w) ⪰ I; None if A*(w) is not definite.
 
     Cost: a sparse least-squares problem and an extreme eigenvalue.
     """
@@ -47,7 +47,7 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
     target = np.zeros(len(forms.i))
     target[forms.i == forms.j] = 1.0
     if np.count_nonzero(target) < n:
-        return None  # a diagonal entry that no constraint contains
+        return None  # no constraint contains this diagonal entry
     usable = np.isfinite(lower) | np.isfinite(upper)
     w = np.zeros(forms.size)
     for _ in range(ROUNDS):

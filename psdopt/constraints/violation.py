@@ -1,4 +1,4 @@
-"""The violation of linear constraints, each beside the size of its own bound and of the entries of M that it sees."""
+"""The violation of linear constraints, each relative to the size of its bound and of the entries of M in it."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.tolerances import EPS
 
-#: Where a bound is zero, entries M_ii below this share of tr M count as that share: they are not told from zero.
+#: If a bound is zero, M_ii is raised to at least this share of tr M, because smaller entries may be rounding.
 VANISHED = math.sqrt(EPS)
 
 
 def row_scales(forms: SparseForms | None, norms: Array, nearest: Array, Y: Array) -> Array:
     """The scale of each constraint at M = Y Yᵀ, (m,): max(|nearest_t|, Σ_ij |A_t,ij| √(M_ii M_jj)).
 
-    `nearest` (m,) are the values within the bounds that are nearest to A(M). The sum is what ⟨A_t, M⟩ can be for
-    entries of M as large as its diagonal allows; no row of M that A_t does not touch is in it. It does not change if M
-    and the A_t are written in other units, D M D and D⁻¹ A_t D⁻¹. Where nearest_t = 0, M_ii is replaced by
-    max(M_ii, √eps tr M), since rows of M may vanish. Without entries the sum is replaced by |A_t| |M|. O(entries of
-    the A_t + n r).
+    `nearest` (m,) are the values within the bounds that are nearest to A(M). The sum is the largest ⟨A_t, M⟩ that the
+    diagonal of M allows; it involves only rows of M that A_t touches, and is the same in other units, D M D and D⁻¹ A_t
+    D⁻¹. Where nearest_t = 0, M_ii is replaced by max(M_ii, √eps tr M), since rows of M may vanish. Without entries the
+    sum is replaced by |A_t| |M|. O(entries of the A_t + n r).
     """
     if forms is None:
         return np.maximum(np.abs(nearest), norms * norm(Y.T @ Y))

@@ -1,1 +1,1 @@
-"""What multipliers prove of M under linear constraints: bound, gap, infeasibility, unboundedness."""
+"""What multipliers prove about M under linear constraints: bound, gap, infeasibility, unboundedness."""

@@ -1,4 +1,4 @@
-"""What multipliers prove of a constrained problem: dual bound, gap, infeasibility, unboundedness."""
+"""What multipliers prove about a constrained problem: dual bound, gap, infeasibility, unboundedness."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import rounding
 
-#: A lower bound on λ_min(S) is sharp enough once it costs the dual bound less than this share of the tolerance.
+#: A lower bound on λ_min(S) is sharp enough once its error lowers the dual bound by less than this share of the
+#: tolerance.
 SHARP = 0.25
-#: Where rounding of S spoils the bound, multipliers of homogeneous equations are also tried at these shares.
+#: If rounding of S spoils the bound, multipliers of homogeneous equations are also tried at these shares of their size.
 SHRUNK = (0.1, 0.01)
 
 
 @dataclass(frozen=True)
 class Multipliers:
-    """What a method hands over for a certificate to check. The certificate believes none of it.
+    """What a method hands over to the certificate, which trusts none of it and checks everything.
 
     `y` (m,) : multipliers at the current point. `best` (m,) : multipliers of the best dual bound so far. `ray` (m,) : a
     candidate for a proof that no M is feasible. `direction` D (n, k) : a candidate for a proof that F is unbounded
@@ -84,12 +85,12 @@ def certify_constrained(
         return dual_bound(problem, evaluation, offset, problem.admissible(y), accuracy, start, seed)
 
     norm_C = gradient_size(problem, evaluation)
-    # y = 0 proves without rounding that every feasible M is a solution, where that is so
+    # if ∇F(M) = 0, y = 0 proves without rounding that a feasible M is a solution
     nothing = np.zeros(problem.m) if norm_C == 0.0 else None
     exact = _plain(problem, given.y) if trace == 0.0 else []
     best = max((bounded(y) for y in distinct([given.best, given.y, nothing, *exact])), key=Bounded.rank)
     if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SHARP * tol * unit:
-        # S of large multipliers has large rounding; those of ⟨A_t, M⟩ = 0 do not enter σ(y), so smaller ones may do
+        # large multipliers give S large rounding; those of ⟨A_t, M⟩ = 0 do not enter σ(y), so smaller ones may suffice
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
         best = max([best, *shrunk], key=Bounded.rank)
     if best.bound is None and proof == "full":
@@ -124,7 +125,7 @@ def certify_constrained(
     if gap_relative is not None and gap_relative <= tol:
         allowed = 0.5 * tol * entry
         y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, allowed)
-        if problem.face is not None:  # S of these multipliers, and not only on the face
+        if problem.face is not None:  # check S of these multipliers on the whole cone, not only on the face
             whole = slack_eigenpair(slack_operator(problem, evaluation, y), SHARP * allowed)
             dimacs["dual"] = max(0.0, -whole.lower_bound) / entry
     return Certificate(
@@ -164,9 +165,10 @@ def certify_constrained(
 
 
 def _violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
-    """Those of M, or where they are larger, those of P M P on the face that feasible M lie in.
+    """The violations (m,) of M, or of its projection P M P to the face of feasible M where these are larger.
 
-    A row that holds by the part of M off the face holds for no feasible matrix near M, however small ⟨I − P, M⟩ is.
+    If a row holds only thanks to the part of M off the face, no feasible matrix near M meets it, however small ⟨I − P,
+    M⟩ is.
     """
     rows = row_violations(problem, a, Y)
     if problem.face is None or problem.only_zero:
@@ -188,10 +190,10 @@ def _by_group(problem: ConstrainedModel, violations: Array) -> tuple[tuple[str, 
 
 
 def _plain(problem: ConstrainedModel, y: Array) -> list[Array]:
-    """Multipliers near y with fewer digits, for M = 0: y with small entries set to zero, and that in single precision.
+    """Multipliers near y with fewer digits, for M = 0: y without its small entries, also rounded to single precision.
 
-    At M = 0 only a bound equal to F(0) proves optimality, and rounding of y leaves a gap to F(0). Numbers with few
-    digits need not leave it: a coefficient may cancel exactly, or a multiplier be zero.
+    At M = 0 only a bound equal to F(0) proves optimality, and rounding of y leaves a gap to F(0). With few digits there
+    may be no gap: a coefficient cancels exactly, or a multiplier is zero.
     """
     size = np.abs(problem.norms * y)
     kept = np.where(size > SMALL * size.max(initial=0.0), y, 0.0)
@@ -203,8 +205,8 @@ def _plain(problem: ConstrainedModel, y: Array) -> list[Array]:
 def _zero_to_rounding(problem: ConstrainedModel, best: Bounded, value: float, size: float) -> bool:
     """Whether S ⪰ 0 at M = 0 up to the rounding of its terms, and σ(y) <= 0; `size` is |∇F(0)|.
 
-    No gap is small relative to a range of F that is zero. As on the cone without constraints, a λ_min(S) that rounding
-    of ∇F(0) and of the y_t A_t explains then counts as zero.
+    At M = 0 the range of F is zero, and no gap is small relative to it. As on the cone without constraints, λ_min(S)
+    then counts as zero if rounding of ∇F(0) and of the y_t A_t explains it.
     """
     terms = size + norm(problem.norms * best.y)
     return best.base >= value and best.pair.lower_bound >= -rounding(terms, problem.n)

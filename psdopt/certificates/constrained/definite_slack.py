@@ -17,10 +17,10 @@ from psdopt.linalg.tolerances import EPS
 
 #: Up to this order a block is factorised in extended precision.
 EXTENDED_ORDER = 200
-#: Extended precision; on some machines no wider than a double, where it is not used. It decides for programs of the
-#: family hinf, whose multipliers are about 1e4 times larger in some rows: without it they end without progress.
+#: Extended precision; not used on machines where it is no wider than a double. It decides for programs of the family
+#: hinf, whose multipliers are about 1e4 times larger in some rows: without it they end without progress.
 EXTENDED: Any = np.longdouble
-#: The proof asks for eigenvalues above this many times Rump's bound on the rounding of a factor.
+#: The proof requires eigenvalues above this many times Rump's bound on the rounding of a factor.
 MARGIN = 3.0
 
 
@@ -29,10 +29,10 @@ def proven_semidefinite(conic: Conic, y: Array) -> bool:
 
     Rounding of an entry of S is at most k eps times the sum of the sizes of its k terms. The row sums of these errors
     are subtracted from the diagonal, and the rest has to be definite. D S D is factorised, with powers of two in D and
-    a diagonal near one, so that rounding of the factor is relative to each row and not to the largest. Multipliers that
-    are large in a few rows therefore do not spoil the proof, as they spoil a bound on λ_min(S) relative to |S|. n³/3
-    flops for each block. A block of order up to 200 that fails is tried again with mantissas of 64 bits, if the machine
-    has them.
+    a diagonal near one, so that rounding of the factor is relative to each row and not to the largest. Therefore
+    multipliers that are large in a few rows do not spoil the proof, whereas they spoil a bound on λ_min(S) relative to
+    |S|. n³/3 flops for each block. A block of order up to 200 that fails is tried again with mantissas of 64 bits, if
+    the machine has them.
     """
     if max(map(len, conic.blocks), default=0) > FACTOR_ORDER:
         return False

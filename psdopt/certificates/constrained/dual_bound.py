@@ -24,7 +24,8 @@ class Bounded:
     """S = ∇F(M) + A*(y), its smallest eigenpair, `base` F(M) − ⟨∇F(M), M⟩ − σ(y), and the `bound` that they prove.
 
     The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F whose curvature is
-    at least rho it is also base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)). None for λ < 0 with neither.
+    at least rho it is also base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)). None if λ < 0 and neither τ nor rho is
+    known.
 
     On a face (:class:`~psdopt.constraints.faces.face.Face`) every feasible N is P N P, so that ⟨S, N⟩ = ⟨P S P, N⟩. P S
     P, or WᵀSW for N = W N' Wᵀ, then takes the place of S. The constraints that define the face drop out of it, and
@@ -38,7 +39,7 @@ class Bounded:
     bound: float | None
 
     def rank(self) -> tuple[float, float]:
-        """The key of comparisons: the bound; without one, how nearly S is positive semidefinite."""
+        """The key for comparisons: the bound; without a bound, how close S is to positive semidefinite."""
         return (-math.inf if self.bound is None else self.bound), self.pair.lower_bound
 
 
@@ -78,7 +79,7 @@ def dual_bound(
     if face is None:
         pair = slack_eigenpair(S, accuracy, start, seed, blocks)
     elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
-        # λ_min(P S P) <= 0 always; a positive λ_min(WᵀSW) is a proof even where the trace is not bounded
+        # λ_min(P S P) is never positive; a positive λ_min(WᵀSW) is a proof even if the trace is not bounded
         W, first = face.within, None if start is None else np.asarray(face.within.T @ start.reshape(problem.n, -1))
         inner = _compressed(S, W)
         there = slack_eigenpair(inner, accuracy, first, seed)
@@ -104,7 +105,7 @@ def dual_bound(
         bound = None
     rho = problem.problem.lower_curvature
     if rho > 0.0 and low < 0.0:
-        # F(N) has (rho/2) |N − M|² more, and ⟨S, N⟩ >= low tr N >= low (tr M + √n |N − M|)
+        # curvature adds (rho/2) |N − M|² to F(N), and ⟨S, N⟩ >= low tr N >= low (tr M + √n |N − M|)
         trace = float(np.vdot(evaluation.factor, evaluation.factor))
         curved = base + low * trace - problem.n * low * (low / (2.0 * rho))
         bound = curved if bound is None else max(bound, curved)

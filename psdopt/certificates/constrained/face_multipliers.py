@@ -1,7 +1,8 @@
-"""Multipliers to hand out where constraints leave a face of the cone: finite ones, for which S ⪰ 0 to tolerance.
+"""Multipliers for the user if feasible M lie on a face of the cone: finite ones for which S ⪰ 0 to tolerance.
 
 Proofs need S only on the face. Off it S + t A*(w) grows with t for the combinations w, A*(w) ⪰ 0 and wᵀb = 0, that
-define the face: the bound −σ(y) stays, and λ_min rises to zero as t does to infinity. A price has to be finite.
+define the face: the bound −σ(y) stays, and λ_min rises to zero as t goes to infinity. A price has to be finite, so t
+has to be.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.definite import factor_above
 
-#: Multiples t of the combinations, in units of |S| / |A*(w)|. The least that suffices is taken.
+#: Multiples t of the combinations, in units of |S| / |A*(w)|; the smallest sufficient t is used.
 MULTIPLES = 10.0 ** np.arange(9)
 
 
@@ -29,12 +30,12 @@ def handed_out(
 ) -> Array:
     """y + Σ_k t^(K−k) w_k for the K stages of the face, with the least t at which λ_min(S) >= −`allowed`.
 
-    `low` : a lower bound on λ_min(S) on the face. Where it is negative the bound needs tr M <= τ, and y moves by −`low`
-    times the multipliers that bound the trace, which leaves the bound as it is. Where no t suffices, the multipliers
-    `own` of a method take the places of the constraints that define the face, if S is semidefinite then. `y` itself
-    without a face, where nothing suffices, and beyond order 3,000. The multiple of an earlier stage is a power of that
-    of a later one, since it has to make up for what the later one moves off its face. Cost: a Cholesky factor of S for
-    each candidate, at most eleven.
+    `low` : a lower bound on λ_min(S) on the face. If it is negative, the dual bound needs tr M <= τ; then −`low` times
+    the multipliers that bound the trace is added to y, which does not change the dual bound. If no t suffices, the
+    constraints that define the face get the method's multipliers `own`, provided that S is then semidefinite. `y`
+    itself is returned without a face, if nothing suffices, and beyond order 3,000. Earlier stages get higher powers of
+    t, because each has to compensate for what the later ones do off their face. Cost: a Cholesky factor of S for each
+    candidate, at most eleven.
     """
     face, forms = problem.face, problem.forms
     if face is None or forms is None or problem.n > FACTOR_ORDER:

@@ -14,12 +14,13 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.tolerances import EPS
 
-#: A fall below this many √(rounding of ⟨A_t, D⟩) times |C| |D|, or the sizes of the terms of ⟨C, D⟩, is none: where a
-#: combination of constraints demands D_ii = 0, D_ii is rounding and D_ij of the size of its root.
+#: A fall must exceed this many √(rounding of ⟨A_t, D⟩) times |C| |D|, or times the sizes of the terms of ⟨C, D⟩: if a
+#: combination of constraints demands D_ii = 0, D_ii is rounding, and D_ij is of the size of its root.
 ABOVE_ROUNDING = 8.0
-#: What rounding of constraints lets an entry of M be, as a share of what the constraints demand, where M is feasible.
+#: M is feasible only if entries that rounding of the constraints permits are below this share of what the constraints
+#: demand.
 DEMANDED = 1e-3
-#: Rows and columns of a candidate below this share of the largest are also left out.
+#: A candidate is also tried without its rows and columns below this share of the largest.
 MINOR = 1e-4
 #: Limit of Newton's steps onto the linear conditions; they converge quadratically.
 NEWTON_STEPS = 20
@@ -29,10 +30,10 @@ def proven_ray(problem: ConstrainedModel, candidate: Array | None) -> Array | No
     """Y (n, k), D = Y Yᵀ of length one near `candidate` with ⟨C, D⟩ < 0, and M + t D feasible for feasible M, t >= 0.
 
     The conditions are ⟨A_t, D⟩ <= 0 for finite upper bounds and >= 0 for finite lower ones. The candidate is projected
-    to the face where those with a semidefinite A_t hold, and moved onto the others by Newton's method on Y, so that D
-    stays semidefinite. What is left must be rounding of ⟨A_t, D⟩, whose terms are as large as |A_t,ij| √(D_ii D_jj),
-    and the fall must be clearly more than that. None where no such D is found, where F is not linear, and where tr M is
-    known to be bounded.
+    to the face on which conditions with a semidefinite A_t hold, and moved onto the others by Newton's method on Y, so
+    that D stays semidefinite. The remaining violation must be rounding of ⟨A_t, D⟩, whose terms are as large as
+    |A_t,ij| √(D_ii D_jj), and the fall of F must be clearly larger. None if no such D is found, if F is not linear, or
+    if tr M is known to be bounded.
     """
     conic = problem.conic
     if candidate is None or conic is None or problem.trace_limit is not None:
@@ -51,8 +52,8 @@ def proven_ray(problem: ConstrainedModel, candidate: Array | None) -> Array | No
 def shown_feasible(problem: ConstrainedModel, Y: Array) -> bool:
     """Whether some M is feasible beyond doubt: M = 0, Y Yᵀ, or a matrix that is sought without regard to F.
 
-    Along a ray M may meet in the limit what no M meets: where M_ii = 0 is missed by v, M_ij may be √(v tr M). For a
-    largest violation v, every |A_t| = 1, this has to be a small share of what the constraints demand.
+    Along a ray, M may meet constraints in the limit that no M meets: if M_ii = 0 is violated by v, M_ij may be √(v tr
+    M). With the largest violation v, for |A_t| = 1, this size must be a small share of what the constraints demand.
     """
     demanded = norm(problem.scale * np.clip(0.0, problem.lower, problem.upper))
 

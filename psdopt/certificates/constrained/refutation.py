@@ -21,7 +21,7 @@ from psdopt.linalg.tolerances import EPS, rounding
 
 #: A proof of infeasibility is also tried without multipliers below this share of the largest.
 SMALL = 1e-5
-#: Divisor in place of tr M where constraints force tr M = 0: no quotient by it overflows.
+#: Replaces tr M as a divisor if constraints force tr M = 0; no quotient by it overflows.
 LEAST = math.sqrt(np.finfo(float).tiny)
 #: With every |A_t| = 1: if |A*(y)| is at most this share of |y|, a y' near y with A*(y') = 0 is tried.
 NEARLY_CANCELLED = 1e-3
@@ -32,8 +32,8 @@ INWARD = (1e-9, 1e-6, 1e-3)
 def contradictory_equations(problem: ConstrainedModel, violation: Array) -> Array | None:
     """A candidate y with A*(y) = 0 and σ(y) < 0 from the `violation` A(M) − b (m,) of any M; None if there is none.
 
-    The part of the violation of the equations that no M reduces is orthogonal to all A(M): whether equations contradict
-    each other is seen without a search. Only for up to 500 constraints, given by entries.
+    The part of the violation that no M reduces is orthogonal to all A(M), so that contradictions between equations are
+    found without a search. Only for up to 500 constraints, given by entries.
     """
     equations = np.flatnonzero(problem.lower == problem.upper)
     y = np.zeros_like(violation)
@@ -64,7 +64,7 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
         used = y != 0.0
         bounds = np.where(y > 0.0, problem.upper, problem.lower)[used]
         vanishes = _vanishes(problem, y)
-        if vanishes or problem.face is not None:  # each y_t has the error of y, also a small one
+        if vanishes or problem.face is not None:  # small y_t have the same absolute error as large ones
             lost = CONTRADICTS * norm(bounds * problem.scale[used])
         else:
             lost = rounding(norm(y[used] * bounds), problem.m)
@@ -88,13 +88,13 @@ def _vanishes(problem: ConstrainedModel, y: Array) -> bool:
 
 
 def _least_of_adjoint(problem: ConstrainedModel, y: Array, accuracy: float) -> float:
-    """A lower bound on λ_min(A*(y)). On a face with basis W (n, q) it is that of WᵀA*(y)W or of P A*(y) P."""
+    """A lower bound on λ_min(A*(y)). On a face with basis W (n, q): of WᵀA*(y)W or of P A*(y) P."""
     S: Any
     lost = 0.0
     if problem.face is None or problem.only_zero:
         S = adjoint_operator(problem, y)
     elif problem.carried is not None:
-        S = problem.carried.matrix(y)  # entries at rounding level have been left out
+        S = problem.carried.matrix(y)  # without entries at rounding level
     else:
         S = problem.face.restricted(adjoint_operator(problem, y))
         lost = rounding(norm(problem.norms * y), problem.n)  # the basis has this error
@@ -112,9 +112,9 @@ def _rounded(problem: ConstrainedModel, candidates: list[Array]) -> list[Array]:
 
 
 def _inward(problem: ConstrainedModel, y: Array) -> list[Array]:
-    """y + eps d, with A*(d) as near as can be to a unit matrix on the rows that A*(y) touches, for a few eps.
+    """y + eps d for a few eps, where A*(d) is as close as possible to the identity on the rows that A*(y) touches.
 
-    The A*(y) of a proof often has rank one; rounding then leaves it, but not A*(y + eps d), outside the cone.
+    In a proof A*(y) often has rank one. Rounding then puts A*(y) outside the cone, but not A*(y + eps d).
     """
     forms, size = _forms(problem), norm(problem.norms * y)
     if forms is None or size == 0.0:
@@ -139,9 +139,9 @@ def _forms(problem: ConstrainedModel) -> SparseForms | None:
 def _vanishing(
     problem: ConstrainedModel, y: Array, used: NDArray[np.intp] | None = None, near: float = NEARLY_CANCELLED
 ) -> Array | None:
-    """The y' nearest to y, of the constraints `used`, for which A*(y') = 0, as of equations that contradict each other.
+    """The y' nearest to y with A*(y') = 0, nonzero on the constraints `used` only, as for contradictory equations.
 
-    `used` : default those of y. None where |A*(y)| > `near` |y|, in units of |A_t| = 1.
+    `used` : default the nonzero entries of y. None if |A*(y)| > `near` |y|, in units of |A_t| = 1.
 
     Up to 500 constraints by a dense decomposition, else by LSQR.
     """

@@ -15,8 +15,8 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.tolerances import rounding
 
-#: Shares of M on a ray, and of the way from M to N: they define the unit. F varies by at least a quarter of it over
-#: them, where F is linear.
+#: Shares of M on a ray, and of the way from M to N, at which F is evaluated to define the unit. If F is linear, it
+#: varies by at least a quarter of the unit between them.
 SHARES = (0.25, 0.5)
 #: Share of the time until the deadline for which a feasible matrix is sought.
 SEARCH = 0.25
@@ -28,11 +28,11 @@ def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) ->
     - ray: the range of F on the ray from 0 to M, :func:`range_on_ray`. A constant added to F does not change this
       range. But 0 need not be feasible, and F(0) may be far larger than F on the feasible set.
     - |F(M)| and |bound|: a gap of tol times the larger means a relative error of tol in F(M).
-    - feasible: the range of F on the way from M to a feasible matrix, :func:`feasible_range`. This range decides where
-      the minimum is near zero. It is computed only where |F(M)| and |bound| are smaller than the range on the ray.
+    - feasible: the range of F on the way from M to a feasible matrix, :func:`feasible_range`. This range decides if the
+      minimum is near zero. It is computed only if |F(M)| and |bound| are smaller than the range on the ray.
 
-    Infeasible points can therefore not make the unit larger than both |F| and the range of F over feasible points. The
-    unit scales with F and does not depend on the scales of constraints. With a constant added to F the unit stays
+    Therefore infeasible points cannot make the unit larger than both |F| and the range of F over feasible points. The
+    unit scales with F and does not depend on the scales of constraints. If a constant is added to F, the unit stays
     between `feasible` and `ray`. For a linear F with F(0) = 0 the unit is max(|F(M)|, |bound|).
     """
     ray = range_on_ray(problem, evaluation, bound)
@@ -60,8 +60,8 @@ def range_on_ray(problem: ConstrainedModel, evaluation: Evaluation, bound: float
 def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     """The range of F from M towards N = `problem.feasible_factor`, over a distance of at most |M|.
 
-    min(R_1, 4 R) as on the ray, at M + θ (N − M), θ a quarter, a half and the whole of min(1, |M| / |N − M|). 0 where
-    no feasible N is known, or F is not defined there. N is sought for a quarter of the time that is left.
+    min(R_1, 4 R) as on the ray, at M + θ (N − M), θ a quarter, a half and the whole of min(1, |M| / |N − M|). 0 if no
+    feasible N is known, or F is not defined there. The search for N takes at most a quarter of the remaining time.
     """
     N, Y = _feasible_in_time(problem), evaluation.factor
     if N is None:
@@ -92,19 +92,19 @@ def _feasible_in_time(problem: ConstrainedModel) -> Array | None:
 
 
 def _range(value: float, near: list[float], far: float) -> float:
-    """min(R_far, 4 R) for the range R of F at M and near it, and R_far that with the far end."""
+    """min(R_far, 4 R) for the range R of F at M and near M, and the range R_far with the far end included."""
     low, high = min(value, *near), max(value, *near)
     return min(max(high, far) - min(low, far), 4.0 * (high - low))
 
 
 def relative_gap(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
-    """|F(M) − bound| in the unit of :func:`gap_unit`; 0 if it is rounding of F, since the unit may be no larger."""
+    """|F(M) − bound| / :func:`gap_unit`; 0 if the gap is only rounding of F, since the unit may be as small."""
     gap = abs(evaluation.value - bound)
     return ratio(gap, gap_unit(problem, evaluation, bound)) if gap > value_rounding(problem, evaluation) else 0.0
 
 
 def value_rounding(problem: ConstrainedModel, evaluation: Evaluation) -> float:
-    """The rounding of ⟨∇F(M), M⟩: a gap no larger is none.
+    """The rounding of ⟨∇F(M), M⟩: a gap of at most this size counts as zero.
 
     ⟨C, M⟩ is a sum of one term for each entry of C, |C_ij| √(M_ii M_jj) at most, in whatever units the rows of M are;
     else |∇F(M)| tr M.

@@ -57,7 +57,7 @@ def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
 def slack_eigenpair(
     S: Any, accuracy: float, start: Array | None = None, seed: int = 0, blocks: Sequence[NDArray[np.intp]] = ()
 ) -> ExtremePair:
-    """The smallest eigenpair of S. `accuracy` : a lower bound on λ_min(S) of −accuracy or more is sharp enough.
+    """The smallest eigenpair of S. `accuracy` : any lower bound on λ_min(S) above −accuracy is sharp enough.
 
     With `blocks`, rows of the diagonal blocks of a sparse S, blocks are treated one by one, each with its own rounding.
     Cost: s³/3 flops for each of two or three Cholesky factors of a block of order s <= 3000, s b² where its rows can be
@@ -124,7 +124,7 @@ def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> Extre
         pair = smallest_eigenpair(matrix, threshold=-accuracy, start=start, seed=seed, backend="dense")
         if pair.lower_bound >= -accuracy or S.shape[0] > SPECTRUM_ORDER:
             return pair
-        # of a matrix with one huge eigenvalue a spectrum loses less to rounding than a factor
+        # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
         spectrum = smallest_eigenpair(matrix, seed=seed, backend="dense")
         return spectrum if spectrum.lower_bound > pair.lower_bound else pair
     return smallest_eigenpair(S, threshold=-accuracy, tol=0.25 * accuracy, start=start, seed=seed)

@@ -20,8 +20,8 @@ class RowCurvature:
     """D ↦ ∇²F(Y)[D] = 2 (S D + Diag(c) D'), row i of D' being 2 ⟨y_i, d_i⟩ y_i, for a linear F plus `term`.
 
     Each A_t is one entry B_ti of the diagonal. S = C + Σ_t phi_t' A_t is one sparse matrix,
-    and c_i = Σ_t phi_t'' B_ti². Forming S and c costs the entries of C, a product r times
-    as much: one pass over S instead of one for each term. An object, not a function, so that checkpoints can hold it.
+    and c_i = Σ_t phi_t'' B_ti². Forming S and c costs O(entries of C), and a product r times that: one pass over S
+    instead of one for each term. An object, not a function, so that checkpoints can hold it.
     """
 
     def __init__(self, conic: Conic, term: MeasuredTerm) -> None:
@@ -29,7 +29,7 @@ class RowCurvature:
 
     @classmethod
     def of(cls, conic: Conic | None, term: MeasuredTerm) -> RowCurvature | None:
-        """None for an objective that is not linear by entries, and for other constraints."""
+        """The products; None unless F is linear by entries and all constraints are on diagonal entries."""
         return cls(conic, term) if conic is not None and is_diagonal(conic.forms) else None
 
     def __call__(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:

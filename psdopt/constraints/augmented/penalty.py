@@ -11,8 +11,8 @@ from psdopt.terms.losses import Loss
 class Penalty(Loss):
     """Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]), w > 0: its derivative is the next multiplier.
 
-    At a with slack z = a + y/w the derivative is w (z − Π(z)), which is y where a sits on its bound, and its second
-    derivative is w for equations and outside the bounds, 0 between them.
+    With z = a + y/w, the derivative is w (z − Π(z)), which equals y where a sits on its bound. The second derivative is
+    w for equations and for z outside the bounds, 0 between the bounds.
 
     Parameters
     ----------

@@ -30,7 +30,8 @@ class PenaltyPreconditioner(Preconditioner):
 
     The A_t are those of the constraints and of the losses in F; w (m,) holds the second derivatives of
     penalty and losses. The inverse takes the system J Diag(2 s)⁻¹ Jᵀ + Diag(1/w) of order m: diagonal where each A_t is
-    an entry of the diagonal, dense and factorised for m <= 1500 otherwise. Conjugate gradient then does not feel w.
+    an entry of the diagonal, dense and factorised for m <= 1500 otherwise. The convergence of conjugate gradient then
+    does not depend on w.
     """
 
     def __init__(self, objective: Measured, term: MeasuredTerm, forms: SparseForms) -> None:
@@ -39,7 +40,7 @@ class PenaltyPreconditioner(Preconditioner):
 
     @classmethod
     def of(cls, problem: ConstrainedModel, term: MeasuredTerm) -> PenaltyPreconditioner | None:
-        """The preconditioner; None where the system would be too large, or F has terms of another kind."""
+        """The preconditioner; None if the system would be too large or F has terms of another kind."""
         objective, forms = problem.objective_by_entries, problem.forms
         if objective is None or forms is None:
             return None
@@ -124,7 +125,7 @@ class PenaltyPreconditioner(Preconditioner):
 
 
 def _factor(K: Array) -> tuple[Array, bool]:
-    """A Cholesky factor of K, with a ridge where redundant constraints and a large w leave K singular to rounding."""
+    """A Cholesky factor of K, with a ridge if redundant constraints and a large w make K singular to rounding."""
     top = float(np.max(np.diagonal(K)))
     for ridge in RIDGES:
         shifted = K.copy()

@@ -27,9 +27,9 @@ class CoupledSystem(Protocol):
 
 
 class SchurSystem:
-    """By the Cholesky factor of the Schur complement [Σ_k tr(A_s X_k A_t Q_k)] (m, m). m³/3 flops and the products.
+    """Solves by a factor of the Schur complement [Σ_k tr(A_s X_k A_t Q_k)] (m, m). m³/3 flops and the products.
 
-    Raises numpy.linalg.LinAlgError where the complement is not definite with a ridge.
+    Raises numpy.linalg.LinAlgError if the complement is not definite even with a ridge.
     """
 
     def __init__(self, form: StandardForm, X: list[Array], Q: list[Array], ratio: Array) -> None:
@@ -54,11 +54,11 @@ class SchurSystem:
 
 
 class RootedSystem:
-    """By a root of the Schur complement: the matrix with columns L_kᵀ A_t K_kᵀ, X_k = L_k L_kᵀ, Q_k = K_kᵀ K_k.
+    """Solves by a root of the Schur complement, with columns L_kᵀ A_t K_kᵀ, where X_k = L_k L_kᵀ, Q_k = K_kᵀ K_k.
 
-    The complement is the Gram matrix of this root, so that its condition is the square. A factorisation Q R of the root
-    therefore loses half as many digits near a degenerate solution. Pivoting finds rows that depend on others; they get
-    the multiplier zero. 2 m² Σ s_k² flops and 4 m Σ s_k³; memory m Σ s_k².
+    The complement is the Gram matrix of this root, so its condition number is the square of the root's. Near a
+    degenerate solution a factorisation Q R of the root therefore loses only half as many digits. Pivoting finds rows
+    that depend on others; they get the multiplier zero. 2 m² Σ s_k² flops and 4 m Σ s_k³; memory m Σ s_k².
     """
 
     def __init__(self, form: StandardForm, L: list[Array], K: list[Array], ratio: Array) -> None:
@@ -78,7 +78,7 @@ class RootedSystem:
         self.scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
         self.G = G * self.scale
         self.order, self.kept = np.arange(form.m), form.m
-        least = rounding(1.0, len(G))  # next to a column of norm one: columns with a smaller pivot depend on others
+        least = rounding(1.0, len(G))  # relative to columns of norm one; those with a smaller pivot depend on others
         deadline.ask()
         self.R = scipy.linalg.qr(self.G, mode="r", check_finite=True)[0][: form.m]
         if len(self.R) < form.m or np.any(np.abs(np.diagonal(self.R)) <= least):

@@ -13,7 +13,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
 
-#: A heavy row is priced at no less than this many entries of a sparse product, the time of its calls.
+#: A heavy row costs at least as much as this many entries of a sparse product, because of its calls.
 CALL = 50_000
 
 
@@ -50,7 +50,7 @@ class Couplings:
         self.forms = [self._form(int(t)) for t in self.heavy]
 
     def add(self, M: Array, X: Array, Zi: Array, fresh: bool = False) -> None:
-        """M (m, m) += the products, its upper triangle; what is below the diagonal is undefined afterwards.
+        """M (m, m) += the products, in the upper triangle only; entries below the diagonal are undefined afterwards.
 
         `fresh` : whether M is zero, so that products may overwrite it. O(L² + nnz L) for L outer rows, O(p²) for p
         places of light ones, 4 k n² flops for a heavy one with entries in k rows.
@@ -110,12 +110,12 @@ class Couplings:
     ) -> tuple[NDArray[np.intp], sp.csr_array, Array]:
         """Rows with A_t = s_t a_t a_tᵀ, the a_t (L, n) and the s_t; none where these are single diagonal entries.
 
-        Of an a_t with more than n/2 entries aᵀX a may be what cancellation leaves, as it is where aᵀM a = 0 holds: the
-        run of a partition then stalled.
+        Vectors a_t with more than n/2 entries are excluded: aᵀX a may be only what cancellation leaves, as under aᵀM a
+        = 0, and the run of a partition then stalled.
         """
         one, first = counts[used] == 1, self.B.indices[self.B.indptr[used]]
         if np.all(one & (self.i[first] == self.j[first])):
-            return np.zeros(0, dtype=np.intp), sp.csr_array((0, self.n)), np.zeros(0)  # the diagonal, as for max-cut
+            return np.zeros(0, dtype=np.intp), sp.csr_array((0, self.n)), np.zeros(0)  # diagonal only, as for max-cut
         rows, vectors, signs = [], [], []
         many = False
         for t in used:
@@ -139,7 +139,7 @@ class Couplings:
         return np.array(rows, dtype=np.intp), A, np.array(signs)
 
     def _form(self, t: int) -> tuple[NDArray[np.intp] | None, sp.csr_array | Array]:
-        """(rows with entries of A_t, A_t restricted to them); (no rows, the whole A_t) where these rows are many."""
+        """(rows with entries of A_t, A_t restricted to these rows); (None, the whole A_t) if the rows are many."""
         part = slice(self.B.indptr[t], self.B.indptr[t + 1])
         k, w = self.B.indices[part], self.B.data[part]
         i, j = self.i[k], self.j[k]
@@ -151,11 +151,11 @@ class Couplings:
         return touched, A[touched][:, touched].toarray()
 
     def _split(self, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Those of `rows` whose products are gathered entry by entry, and those that take two matrix products each.
+        """`rows` split in two: those with products gathered entry by entry, and those with two matrix products each.
 
-        Compared are entries of sparse products: a pair of places gathers four, each of which is far from the last and
-        counts as four; dense products make `SPARSE` multiplications in the time of one. Rows of at most 0, 1, 2, 4,
-        ... entries are tried as the light ones.
+        Costs are compared in entries of sparse products: a pair of places gathers four scattered entries, each of which
+        counts as four; dense products do `SPARSE` multiplications in the time of one entry. The limits 0, 1, 2, 4, ...
+        on the entries of a light row are tried.
         """
         best, found, most = np.inf, 0, 0
         while most < 2 * counts[rows].max(initial=0):
@@ -195,7 +195,7 @@ def _root(i: NDArray[np.intp], j: NDArray[np.intp], w: Array, k: int) -> tuple[N
         return None
     entry = np.where(own, 1.0, 0.5) * w
     a = size.copy()
-    first = (p == 0) != (q == 0)  # the entries beside the first one give the signs
+    first = (p == 0) != (q == 0)  # entries in the first row give the signs
     if int(first.sum()) != k - 1:
         return None
     a[np.maximum(p, q)[first]] *= np.where(sign * entry[first] < 0.0, -1.0, 1.0)

@@ -11,12 +11,11 @@ from psdopt.linalg.arrays import Array
 
 
 def row_units(conic: Conic) -> Array:
-    """d (n,), powers of two: d_i² is about min_t |b_t| / |A_t,ii|, the size that the constraints leave to M_ii.
+    """d (n,), powers of two: d_i² is about min_t |b_t| / |A_t,ii|, the size of M_ii that the constraints permit.
 
-    b_t is the smaller bound of constraint t that is not zero, and the diagonal of A_t has one sign, as that of a
-    semidefinite matrix. A row of M whose diagonal entry is in no such constraint has the median of the others. All d
-    are divided by their median, so that they are one where the constraints tell no row from another. O(entries of the
-    A_t).
+    Here b_t is the smaller nonzero bound of constraint t, and only A_t with a diagonal of one sign count, as if
+    semidefinite. A row of M whose diagonal entry is in no such constraint gets the median of the others. All d are
+    divided by their median, so that they are one if the constraints treat all rows alike. O(entries of the A_t).
     """
     forms, n = conic.forms, conic.n
     low, high = np.abs(conic.lower), np.abs(conic.upper)

@@ -22,7 +22,7 @@ from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triang
 from psdopt.linalg.ridged import ROUNDS
 from psdopt.linalg.tolerances import rounding
 
-#: Relative accuracy of the length of a step, and of a direction in the part of b − A(X) that it has to remove.
+#: Relative accuracy of a step's length, and of a direction: the share of b − A(X) that it may fail to remove.
 FINE = 0.01
 #: A step that leaves the cone by rounding is shortened by this factor, at most this many times.
 SHORTER, TRIALS = 0.8, 20
@@ -42,7 +42,7 @@ class Iterate:
 
     @staticmethod
     def of(X: list[Array], Z: list[Array], x: Array, z: Array, v: Array) -> Iterate:
-        """With factors; numpy.linalg.LinAlgError where X or Z is not definite."""
+        """The iterate with its factors; numpy.linalg.LinAlgError if X or Z is not definite."""
         return Iterate(X, Z, x, z, v, [lower_factor(P) for P in X], [lower_factor(S) for S in Z])
 
 
@@ -70,8 +70,8 @@ def newton_step(
     """(next iterate, the longer of its two step lengths, whether it was careful) by Mehrotra's predictor and corrector.
 
     The step goes at least `share` of the way to the boundary. `careful` : factor the root of the system
-    (:class:`~psdopt.constraints.central_path.coupled_systems.RootedSystem`) and refine the direction. A step that is
-    not careful is repeated as a careful one if rounding spoils its direction and the root is affordable. `last` :
+    (:class:`~psdopt.constraints.central_path.coupled_systems.RootedSystem`) and refine the direction. If rounding
+    spoils the direction of a plain step and the root is affordable, the step is repeated as a careful one. `last` :
     whether nothing else is left to try.
 
     A step takes one Cholesky factor of each block of X and Z, one inverse of those of Z, one Schur complement and one
@@ -103,7 +103,7 @@ def newton_step(
 
 
 class _Step:
-    """The linearised equations at one iterate, with what predictor and corrector share."""
+    """The linearised equations at one iterate, with the factors that predictor and corrector share."""
 
     def __init__(self, form: StandardForm, at: Iterate, careful: bool) -> None:
         self.form, self.at = form, at
@@ -147,7 +147,7 @@ class _Step:
         return self._along(target, dv)
 
     def _along(self, target: float, dv: Array) -> tuple[list[Array], list[Array], Array, Array, Array]:
-        """dX, dZ, dx, dz of dv, and dv."""
+        """dX, dZ, dx, dz that follow from dv, and dv."""
         form, at = self.form, self.at
         dXs, dZs, self.dZZi = [], [], []
         for k, block in enumerate(form.blocks):
@@ -195,7 +195,7 @@ class _Step:
         return dX, dZ, dx, dz, dv
 
     def sound(self, dX: list[Array], dx: Array, dv: Array) -> bool:
-        """Whether the direction leaves next to nothing of b − A(X), in itself or in bᵀv."""
+        """Whether the direction removes nearly all of b − A(X), measured by its size or by its effect on bᵀv."""
         off, v = norm(self.rp - _measured(self.form, dX, dx)), self.at.v + dv
         return off <= FINE * norm(self.rp) or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
 

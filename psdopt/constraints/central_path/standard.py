@@ -36,7 +36,7 @@ class StandardForm:
         self.conic, self.W = conic, W
         lower, upper = conic.lower, conic.upper
         equal = lower == upper
-        some = conic.forms.norms > 0.0  # on a face some A_t vanish; they have no multiplier
+        some = conic.forms.norms > 0.0  # on a face some A_t vanish and need no multiplier
         low, high = some & np.isfinite(lower) & ~equal, some & np.isfinite(upper) & ~equal
         pieces = [_by_weight(conic, np.flatnonzero(some & equal)), np.flatnonzero(low), np.flatnonzero(high)]
         self.source = np.concatenate(pieces)

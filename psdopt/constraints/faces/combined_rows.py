@@ -1,9 +1,9 @@
-"""Combinations of equations that may define a face of the cone: w with wᵀb = 0, of which A*(w) may be semidefinite.
+"""Combinations of equations that may define a face of the cone: w with wᵀb = 0 for which A*(w) may be semidefinite.
 
-If A*(w) ⪰ 0 and wᵀb = 0, then ⟨A*(w), M⟩ = 0 for every feasible M ⪰ 0, although no single row says so. To find all such
-w is a semidefinite program of its own. Three families are looked for: those of rows with b_t = 0, as G 1 = 0 given by
-rows; differences of rows, as M_11 + M_22 = 1 beside M_22 = 1; and, of few rows, what Gauss-Jordan elimination leaves.
-wᵀb = 0 is exact in all.
+If A*(w) ⪰ 0 and wᵀb = 0, then ⟨A*(w), M⟩ = 0 for every feasible M ⪰ 0, although no single row says so. Finding all such
+w is a semidefinite program of its own, so only three families are tried: combinations of rows with b_t = 0, such as G 1
+= 0 given by rows; differences of rows, such as M_11 + M_22 = 1 minus M_22 = 1; and, for few rows, the rows left by
+Gauss-Jordan elimination. wᵀb = 0 is exact in all three.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.tolerances import EPS
 
-#: Entries of rows that are subtracted from others exactly, at most this many in all.
+#: Most entries, in all, of rows that are subtracted from each other in exact arithmetic.
 MOST_ENTRIES = 20_000
-#: Entries of rows that are eliminated exactly, and how many that may be changed.
+#: Most entries of rows for exact elimination, and most entries that it may change.
 FEW_ENTRIES, MOST_CHANGES = 500, 5_000
-#: Up to this many entries in rows with b_t = 0 a combination of them is sought.
+#: Most entries of the rows with b_t = 0 for which a combination of these rows is sought.
 MOST_IN_SUM = 1_000_000
 
 
 def combined(forms: SparseForms, lower: Array, upper: Array) -> tuple[sp.csr_array, sp.csr_array]:
-    """(w (k, m), the entries (k, p) of their A*(w)) : the combinations that are worth a look.
+    """(w (k, m), the entries (k, p) of their A*(w)) for all candidate combinations.
 
     Cost: a sparse least-squares problem for the rows with b_t = 0, and exact arithmetic with at most 20,000 entries of
     the other equations.
@@ -47,7 +47,7 @@ def combined(forms: SparseForms, lower: Array, upper: Array) -> tuple[sp.csr_arr
 
 
 def _of_zeros(forms: SparseForms, rows: NDArray[np.intp]) -> tuple[Array, Array] | None:
-    """w on `rows`, all with b_t = 0, for which A*(w) is nearest to a unit matrix on the places that they touch."""
+    """w on `rows`, all with b_t = 0, for which A*(w) is nearest to the identity on the places that the rows touch."""
     B = forms.B[rows]
     diagonal = forms.i == forms.j
     touched = np.zeros(len(diagonal), dtype=bool)
@@ -66,17 +66,17 @@ def _of_zeros(forms: SparseForms, rows: NDArray[np.intp]) -> tuple[Array, Array]
 
 
 def _cleared(entries: Array, sizes: Array) -> Array | None:
-    """`entries` without those that are rounding; None if all are, or one up to √eps times the largest remains."""
+    """`entries` without rounding errors; None if nothing remains, or an entry of at most √eps times the largest."""
     kept = np.where(np.abs(entries) > CANCELLED * EPS * sizes, entries, 0.0)
     clear = np.sqrt(EPS) * np.max(np.abs(kept), initial=0.0)
     return kept if clear > 0.0 and not np.any((kept != 0.0) & (np.abs(kept) <= clear)) else None
 
 
 def _differences(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterator[tuple[Array, Array]]:
-    """(w, A*(w)) of each of `rows` less multiples of those with fewer places, all of which it has, where wᵀb = 0.
+    """(w, A*(w)) with wᵀb = 0 of each of `rows` minus multiples of rows whose places are a subset of its own.
 
-    Each multiple makes a place vanish, and brings no new place. Numbers are Fractions: what is left of a place is zero
-    or no rounding.
+    Each multiple makes one place vanish and adds no new place. Numbers are Fractions, so a nonzero remainder is never
+    rounding.
     """
     if len(rows) > MOST_ENTRIES:
         return
@@ -112,7 +112,7 @@ def _differences(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterat
 def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterator[tuple[Array, Array]]:
     """(w, A*(w)) of the reduced rows with wᵀb = 0, places off the diagonal eliminated first.
 
-    What is left on the diagonal alone does not depend on how rows were added to each other beforehand.
+    Rows left with diagonal places only do not depend on how the given rows were combined beforehand.
     """
     entries = int(np.diff(forms.B.indptr)[rows].sum())
     if not 1 < len(rows) <= entries <= FEW_ENTRIES:
@@ -149,7 +149,7 @@ def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterato
 
 
 def _rounded(forms: SparseForms, w: dict[int, Fraction], left: dict[int, Fraction]) -> tuple[Array, Array] | None:
-    """w (m,) and A*(w) (p,) in floating point; None where an entry is so small that it may have been meant as zero."""
+    """w (m,) and A*(w) (p,) in floating point; None if an entry is so small that it may be meant as zero."""
     numbers = np.array([float(number) for number in left.values()])
     sizes = np.sum([abs(float(c)) * _sizes(forms, s) for s, c in w.items()], axis=0)[list(left)]
     cleared = _cleared(numbers, sizes)

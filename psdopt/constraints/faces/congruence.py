@@ -1,4 +1,4 @@
-"""N ↦ F(W N Wᵀ) and N ↦ ⟨A_t, W N Wᵀ⟩ for W (n, q) with orthonormal columns: from data of F where F has them."""
+"""N ↦ F(W N Wᵀ) and N ↦ ⟨A_t, W N Wᵀ⟩ for W (n, q) with orthonormal columns: from the data of F if they are known."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Measurement, QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
-#: The WᵀA_tW are written out only if that takes fewer products of entries of A_t and W than this.
+#: The WᵀA_tW are formed by entries only if this takes fewer products of entries of A_t and W.
 MOST_PRODUCTS = 200_000
 
 
 def carried_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) -> SparseForms | None:
-    """The WᵀA_tW by their entries, without those at rounding level; None where there are too many.
+    """The WᵀA_tW by their entries, without entries at rounding level; None if there are too many.
 
-    For the constraints `zero` these matrices are known to be zero.
+    WᵀA_tW is known to be zero for the constraints `zero`.
     """
     B = _without(forms, zero)
     used, uses = np.unique(B.indices, return_counts=True)
@@ -97,7 +97,7 @@ def carried_problem(problem: Problem, W: sp.csr_array) -> Problem:
 
 
 def _carried_term(term: Term, W: sp.csr_array) -> Term | None:
-    # classes derived from these may mean something else by the same data
+    # a derived class may give the same data another meaning
     if type(term) is LinearTerm:
         C = _carried_form(term.C, W)
         return None if C is None else LinearTerm(C, term.weight)

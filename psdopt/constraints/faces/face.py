@@ -1,6 +1,6 @@
 """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave: M = W N Wᵀ, W a basis of the null spaces.
 
-For M ⪰ 0 such a constraint says A_t M = 0. No feasible M is definite then, and its multiplier need not be bounded. A
+For M ⪰ 0 such a constraint means A_t M = 0. Then no feasible M is definite, and the multiplier may be unbounded. A
 combination of constraints may say the same (:mod:`~psdopt.constraints.faces.combined_rows`).
 """
 
@@ -28,7 +28,7 @@ from psdopt.linalg.tolerances import EPS, rounding
 
 #: Limit of flops for the decompositions of all candidate A_t together.
 AFFORDABLE = 2e10
-#: Eigenvalues of A_t below this share of the largest must be rounding; an A_t with others is not used.
+#: Eigenvalues of A_t below this share of the largest must be rounding; if one is not, A_t is not used.
 NONZERO = math.sqrt(EPS)
 
 
@@ -53,10 +53,10 @@ class Piece:
 class Face:
     """Feasible M have M U = 0, U = `basis` (n, k) orthonormal, and are W N Wᵀ, W = `within` (n, n − k).
 
-    `rows` : the constraints ⟨A_t, M⟩ = 0 that hold on the whole face. `pieces` : U by the rows of M that the A_t which
-    define the face connect. `stages` : matrices (k, m), each row a combination w with wᵀb = 0 and A*(w) ⪰ 0, those of
-    the first stage on the cone, those of a later one on the face that the stages before it leave. `searched` : whether
-    a w was found by a numerical search; such a face proves nothing infeasible.
+    `rows` : the constraints ⟨A_t, M⟩ = 0 that hold on the whole face. `pieces` : U in pieces, one for each set of rows
+    of M that the defining A_t connect. `stages` : matrices (k, m), each row a combination w with wᵀb = 0 and A*(w) ⪰ 0,
+    in the first stage on the cone, in later stages on the face left by earlier ones. `searched` : whether a w was found
+    by a numerical search; such a face is never used to prove infeasibility.
     """
 
     n: int
@@ -67,7 +67,7 @@ class Face:
 
     @property
     def count(self) -> int:
-        """How many constraints take part: those of `rows` and of the combinations."""
+        """The number of constraints in `rows` and in the combinations."""
         return len(np.union1d(self.rows, np.concatenate([weights.indices for weights in self.stages])))
 
     @property
@@ -83,13 +83,13 @@ class Face:
 
     @cached_property
     def _across(self) -> Array | sp.csr_array:
-        """U as a sparse or dense array, whichever is multiplied faster."""
+        """U as a sparse or dense array, whichever multiplies faster."""
         U = self._assembled([(piece.rows, piece.across) for piece in self.pieces])
         return U if SPARSE * U.nnz < U.shape[0] * U.shape[1] else np.asarray(U.toarray())
 
     @cached_property
     def within(self) -> sp.csr_array | None:
-        """W (n, n − k), block by block: rows that no A_t touches have a one. None for blocks of over 3000 rows."""
+        """W (n, n − k), block by block: rows that no A_t touches have a single 1. None for blocks of over 3000 rows."""
         if any(len(piece.rows) > FACTOR_ORDER for piece in self.pieces):
             return None
         untouched = np.setdiff1d(np.arange(self.n), np.concatenate([piece.rows for piece in self.pieces]))
@@ -130,10 +130,10 @@ class Face:
 def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bool = True) -> Face | None:
     """The face that these constraints define; None where there is none. Cost: eigenvalues of each candidate A_t.
 
-    Combinations of equations are looked at as well (:func:`~psdopt.constraints.faces.combined_rows.combined`), and
-    where these show nothing one is searched for (:func:`~psdopt.constraints.faces.hidden_face.hidden_combination`),
-    unless `search` is false. Further A_t may be semidefinite on that face, and define a face of the face: the smallest
-    found is returned.
+    Simple combinations of equations are tried as well (:func:`~psdopt.constraints.faces.combined_rows.combined`). If
+    these define no face, a combination is searched for
+    (:func:`~psdopt.constraints.faces.hidden_face.hidden_combination`), unless `search` is false. More A_t may be
+    semidefinite on the face found, and define a face of the face: the smallest one found is returned.
     """
     if forms is None:
         return None
@@ -161,12 +161,12 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bo
     return face
 
 
-#: Rows of a stage, or numbers from m on for combinations; what spans the ranges of their A_t; their w (k, m).
+#: Rows of a stage (numbers from m on are combinations), columns that span the ranges of their A_t, their w (k, m).
 Stage = tuple[list[int], list[tuple[NDArray[np.intp], Array]], sp.csr_array]
 
 
 def _rows_of_stage(forms: SparseForms, lower: Array, upper: Array) -> Stage:
-    """Semidefinite rows, else combinations that are seen without a search."""
+    """Semidefinite rows; if there are none, combinations found without a search."""
     found, parts = _semidefinite(forms, lower, upper)
     if found:
         return found, parts, _turned(forms, sp.csr_array(sp.eye_array(forms.size, format="csr")[found]))
@@ -185,9 +185,9 @@ def _searched(forms: SparseForms, lower: Array, upper: Array) -> Stage:
 
 
 def _of_combinations(forms: SparseForms, weights: sp.csr_array, entries: sp.csr_array, terms: float = 0.0) -> Stage:
-    """Those of the combinations `weights` (k, m), with `entries` (k, p) of their A*(w), that are semidefinite.
+    """The semidefinite ones among the combinations `weights` (k, m), with `entries` (k, p) of their A*(w).
 
-    `terms` : the size of the w_t A_t, if rounding of these is in the entries.
+    `terms` : the size of the w_t A_t, if the entries contain rounding of these.
     """
     if entries.shape[0] == 0:
         return [], [], weights
@@ -205,7 +205,7 @@ def _turned(forms: SparseForms, weights: sp.csr_array) -> sp.csr_array:
 def _vanishing(
     forms: SparseForms, W: sp.csr_array, zeros: NDArray[np.bool_], among: NDArray[np.integer]
 ) -> NDArray[np.intp]:
-    """Those of the constraints `among` with b_t = 0 for which WᵀA_tW = 0: two random N = g gᵀ show the others."""
+    """The constraints of `among` with b_t = 0 and WᵀA_tW = 0; two random N = g gᵀ rule out the others."""
     rows = np.unique(among)
     rows = rows[zeros[rows]]
     G = np.random.default_rng(0).standard_normal((W.shape[1], 2))

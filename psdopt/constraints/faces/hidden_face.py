@@ -1,10 +1,10 @@
 """A face of the cone that only a combination of constraints defines, found by a search for a definite feasible matrix.
 
 max s over M ⪰ s I with A(M) = b is positive where a feasible M is definite. Where it is zero, the multipliers w of this
-program have A*(w) ⪰ 0 and wᵀb = 0, so that A*(w) M = 0 for every feasible M. Most programs are done with at once: the
-matrix with A(M) = b that is nearest to some multiple of I is definite. Else the interior point finds w to some digits.
-A*(w) is singular: w lies where a subspace meets the matrices of some rank, and Newton's method for such points,
-Vᵀ A*(w) V = 0 with V a basis of the null space, then takes w to rounding.
+program have A*(w) ⪰ 0 and wᵀb = 0, so that A*(w) M = 0 for every feasible M. For most programs one test is enough: the
+matrix with A(M) = b nearest to some multiple of I is definite. Otherwise the interior point finds w to a few digits.
+Since A*(w) is singular, w lies where a subspace meets the matrices of some rank. Newton's method for such points, Vᵀ
+A*(w) V = 0 with V a basis of the null space, then refines w to rounding.
 
 Borwein, Wolkowicz (1981); Cheung, Schurr, Wolkowicz (2013).
 """
@@ -26,29 +26,29 @@ from psdopt.linalg.tolerances import EPS
 
 #: The matrices nearest to these multiples of I, times the size of the least matrix with A(M) = b, are tried first.
 MULTIPLES = (0.0, *4.0 ** np.arange(-2, 5))
-#: Limits of the steps of the search and of Newton's steps; ranks tried, those before the largest gaps of the spectrum.
+#: Most steps of the search; most Newton steps; number of ranks tried, those before the largest gaps of the spectrum.
 SEARCH, NEWTON_STEPS, RANKS = 60, 12, 3
 #: Rounds of equilibration.
 EQUILIBRATIONS = 5
-#: The share of the way to the boundary that a step of the search goes at least.
+#: A step of the search goes at least this share of the way to the boundary.
 SHARE = 0.9
 #: Upper bound on tr X in the search, where every |A_t| = |b| = 1.
 FAR = 1e4
-#: Singular values below this share of the largest span the solutions of a Newton step, which need not be unique.
+#: Singular values below this share of the largest count as zero: solutions of a Newton step need not be unique.
 FREE = 1e-5
-#: A step that keeps less than this share of w leads elsewhere.
+#: A step that keeps less than this share of w is rejected, as it leads to another solution.
 KEPT = 0.1
-#: The least eigenvalue of A*(w) that is not zero must be this share of the largest, and the largest this share of |w|,
-#: every |A_t| = 1: rounding over the least moves the face.
+#: With |A_t| = 1, the least nonzero eigenvalue of A*(w) must be at least this share of the largest, and the largest at
+#: least this share of |w|: rounding divided by the least one moves the face.
 SEPARATE = 1e-5
 
 
 def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array | None:
     """w (m,) of equations with A*(w) ⪰ 0, wᵀb = 0 up to rounding and A*(w) ≠ 0; None if there is none.
 
-    Cost: one orthogonal factor of the equations and up to eight spectra where a definite feasible M is near to a
-    multiple of I, a few steps of the interior point of order n + 1 where it is elsewhere, else about 20 of them and at
-    most 72 singular value decompositions of (n², m); nothing where 36 would take over 4e9 flops.
+    Cost: one orthogonal factor of the equations and up to eight spectra if a definite feasible M is near a multiple of
+    I; if it is elsewhere, a few steps of the interior point of order n + 1; if there is none, about 20 such steps and
+    at most 72 singular value decompositions of (n², m). No search is made if 36 of these would take over 4e9 flops.
     """
     equations = np.flatnonzero((lower == upper) & (forms.norms > 0.0))
     n, m = forms.n, len(equations)
@@ -94,8 +94,8 @@ def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
 class _Equations:
     """A(M) = b with every |A_t| = |b| = 1, of rows that span all of the given ones to rounding.
 
-    Of others a combination A*(w) is rounding itself. `independent`: which they are; `scale`: what brought them to
-    |A_t| = 1; `R`: upper triangular, RᵀR = A A*.
+    Other rows add only combinations with A*(w) = 0 up to rounding. `independent`: the rows used; `scale`: factors that
+    bring them to |A_t| = 1; `R`: upper triangular, RᵀR = A A*.
     """
 
     def __init__(self, given: SparseForms, b: Array) -> None:
@@ -126,12 +126,12 @@ class _Equations:
         return X
 
     def have_a_definite_solution(self) -> bool:
-        """Whether the matrix with A(M) = b nearest to one of some multiples of I is definite."""
+        """Whether, for one of the MULTIPLES of I, the nearest matrix with A(M) = b is definite."""
         size = norm(self.least(self.b)) or 1.0
         return any(self.definite_near(t * size * np.eye(self.forms.n)) for t in MULTIPLES)
 
     def definite_near(self, M: Array) -> bool:
-        """Whether the matrix with A(M') = b nearest to the symmetric M (n, n) is definite, whatever rounding does."""
+        """Whether the matrix with A(M') = b nearest to the symmetric M (n, n) is definite beyond rounding."""
         i, j = self.forms.i, self.forms.j
         M = M + self.least(self.b - self.forms.B @ M[i, j])
         d = np.sqrt(np.maximum(np.diagonal(M), 0.0))
@@ -142,8 +142,8 @@ class _Equations:
 def _multipliers(rows: _Equations) -> Array | None:
     """w near the multipliers of max s <= 1, A(X) + s A(I) = b, X ⪰ 0; None where s > 0 is reached, or no s near 0 is.
 
-    With s = 1 − u, u is one more row and column: min u over A(X) − u A(I) = b − A(I). A bound on tr X gives the
-    multipliers of every program an interior, without which the steps end far from the solution.
+    With s = 1 − u, u is one more row and column: min u over A(X) − u A(I) = b − A(I). A bound on tr X ensures that the
+    multipliers have an interior; without it the steps end far from the solution.
     """
     forms, b = rows.forms, rows.b
     n, m = forms.n, forms.size
@@ -175,7 +175,7 @@ def _multipliers(rows: _Equations) -> Array | None:
 
 
 def _refuted(rows: _Equations, w: Array) -> bool:
-    """Whether A*(w) ⪰ 0 and wᵀb is clearly negative: no M is feasible then."""
+    """Whether A*(w) ⪰ 0 and wᵀb is clearly negative, which proves that no M is feasible."""
     if not float(rows.b @ w) < -NEGLIGIBLE * norm(w):
         return False
     return bool(np.linalg.eigvalsh(rows.forms.matrix(w).toarray())[0] >= 0.0)
