@@ -1,7 +1,7 @@
 """Arrays with n or m rows on a device, with the operators and NumPy functions that the library's own code uses.
 
-Code written for NumPy arrays runs on them unchanged: NumPy dispatches its functions to them (NEP 13 and NEP 18). What
-NumPy does not dispatch raises, above all a conversion, so that no transfer to the host happens unnoticed.
+Code written for NumPy arrays runs on them unchanged: NumPy dispatches its functions to them (NEP 13 and NEP 18).
+Operations that NumPy does not dispatch raise an error, above all conversions, so that no transfer goes unnoticed.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class _OnDevice(OnDevice):
 class DeviceArray(_OnDevice):
     """An array (n, k) or (n,) on a device; `raw` is the library's own array, in float64 except for masks and indices.
 
-    Its `T` is for products only: Uᵀ V is small and comes to the host, and so do numbers and sums over the rows. A
-    small NumPy array as the other operand is sent to the device. Products Uᵀ V and numbers are
-    :class:`~psdopt.devices.deferred.Deferred`: those that are asked for one after the other travel together.
+    Its `T` is for products only: Uᵀ V is small and comes to the host, and so do numbers and sums over the rows. If the
+    other operand is a small NumPy array, it is sent to the device. Products Uᵀ V and numbers are
+    :class:`~psdopt.devices.deferred.Deferred`: results requested one after the other share one transfer.
     """
 
     __slots__ = ("__weakref__", "_square", "device", "raw")
@@ -99,7 +99,7 @@ class DeviceArray(_OnDevice):
         return NotImplemented
 
     def number_raw(self) -> Any:
-        """`raw`, with 0 and 1 for the entries of a mask: the standard has no arithmetic of masks."""
+        """`raw`, with masks converted to 0 and 1, because the standard has no arithmetic for masks."""
         xp = self.device.xp
         return xp.astype(self.raw, xp.float64) if self.raw.dtype == xp.bool else self.raw
 

@@ -1,8 +1,8 @@
-"""Small results of work on a device, which come to the host together at the first use of one of them.
+"""Deferred device results: all pending ones are copied to the host in one transfer, when the first is used.
 
-A step of a method asks a device for a dozen numbers and small matrices. Each transfer waits until the device has done
-all work before it, so that a dozen transfers leave the device idle a dozen times. A :class:`Deferred` is a result that
-has been asked for and not been looked at. All of them travel in one transfer when the first one is looked at.
+A step of a method needs a dozen numbers and small matrices from a device. Each transfer waits until the device has
+finished all earlier work, so that a dozen transfers leave the device idle a dozen times. A :class:`Deferred` is a
+result that has been requested but not yet used.
 """
 
 from __future__ import annotations
@@ -19,16 +19,16 @@ from numpy.typing import NDArray
 
 
 class OnDevice:
-    """An array that stays on a device, as the results that leave it know it: it takes their arithmetic over."""
+    """Marker for arrays that stay on a device; :class:`Deferred` leaves binary operations to them."""
 
     __slots__ = ()
 
 
 class Deferred:
-    """A number or a small array, computed on a device or from others of its kind, that is fetched when it is needed.
+    """A number or small array, computed on a device or from other Deferred values, and fetched when it is needed.
 
     Arithmetic and NumPy's ufuncs make another Deferred and fetch nothing. ``float``, ``bool``, entries, methods and all
-    other functions of NumPy fetch it. `raw` is the array on the device, None once it is here or where it is computed
+    other functions of NumPy fetch it. `raw` is the array on the device; None once fetched, or if the value is computed
     on the host.
     """
 
@@ -49,7 +49,7 @@ class Deferred:
         return self._found is not None
 
     def arrive(self, value: Any) -> None:
-        """Take the value, and let go of what it is computed from."""
+        """Set the value, and release the operands it is computed from."""
         self._found, self.raw, self._make, self._there = value, None, _made_already, None
 
     def there(self) -> Any:

@@ -156,7 +156,7 @@ def qr(a: DeviceArray, mode: str = "reduced") -> tuple[DeviceArray, NDArray[np.f
 
 @_for(np.linalg.svd)
 def svd(a: DeviceArray, full_matrices: bool = True, compute_uv: bool = True) -> Any:
-    """U (n, k) on the device, the rest on the host: by a QR decomposition, and that of the small R."""
+    """U (n, k) on the device, the rest on the host, by a QR decomposition and an SVD of the small R."""
     if not compute_uv:
         return singular_values(a)
     Q, R = qr(a)

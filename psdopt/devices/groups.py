@@ -1,8 +1,8 @@
 """Sums over groups of rows on a device, by gathers only: the array API standard has no sparse arrays, no scattering.
 
-The members of a group are split into chunks of `WIDTH`. The sums of the chunks are found by `WIDTH` gathers of one row
-for every chunk, and are summed in the same way until each group has one chunk. The order of summation is the same in
-every run.
+The members of a group are split into chunks of `WIDTH`. `WIDTH` gathers, each of one row per chunk, give the sums of
+the chunks; these are summed in the same way until each group has one chunk. The order of summation is the same in every
+run.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ class PairSum:
 def _chunked(members: Indices, counts: Indices, absent: int) -> tuple[Indices, Indices]:
     """(members of each chunk (chunks, WIDTH), chunks of each group) for members listed group by group.
 
-    A group without members has one chunk of absent members.
+    An empty group has one chunk of absent members.
     """
     chunks = np.maximum(-(-counts // WIDTH), 1)
     first = np.concatenate([[0], np.cumsum(chunks)[:-1]]) * WIDTH

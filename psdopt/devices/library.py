@@ -17,7 +17,7 @@ _MARKS = ("__array_namespace__", "__torch_function__", "__cuda_array_interface__
 
 
 def is_foreign(x: Any) -> bool:
-    """Whether x is an array of a library other than NumPy that follows the array API standard. Imports no library."""
+    """Whether x is an array of a library other than NumPy that follows the array API standard. Nothing is imported."""
     kind = type(x)
     return not issubclass(kind, (np.ndarray, np.generic)) and any(hasattr(kind, mark) for mark in _MARKS)
 

@@ -69,12 +69,12 @@ def as_data(x: Any) -> Any:
 
 
 def indices_on(device: Device, host: NDArray[np.integer[Any]]) -> Any:
-    """Integers (m,) as an array on `device`, to take rows with."""
+    """Integers (m,) as an array on `device`, for selecting rows."""
     return DeviceArray(device.send(host, np.int64), device)
 
 
 def once(kept: dict[Device, Made], device: Device, make: Callable[[], Made]) -> Made:
-    """The result of `make` for `device`, computed at first use and then taken from `kept`."""
+    """The result of `make` for `device`, computed at first use and cached in `kept`."""
     if device not in kept:
         kept[device] = make()
     return kept[device]

@@ -22,7 +22,7 @@ def arc_polynomial(
     rates : (4, m), the coefficients of mu, ..., mu⁴ in the measurements a along the arc.
     multipliers, curvatures : phi_t' at Y Yᵀ (m,), and phi_t'' (m,) or one number.
     linear : the coefficients of mu, ..., mu⁴ in tr(C M).
-    slope : p_1, where ⟨2 S Y, X⟩ is known. Next to a stationary point the sum of the parts has lost it to rounding.
+    slope : p_1 = ⟨2 S Y, X⟩, if known. Near a stationary point the sum of the parts would be rounding.
     """
     p = [0.0, *(rates @ multipliers).tolist(), 0.0, 0.0, 0.0, 0.0]
     for k, row in enumerate((0.5 * (rates * curvatures) @ rates.T).tolist(), 2):

@@ -20,14 +20,14 @@ Array = NDArray[np.float64]
 
 
 def as_array(values: Any) -> Array:
-    """`values` as a float64 array, not copied where it is one; an array on a device as it is."""
+    """`values` as a float64 array, without a copy if possible; an array on a device is returned as it is."""
     if isinstance(values, DeviceArray):
         return cast(Array, values)
     return np.asarray(values, dtype=np.float64)
 
 
 def as_dense(values: Any) -> Array:
-    """`values`, sparse or not, as a float64 array with all its entries; an array on a device as it is."""
+    """`values`, sparse or dense, as a dense float64 array; an array on a device is returned as it is."""
     return as_array(cast(Any, values).toarray() if sp.issparse(values) else values)
 
 
@@ -132,7 +132,7 @@ def mixed_row_dots(ends: NDArray[np.intp], Y: Array, Z: Array) -> tuple[Array, A
 def without_radial(G: Array, Y: Array) -> Array:
     """G without its component along Y, G − Y ⟨Y, G⟩ / |Y|² (n, r); G itself for Y = 0.
 
-    Of the factor gradient 2 S Y it is what c (tr M − t) added to F leaves as it is.
+    This part of the factor gradient 2 S Y does not change if c (tr M − t) is added to F.
     """
     square = norm(Y) ** 2
     return G - Y * (inner(Y, G) / square) if square > 0.0 else G
@@ -151,7 +151,7 @@ def orthonormal_columns(rng: np.random.Generator, n: int, r: int) -> Array:
 
 
 def code_dtype(n: int) -> type[np.signedinteger[Any]]:
-    """An integer type for i n + j, i and j below n: the smaller one sorts in half the memory."""
+    """The smallest integer type that holds i n + j for i, j < n: a smaller type sorts in half the memory."""
     return np.int32 if n <= 46340 else np.int64
 
 
@@ -186,8 +186,8 @@ class SymmetricPattern:
     """w (p,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse (n, n) array; the sorting is done once, here.
 
     Indices are sorted and repeated pairs are one entry, so that SciPy need not sort the shared indices again. If most
-    weights are zero, as those of hinges that are met, the zeros are left out. Can be pickled. Weights on a
-    device give a :class:`~psdopt.devices.groups.PairSum` there.
+    weights are zero, like those of inactive hinges, the zeros are left out. Can be pickled. Weights on a device give a
+    :class:`~psdopt.devices.groups.PairSum` there.
     """
 
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
@@ -202,7 +202,8 @@ class SymmetricPattern:
         codes = codes[order]
         starts = np.flatnonzero(np.diff(codes, prepend=-1))
         codes = codes[starts]
-        # one row for each entry of the sum, with the weights that add up to it: both orders of a pair on the diagonal
+        # one row per entry of the sum, listing the weights that add up to it (on the diagonal a pair counts in both
+        # orders)
         self._sums = sp.csr_array((np.ones(2 * p), order % max(p, 1), np.append(starts, 2 * p)), (len(codes), p))
         often = np.flatnonzero(np.diff(self._sums.indptr) > np.where(codes % (n + 1) == 0, 2, 1))
         #: The first pair that occurs more than once, in either order, or None.
@@ -212,7 +213,7 @@ class SymmetricPattern:
         self._pattern.has_canonical_format = True
 
     def filled(self, w: Array) -> sp.csr_array:
-        """The sum with all its entries, those that are zero as well: its pattern is the same for every w."""
+        """The sum with zero entries stored as well, so that its pattern is the same for every w."""
         return with_data(self._pattern, self._sums @ w)
 
     def add_to(self, S: Array, w: Array) -> None:

@@ -13,7 +13,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.definite import ProvenPair, Solve, proven_pair
 from psdopt.linalg.tolerances import EPS
 
-#: A band is narrow up to this share of the order: n b² flops are then a hundredth of a dense factor's n³/3.
+#: A band is narrow up to this share of the order: n b² flops are then at most a hundredth of a dense factor's n³/3.
 NARROW = 0.05
 
 
@@ -34,7 +34,7 @@ def narrow_order(S: sp.csr_array) -> tuple[NDArray[np.intp], int] | None:
 def banded_pair_above(
     S: sp.csr_array, order: NDArray[np.intp], band: int, threshold: float, start: Array | None = None
 ) -> ProvenPair | None:
-    """The smallest eigenpair of S, with a bound, if that can be proven to be above `threshold`; else None.
+    """The smallest eigenpair of S, with a lower bound, if the bound can be proven to exceed `threshold`; else None.
 
     As :func:`~psdopt.linalg.definite.pair_above` for a dense S, from a band of width b: two or three factorisations of
     n b² flops each, memory n b.

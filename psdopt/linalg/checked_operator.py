@@ -15,7 +15,7 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.tolerances import EPS
 
-SAFE_SQUARES = (1e-250, 1e300)  # sums of squares between these have lost nothing to underflow or overflow
+SAFE_SQUARES = (1e-250, 1e300)  # sums of squares between these bounds are free of underflow and overflow
 
 
 class CheckedOperator:
@@ -30,7 +30,7 @@ class CheckedOperator:
         if len(shape) != 2 or shape[0] != shape[1] or shape[0] < 1:
             raise InvalidInputError(f"{name} must be square with at least one row; found shape {shape}")
         self.S, self.n, self.products, self.norm = S, int(shape[0]), 0, 0.0
-        device = getattr(S, "device", None)  # NumPy arrays have an attribute of this name with another meaning
+        device = getattr(S, "device", None)  # NumPy arrays have an unrelated attribute of this name
         self.device = device if isinstance(device, Device) else None
 
     @property
@@ -71,13 +71,13 @@ class CheckedOperator:
     def _checked(self, image: Array) -> Array:
         """Norms of the columns of a product with S. Raises FloatingPointError if they are not finite."""
         sizes = column_norms(image)
-        # norms that are finite prove it without another pass over the image
+        # finite norms prove it without another pass over the image
         if not np.isfinite(sizes).all() and not np.isfinite(image).all():
             raise FloatingPointError(f"S @ X is not finite (product of columns {self.products} and following)")
         return sizes
 
     def of_unit(self, x: Array) -> Array:
-        """S x for |x| = 1: the checks of a block would cost as much as a small product."""
+        """S x for |x| = 1, without the checks for blocks, which would cost as much as a small product."""
         deadline.ask()
         image = np.asarray(self.S @ x.reshape(-1, 1), dtype=float)
         square = np.vdot(image, image)
@@ -118,7 +118,7 @@ def orthonormal(
     P, B = P[:, :rank], np.empty((rank, X.shape[1]))
     B[:, order] = R[:rank]
     if basis is not None and rank:
-        for _ in range(2):  # small columns bring components along the basis with them
+        for _ in range(2):  # small columns have picked up components along the basis
             P, R = np.linalg.qr(P - basis @ (basis.T @ P))
             B = R @ B
     return as_array(P), np.asarray(B, dtype=float)

@@ -15,7 +15,7 @@ from psdopt.linalg.subset import least_eigenvalue
 
 #: Up to this order L⁻¹ D L⁻ᵀ is formed, as its spectrum then costs less than the calls of Lanczos's method.
 FORMED = 64
-#: Steps of Lanczos's method, and between two tests of convergence.
+#: Most steps of Lanczos's method, and steps between two tests of convergence.
 MOST, EVERY = 60, 5
 
 
@@ -55,11 +55,11 @@ def triangular_inverse(L: Array) -> Array:
 
 
 def cone_step(L: Array, D: Array, accuracy: float) -> float:
-    """alpha with P + alpha D ⪰ 0 for P = L Lᵀ and a symmetric D (n, n), at most the share `accuracy` below the largest.
+    """The largest alpha with P + alpha D ⪰ 0, less a share of at most `accuracy`, for P = L Lᵀ and symmetric D (n, n).
 
     The largest alpha is −1/λ_min(L⁻¹ D L⁻ᵀ), or infinity if this eigenvalue is not negative. Beyond n = 64 Lanczos's
-    method estimates it by the least Ritz value less its residual. A smaller eigenvalue may be missed, so that the
-    caller has to check P + alpha D. O(n²) for each of about 10 to 30 steps of Lanczos.
+    method estimates it by the least Ritz value less its residual. Since a smaller eigenvalue may be missed, the caller
+    has to check P + alpha D. O(n²) for each of about 10 to 30 steps of Lanczos.
     """
     n = len(L)
     if n <= FORMED:
@@ -82,7 +82,7 @@ def _least_ritz(L: Array, D: Array, accuracy: float) -> float:
         values, W = np.linalg.eigh(T)
         residual = length * abs(float(W[-1, 0]))
         least = float(values[0]) - residual
-        # steps beyond one are not used
+        # steps beyond 1 are never taken
         if residual <= accuracy * abs(float(values[0])) or (len(T) >= 2 * EVERY and least > -0.5):
             break
     return least

@@ -1,7 +1,7 @@
-"""The deadline of a run, which long work asks for, so that a limit of time holds within a step as well.
+"""The deadline of a run, which long work checks, so that a time limit holds within a step as well.
 
-:func:`psdopt.solve` sets it. Maps, eigensolvers and factorisations ask before each product and each factorisation, so
-that problems, geometries and methods need not know of it.
+:func:`psdopt.solve` sets it. Maps, eigensolvers and factorisations check it before each product and each factorisation,
+so that problems, geometries and methods need not do so.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _MOMENT: ContextVar[float] = ContextVar("deadline", default=math.inf)
 class OutOfTime(BaseException):
     """The deadline has passed; it ends in the solve() that set the deadline.
 
-    No ``Exception``: code that survives errors of any kind must not take it for one.
+    Not an ``Exception``, so that code which catches errors of any kind does not catch it.
     """
 
 
@@ -29,7 +29,7 @@ def now() -> float:
 
 @contextmanager
 def until(moment: float) -> Iterator[None]:
-    """Within, the deadline is `moment` on the clock of :func:`now`; an earlier one that already holds stays."""
+    """Inside the block, the deadline is `moment` on the clock of :func:`now`, or an earlier one already in force."""
     token = _MOMENT.set(min(moment, _MOMENT.get()))
     try:
         yield
@@ -39,7 +39,7 @@ def until(moment: float) -> Iterator[None]:
 
 @contextmanager
 def unhurried() -> Iterator[None]:
-    """Within, no deadline holds: for code of the caller, such as a callback."""
+    """Inside the block there is no deadline: for the caller's code, such as a callback."""
     token = _MOMENT.set(math.inf)
     try:
         yield

@@ -16,7 +16,7 @@ from psdopt.linalg.arrays import Array, as_array, norm
 from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.tolerances import EPS
 
-#: Steps of inverse iteration. Near an optimum the shift is close to a cluster of eigenvalues at 0, and two suffice.
+#: Steps of inverse iteration. Near an optimum two suffice, because the shift is close to a cluster of eigenvalues at 0.
 STEPS = 3
 #: Trial bounds: the Rayleigh quotient minus these shares of its distance to the threshold.
 SHARES = (0.1, 0.5)
@@ -37,9 +37,9 @@ class ProvenPair:
 def factor_above(S: Array, g: float) -> tuple[Array, float] | None:
     """(R, bound) with RᵀR = S − g I up to rounding and bound <= λ_min(S); None if S − g I is not definite, or NaN.
 
-    A factorisation that runs to its end proves λ_min(A) >= −γ/(1 − γ) tr A, γ = (n + 1) eps, in whatever order its
-    sums are taken (Rump, BIT 46 (2006), verification of positive definiteness), for A = S − g I as it was rounded.
-    Cost n³/3 flops, a quarter of those of a reduction to tridiagonal form, and mostly in matrix products.
+    A completed factorisation of A, the rounded S − g I, proves λ_min(A) >= −γ/(1 − γ) tr A, γ = (n + 1) eps, for any
+    order of summation (Rump, BIT 46 (2006), verification of positive definiteness). Cost n³/3 flops, a quarter of those
+    of a reduction to tridiagonal form, and mostly in matrix products.
     """
     deadline.ask()
     A = S.T.copy(order="F")  # equals S, and copies rows as they are stored
@@ -48,13 +48,13 @@ def factor_above(S: Array, g: float) -> tuple[Array, float] | None:
     gamma = (len(S) + 1) * EPS
     rounding = gamma / (1.0 - gamma) * float(diagonal.sum()) + EPS * float(np.abs(diagonal).max())
     if not math.isfinite(rounding):
-        return None  # given NaN, LAPACK may report success
+        return None  # LAPACK may report success for NaN
     R, info = dpotrf(A, lower=0, clean=0, overwrite_a=1)
     return (R, float(g - rounding)) if info == 0 else None
 
 
 def pair_above(S: Array, threshold: float, start: Array | None = None) -> ProvenPair | None:
-    """The smallest eigenpair of S, with a bound, if that can be proven to be above `threshold`; else None.
+    """The smallest eigenpair of S, with a lower bound, if the bound can be proven to exceed `threshold`; else None.
 
     Two or three factorisations: at `threshold`, whose factor gives the vector by inverse iteration, then just below
     its Rayleigh quotient. If the iteration has missed the smallest eigenvalue, the second factorisation fails.
@@ -73,7 +73,7 @@ def pair_above(S: Array, threshold: float, start: Array | None = None) -> Proven
 def proven_pair(
     S: Any, factor: Callable[[float], tuple[Solve, float] | None], threshold: float, start: Array | None = None
 ) -> ProvenPair | None:
-    """As :func:`pair_above` for any S with products S @ v. `factor`(g) returns (solves with S − g I, the bound that its
+    """:func:`pair_above` for any S with products S @ v. `factor`(g) returns (solves with S − g I, the bound that its
     Cholesky factor proves), or None if S − g I has no such factor.
     """
     found = factor(threshold)
@@ -115,7 +115,7 @@ def solver_of(K: Array) -> Callable[[Array], Array]:
 
     A Cholesky factor, m³/3; each use 2 m². Raises numpy.linalg.LinAlgError where K is not positive definite.
     """
-    # LAPACK reads a matrix stored by rows as its transpose, in place, so that this is the lower triangle
+    # for LAPACK a matrix stored by rows is its transpose, so the upper triangle is the lower one, in place
     deadline.ask()
     L, info = dpotrf(K.T, lower=1, clean=0, overwrite_a=1)
     if info != 0:

@@ -1,7 +1,8 @@
 """Smallest eigenpairs of a symmetric operator, with a lower bound on the smallest eigenvalue.
 
 Every answer is checked by a separate product: `residual` is never the one that the backend reports. A small
-residual alone proves only that *some* eigenvalue is near the Ritz value; `smallest_eigenpair` says what the bound adds.
+residual alone proves only that *some* eigenvalue is near the Ritz value; `smallest_eigenpair` explains what the bound
+adds.
 """
 
 from collections.abc import Callable
@@ -27,7 +28,7 @@ DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
 FACTORED = 64  # below this order the whole spectrum costs no more than a proof by factorisations
 DENSE_BLOCK = 64  # the matrix is formed in blocks of this many columns, or at once up to twice as many
 BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
-GRID_SIZE = 96  # trial values for the bound, geometric: it is at most 1.7 times farther from `value` than it could be
+GRID_SIZE = 96  # geometric trial values of the bound: its distance from `value` is at most 1.7 times the least possible
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ def smallest_eigenpair(
       counterpart, Kuczynski and Wozniakowski, same journal 13 (1992): after k single-vector steps
       `Prob[theta - lambda_min > eps (lambda_max - lambda_min)] <= 1.648 sqrt(n) exp(-sqrt(eps) (2k - 1))`, is weaker.
     - *eigsh, trust_start, failure_probability=1*: `value - residual - rounding`, `failure_probability` 1 in the result:
-      a bound only if the pair found is the smallest. ARPACK does miss the smallest and reports success.
+      a bound only if the pair found is the smallest. ARPACK sometimes misses the smallest and reports success.
 
     `norm` is a lower estimate of |S|_2 from the products of the run; `rounding = 4 sqrt(n) eps norm` allows
     for a backward error of this size in the products with S. If they are less accurate, so is the bound.
@@ -164,7 +165,7 @@ def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Arra
             V = proven.vector[:, None]
             return ExtremePair(values, V, proven.residual, bound, 0.0, op.norm, op.products, "dense", True)
     values, V = eigenpairs(matrix, 0, count - 1)
-    # the norm needs a digit, for the size of rounding
+    # one digit of the norm is enough for the size of rounding
     op.norm = max(float(np.max(np.abs(values))), norm_estimate(matrix))
     residual = float(column_norms(matrix @ V[:, :1] - V[:, :1] * values[:1])[0])
     return ExtremePair(values, V, residual, float(values[0]) - op.rounding, 0.0, op.norm, op.products, "dense", True)
@@ -189,7 +190,7 @@ def _lanczos(
     Q, T = np.zeros_like(block, order="F", shape=(op.n, capacity)), np.zeros((capacity, capacity))
     size, fresh, unchecked, exact = 0, slice(0, width), 0, False
     chain: list[tuple[Array, Array, Array]] = []  # one entry per cycle: Ritz values, B E'W, W'F
-    inside = 0 < width < op.n  # otherwise the random columns span the space: no overlap can be missed
+    inside = 0 < width < op.n  # otherwise the random columns span the whole space and miss nothing
     quantile = np.sqrt(scipy.special.betaincinv(width / 2, (op.n - width) / 2, chance)) if inside else 1.0
     while True:
         p, end = block.shape[1], size + block.shape[1]
@@ -210,7 +211,7 @@ def _lanczos(
         op.norm = max(op.norm, float(np.max(np.abs(theta))))
         last, first = B @ W[size - p : size], W[fresh].T
         error, bound = float(np.max(column_norms(last[:, :count]), initial=0.0)), float(theta[0])
-        exact = exact or block.shape[1] == 0  # invariant subspace, with the overlaps of R inside it: Z = 0
+        exact = exact or block.shape[1] == 0  # an invariant subspace that contains the overlaps of R: Z = 0
         if chance < 1.0 and not exact:
             bound = _probable_bound([*chain, (theta, last, first)], quantile, op.norm, op.rounding)
             error = max(error, float(theta[0]) - bound)
@@ -222,7 +223,7 @@ def _lanczos(
             Q[:, :keep] = Q[:, :size] @ W[:, :keep]
             T[:] = 0.0
             T[range(keep), range(keep)] = theta[:keep]
-            if block.shape[1] == 0:  # more pairs wanted than the subspace holds: new directions
+            if block.shape[1] == 0:  # more pairs wanted than the subspace holds: add directions
                 fill = op.placed(rng.standard_normal((op.n, min(count - size, op.n - size, 4))))
                 block = orthonormal(fill - Q[:, :keep] @ (Q[:, :keep].T @ fill), Q[:, :keep])[0]
             size, fresh = keep, slice(keep, keep + block.shape[1])

@@ -1,4 +1,4 @@
-"""Krylov spaces of one vector: the Lanczos recurrence, and what a few of its steps tell of a symmetric S."""
+"""Krylov spaces of one vector: the Lanczos recurrence, and estimates for a symmetric S from a few of its steps."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def lanczos_steps(product: Callable[[Array], Array], start: Array, steps: int) -
     """(Q, T, length) after each of at most `steps` products: S Q = Q T + length q eᵀ, e the last unit vector.
 
     Q (n, j) has orthonormal columns, the first along `start` (n,), and T (j, j) is symmetric. `product` maps a unit
-    vector (n,) to S times it. Ends early where the space is invariant; then the last `length` is 0. The basis is
+    vector (n,) to S times it. Ends early, with a last `length` of 0, if the space is invariant. The basis is
     orthogonalised in full, twice: cost O(n steps²) besides the products. Golub and Van Loan, Matrix Computations,
     section 10.1.
     """
@@ -76,7 +76,7 @@ def extreme_ritz_values(S: Array) -> tuple[float, float]:
 
 
 def norm_estimate(S: Array) -> float:
-    """|S|_2 from below, an eighth low at worst in practice: four steps of the power method from the largest column."""
+    """A lower estimate of |S|_2, in practice at most an eighth too low: four power steps from the largest column."""
     x = S[:, np.argmax(np.einsum("ij,ij->j", S, S))]
     length, size = math.sqrt(float(x @ x)), 0.0
     for _ in range(4 if length > 0.0 else 0):

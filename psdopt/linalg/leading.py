@@ -45,7 +45,7 @@ def top_eigenpairs(
     Stops when the estimated error of `sum_i theta_i`, `sum_i min(r_i, r_i^2 / (theta_i - theta_{3k/2}))` with r_i the
     residual, is at most `tol` times the sum; a value that may still become positive counts as an error. The values are
     lower bounds of the eigenvalues; that none is missed is not proven. `start` (n, j) replaces j <= b random columns.
-    Where K has a `device` (:mod:`psdopt.devices`) its blocks, and the vectors, are there.
+    If K has a `device` (:mod:`psdopt.devices`), blocks and vectors are on that device.
     Cost: `products` columns of K, 4 n (5 k) flops for each (one pass of orthogonalisation, a second one where the
     first cancels), memory n (5 k + 2 b).
 
@@ -122,8 +122,8 @@ def _finish(op: CheckedOperator, U: Array, error: float, blocks: int, converged:
 def _orthonormal(X: Array, basis: Array, lost: float) -> Array:
     """Orthonormal columns, orthogonal to `basis`, with the span of X (random-like columns where X is deficient).
 
-    X has been orthogonalised once, which has shortened it by the factor `lost` and thus increased its relative rounding
-    by this factor. If `lost` times the condition number of X exceeds CANCELLATION, X is orthogonalised again.
+    The first orthogonalisation has shortened X by the factor `lost`, which increases its relative rounding by this
+    factor. If `lost` times the condition number of X exceeds CANCELLATION, X is orthogonalised again.
     """
     scale = np.linalg.norm(X, axis=0)
     if scale.min() > 0.0:

@@ -13,7 +13,7 @@ from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 BACKENDS = ("auto", "dense", "lanczos", "eigsh")
 #: Up to this order forming S and decomposing it is cheaper than any iteration (and gives all vectors).
 DENSE_ORDER = 300
-#: Up to MANY_ORDER the same holds if at least n / MANY eigenvectors are asked for.
+#: Up to MANY_ORDER a decomposition is also cheaper if at least n / MANY eigenvectors are wanted.
 MANY_ORDER, MANY = 2000, 8
 
 
@@ -37,8 +37,8 @@ def least_eigenpairs(
 
     Parameters
     ----------
-    S : anything with `.shape` and ``S @ block``. tol : absolute residual asked for.
-    backend : "auto" (dense up to n = 300, eigsh if there is neither a start nor a proof to give, else lanczos),
+    S : anything with `.shape` and ``S @ block``. tol : required absolute residual.
+    backend : "auto" (dense up to n = 300, eigsh if there is no start and no proof is wanted, else lanczos),
         "dense", "lanczos" or "eigsh".
 
     Raises UnknownNameError for a backend that is not in the list.

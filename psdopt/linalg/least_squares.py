@@ -11,7 +11,7 @@ from scipy.sparse.linalg import lsqr
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
-#: Steps of LSQR for a system of order one; more in proportion to the root of the order.
+#: Steps of LSQR for a system of order one; for order k, 20 √k more.
 ITERATIONS = 200
 
 

@@ -23,12 +23,12 @@ class LinearMap:
     One code path serves dense, sparse and matrix-free data: :meth:`apply` and :meth:`adjoint`
     take blocks of columns. `applications` counts calls (blocks) in either direction,
     `columns` the columns in them; these are the only source of the counts in a ``Result``.
-    `most_columns` is how many columns of an image are made at a time beyond those of the factor; None is all.
+    `most_columns` limits the columns of an image computed at a time beyond those of the factor; None is no limit.
     `device` is the device of the data and of all images; None for NumPy arrays.
 
-    NumPy and SciPy arrays are copied, so that changes to them do not reach a problem. `owned` says that nobody else
-    changes `data`, which are then kept as they are, like operators and arrays on a device. `checked` says that besides
-    they were found to be finite real numbers where they entered, and are not looked through again.
+    NumPy and SciPy arrays are copied, so that changes to them do not reach a problem. `owned` : nobody else changes
+    `data`, so they are not copied, like operators and arrays on a device. `checked` : in addition, `data` are known to
+    be finite real numbers and are not checked again.
     """
 
     most_columns: int | None = None
@@ -143,7 +143,7 @@ def _validated(data: Any, name: str, owned: bool, checked: bool) -> Any:
             data = np.asarray(unmasked(data, name))
         except (InvalidInputError, MemoryError):
             raise
-        except Exception as error:  # NumPy raises many kinds here: ragged lists, foreign objects
+        except Exception as error:  # NumPy raises many kinds of errors: ragged lists, foreign objects
             raise InvalidTypeError(f"{name} must be a matrix; found {type(data).__name__}: {error}") from error
     if data.ndim != 2:
         raise InvalidInputError(f"{name} must be a 2-D array; found {data.ndim} dimension(s), shape {data.shape}")

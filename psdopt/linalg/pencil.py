@@ -37,7 +37,7 @@ class EigenBasis:
         self.values = None if isinstance(given, DeviceArray) else np.maximum(given, 0.0)
         self.V, self.rest = V, rest
         self.largest = float(self.a.max())
-        #: A typical eigenvalue of A: it sets the scale of the rounding level of the pencil.
+        #: A typical eigenvalue of A, the scale of the pencil's rounding level.
         self.mean = float(self.a.mean()) if rest is None else float(0.5 * (self.a.mean() + rest))
 
     @classmethod
@@ -104,11 +104,11 @@ def pencil_inverse(
 
     C = X diag(c) Xᵀ stands for the term S D / 2, S the gradient of F: with T = YᵀSY the restriction of S to the span
     of Y is R = Q^-½ T Q^-½, and c is about COLUMN_CURVATURE times its row norms in the basis X. At a stationary point
-    C vanishes. In directions in which Y is far too small C limits the step, which otherwise the exact search has to
-    do. The inverse is equivariant under Y → Y O. Without T, C = 0.
+    C vanishes. C limits the step in directions in which Y is far too small; otherwise the exact search would have to.
+    The inverse is equivariant under Y → Y O. Without T, C = 0.
 
-    Setup: two eigendecompositions of order r, one if A = 0; each use O(n k r + n r²). `spectrum`: (s, X) if they are
-    at hand.
+    Setup: two eigendecompositions of order r, one if A = 0; each use O(n k r + n r²). `spectrum`: (s, X), if already
+    computed.
     """
     s, X = np.linalg.eigh(Q) if spectrum is None else spectrum
     g = b * s

@@ -13,11 +13,11 @@ from psdopt.linalg.tolerances import EPS
 
 #: (c, g, H): the function c + gᵀx + xᵀHx/2 of x = (alpha, beta).
 Quadratic = tuple[float, Array, Array]
-#: If the local quadratic is unbounded, the step is this many times longer, and backtracking shortens it.
+#: If the local quadratic is unbounded, a step this many times longer is tried, which backtracking shortens.
 EXPANSION = 1000.0
 #: A 2 × 2 matrix whose determinant is below this fraction of the product of its diagonal counts as singular.
 SINGULAR = 64 * EPS
-#: Most cuts of one polygon, each of which leaves at most 0.64 of its area; most times that a bound is enlarged.
+#: Most cuts of one polygon, each leaving at most 0.64 of its area; how often a bound may be enlarged.
 CUTS, EXPANSIONS = 400, 30
 
 
@@ -46,8 +46,8 @@ def minimize_plane(
     piecewise quadratic objective the iteration ends after finitely many pieces. Cost: one value or
     derivative of the plane model per step, no application of a map. Hao et al., section 3.1.
 
-    Where no multiple of a step is an improvement although the gradient promises one, as for a function of nearly
-    straight pieces, whose Hessian is rounding between its kinks, :func:`minimize_by_cuts` finishes.
+    If no multiple of a step improves the value although the gradient promises it, :func:`minimize_by_cuts` finishes.
+    This happens for functions with nearly straight pieces, whose Hessian between the kinks is rounding.
     """
     x = np.clip(np.array([1.0, 0.0]), lower, upper)
     value = value_at(x[0], x[1])
@@ -60,7 +60,7 @@ def minimize_plane(
         d = target - x
         slope = float(g @ d)
         if not slope < -1e-12 * max(abs(value), abs(float(g @ x)), np.finfo(float).tiny):
-            if endless and np.all(np.isfinite(g)):  # no minimiser of the local quadratic, which says nothing then
+            if endless and np.all(np.isfinite(g)):  # the local quadratic has no minimiser and gives no step
                 return _better(value_at, x, minimize_by_cuts(value_at, derivatives, lower, upper))
             break
         t = 1.0
@@ -229,7 +229,7 @@ def minimize_quadratic_in_box(
     with np.errstate(over="ignore", invalid="ignore"):
         values = [quadratic((0.0, g, scaled), *x) for x in candidates]
     if not all(map(math.isfinite, values)):
-        return (math.nan, math.nan)  # the minimum itself is beyond the largest number
+        return (math.nan, math.nan)  # the minimum itself overflows
     tied = min(values) + 8.0 * EPS * max(map(abs, values))
     best = min((x for x, value in zip(candidates, values, strict=True) if value <= tied), key=defect)
     return float(best[0] * unit[0]), float(best[1] * unit[1])

@@ -8,8 +8,8 @@ from itertools import pairwise
 
 from psdopt.linalg.tolerances import EPS
 
-#: If f varies only by rounding within the bracket, a root of f' is not refined further after this many consecutive
-#: steps that do not halve |f'|: the rest of f' is rounding as well.
+#: If f varies only by rounding within the bracket, refinement of a root of f' ends after this many consecutive steps
+#: that do not halve |f'|, because the rest of f' is rounding as well.
 PATIENCE = 4
 
 Derivatives = Callable[[float], tuple[float, float]]
@@ -197,7 +197,7 @@ def _smooth_downhill(
             return left
     else:
         return math.inf if math.isinf(wall) else left if left > 0.0 else math.nan
-    maximum = curvature < 0.0  # f' also vanishes where f is largest, with a minimum before
+    maximum = curvature < 0.0  # f' also vanishes at a maximum, with a minimum before it
     if at_t < 0.0 or (at_t == 0.0 and not maximum):
         return t
     right = t

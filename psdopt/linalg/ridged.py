@@ -23,12 +23,12 @@ ROUNDS = 3
 def ridged_solver(M: Array) -> Callable[[Array], Array]:
     """right ↦ M⁻¹ right for a symmetric positive semidefinite M (m, m), by its upper triangle, with refinement.
 
-    A singular M gets the least ridge that makes it definite, relative to its largest diagonal entry. If no ridge does,
-    ridges are relative to the diagonal entry of each row, as rounding is where rows differ by many orders.
-    Refinement then removes the effect of the ridge in the range of M; components along the null space stay small.
-    M is not changed, and must not change while the solver is in use.
-    m³/3 flops, 4 m² per use and 4 m² more for each round; memory m² besides M.
-    Raises numpy.linalg.LinAlgError where M is not finite, or not definite with the largest ridge.
+    A singular M gets the least ridge that makes it definite, relative to its largest diagonal entry. If no such ridge
+    is enough, ridges relative to the diagonal entry of each row are tried, since rounding has that form if rows differ
+    by many orders. Refinement then removes the effect of the ridge in the range of M; components along the null space
+    stay small. M is not changed, and must not change while the solver is in use. m³/3 flops, 4 m² per use and 4 m² more
+    for each round; memory m² besides M. Raises numpy.linalg.LinAlgError where M is not finite, or not definite with the
+    largest ridge.
     """
     M = np.ascontiguousarray(M)
     factor = np.empty_like(M)
@@ -43,7 +43,7 @@ def ridged_solver(M: Array) -> Callable[[Array], Array]:
         if not _factored(M, ROW_WISE, factor):
             raise np.linalg.LinAlgError("the system of the multipliers is not definite")
 
-    # the upper triangle of rows stored one after the other is LAPACK's lower one
+    # with rows stored one after the other, the upper triangle is LAPACK's lower one
     def once(right: Array) -> Array:
         return np.asarray(dpotrs(factor.T, right, lower=1)[0])
 

@@ -13,7 +13,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_sources import RowSource, only, require_finite, row_source
 
-#: Largest image (m, k) that is made of a block of columns beyond the factor's own, in bytes.
+#: Largest image (m, k) of a block of columns beyond the factor's own, in bytes.
 IMAGE_BYTES = 2**27
 
 #: Called as observer(name, rows_read, rows) after each block of a pass over the rows.
@@ -183,7 +183,7 @@ class _Normal:
 
 
 class _Checked:
-    """`part`, after a check of the block for NaN and infinity."""
+    """Applies `part` after checking the block for NaN and infinity."""
 
     def __init__(self, part: Callable[[slice, Array], Any], name: str) -> None:
         self.part, self.name = part, name

@@ -24,7 +24,7 @@ SMALL_MAP = 2**26
 class RowSource(ABC):
     """A real (m, d) array of which only blocks of consecutive rows are ever in memory, as float64.
 
-    Attributes: `shape` (m, d); `name`, what errors call the data.
+    Attributes: `shape` (m, d); `name`, the name of the data in errors.
     """
 
     shape: tuple[int, int]
@@ -51,7 +51,7 @@ class RowSource(ABC):
             yield rows, part(rows, block)
 
     def take(self, rows: Any) -> Array:
-        """The given rows (k, d), in the order given. Cost: a read of every block that holds one of them."""
+        """The given rows (k, d), in the order given. Cost: every block that holds one of them is read."""
         wanted = np.asarray(rows, dtype=np.intp)
         order = np.argsort(wanted, kind="stable")
         found = np.empty((len(wanted), self.shape[1]))
@@ -97,9 +97,9 @@ class SlicedRows(RowSource):
 class MappedRows(SlicedRows):
     """A NumPy memory map of any float type, or a view of one. Pages are released after each block.
 
-    ``madvise(MADV_DONTNEED)``, available on Linux and macOS, releases them. Without it (Windows) the system releases
-    pages of the file when memory runs short: the peak counted for this process may then reach the size of the file,
-    although the rows need not fit in memory.
+    ``madvise(MADV_DONTNEED)``, available on Linux and macOS, releases them. Without it (Windows), the system releases
+    pages of the file only when memory runs short: the reported peak memory of the process may then reach the size of
+    the file, although the rows need not fit in memory.
     """
 
     def __init__(self, data: Any, base: mmap.mmap, name: str) -> None:

@@ -14,9 +14,9 @@ from psdopt.linalg.arrays import Array
 
 #: Floats gathered at a time (1 MiB), so that they fit in a cache and memory is O(n r) for any number of entries.
 CHUNK = 2**17
-#: Most inner products that padding may add so that rows with fewer entries join the group of the next larger number.
-#: The calls for a separate group cost about as much: with a quarter of this number a solve on 50 rows takes a quarter
-#: longer, with ten times as many one on 400 rows twice as long.
+#: Rows with fewer entries are padded to join the next larger group if this adds at most so many inner products, about
+#: the cost of the calls for a separate group. With a quarter of this number a solve on 50 rows takes a quarter longer;
+#: with ten times this number a solve on 400 rows takes twice as long.
 PADDING = 4000
 
 
@@ -65,7 +65,7 @@ class RowUpdates:
         return np.zeros_like(self.weights.data) if self.targets is None else np.asarray(self.targets.data)
 
     def of_weights(self, weights: sp.csr_array) -> RowUpdates:
-        """The same for other weights of the same pattern, and targets 0; the order of the entries is shared."""
+        """RowUpdates for other weights of the same pattern, with targets 0; the order of the entries is shared."""
         other = RowUpdates(weights, None)
         other.order = self.order
         return other
@@ -74,7 +74,7 @@ class RowUpdates:
     def order(self) -> tuple[tuple[NDArray[np.intp], NDArray[np.intp]], ...]:
         """For each group its rows (g,), and (g, t) places of their entries in ``weights.data``, its length for padding.
 
-        Rows go by their number of entries, those of similar numbers padded to share a group.
+        Rows are grouped by their number of entries; rows with similar numbers are padded to share a group.
         """
         starts, counts = self.weights.indptr[:-1], np.diff(self.weights.indptr)
         padded = _padded_counts(counts)
@@ -87,7 +87,7 @@ class RowUpdates:
 
     @cached_property
     def groups(self) -> tuple[RowGroup, ...]:
-        """The rows in groups of one number of entries."""
+        """The rows in groups of equal (padded) numbers of entries."""
         columns, weights = np.append(self.weights.indices, self.n), np.append(self.weights.data, 1.0)
         targets = np.append(self.target_values, 0.0)
         return tuple(
@@ -101,7 +101,7 @@ class RowUpdates:
         return np.flatnonzero(np.diff(self.weights.indptr) == 0)
 
     def solve(self, U: Array, b: Array, rho: float | Array) -> Array:
-        """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, one or (n,)."""
+        """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, a number or an array (n,)."""
         r = U.shape[1]
         rhos = rho if isinstance(rho, np.ndarray) else np.full(self.n, rho)
         V = np.empty((self.n, r))
@@ -145,7 +145,7 @@ def _by_entries(P: Array, weights: Array, targets: Array, rho: Array) -> Array:
     count, t = weights.shape
     products = np.matmul(P[:, :t], P.transpose(0, 2, 1))
     products.reshape(count, t * (t + 1))[:, :: t + 2] += rho[:, None] / weights
-    factors = np.ones((count, 1, t + 1))  # of the u_j, and 1 for the anchor
+    factors = np.ones((count, 1, t + 1))  # for the u_j, and 1 for the anchor
     factors[:, 0, :t] = np.linalg.solve(products[:, :, :t], (targets - products[:, :, t])[:, :, None])[:, :, 0]
     return np.asarray(np.matmul(factors, P)[:, 0])
 

@@ -8,7 +8,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
-#: If the coordinates miss `total` by more than this share of it, the shift was lost to rounding.
+#: If the sum of the coordinates misses `total` by more than this share of it, the shift was lost to rounding.
 LOST = EPS**0.5
 
 
@@ -31,10 +31,10 @@ def project_simplex(x: Array, total: float = 1.0, upper: float = np.inf) -> Arra
     upper = min(upper, total)  # no coordinate exceeds the total
     p: Array = np.clip(y - _shift(y, total, upper), 0.0, upper)
     free = (p > 0.0) & (p < upper)
-    if np.any(free):  # the rounding of the shift, which is the same for every free coordinate
+    if np.any(free):  # correct the rounding of the shift, the same for every free coordinate
         p[free] += (total - float(p.sum())) / np.count_nonzero(free)
         p = np.clip(p, 0.0, upper)
-    # where x is so large that upper is below its rounding, x and x − upper are one breakpoint
+    # if x is so large that upper is below its rounding, x and x − upper are the same breakpoint
     return p if abs(total - float(p.sum())) <= LOST * total else _filled(y, total, upper)
 
 

@@ -1,4 +1,4 @@
-"""Some eigenpairs of a dense symmetric matrix, with a full decomposition in reserve; those of Y Yᵀ from Y."""
+"""Some eigenpairs of a dense symmetric matrix, with a full decomposition as fallback; eigenpairs of Y Yᵀ from Y."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from psdopt.linalg.tolerances import EPS
 def eigenpairs(matrix: Array, first: int, last: int) -> tuple[Array, Array]:
     """(values (k,), vectors (n, k)): eigenpairs number first, ..., last of a symmetric matrix (n, n), ascending.
 
-    A few of them cost a quarter of all. LAPACK's ``syevr`` fails with an internal error on one matrix of many millions,
-    of no special kind; ``syev`` then finds all pairs. Raises FloatingPointError where the matrix is not finite.
+    A few pairs cost a quarter of all. In one of many millions of cases LAPACK's ``syevr`` fails with an internal error
+    on an ordinary matrix; ``syev`` then finds all pairs. Raises FloatingPointError where the matrix is not finite.
     O(n³).
     """
     deadline.ask()

@@ -1,4 +1,4 @@
-"""The number of BLAS threads: one for small problems, in which distributing the work costs more than doing it."""
+"""The number of BLAS threads: one for small problems, where distributing the work costs more than doing it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SMALL = 2**24
 
 @contextmanager
 def blas_threads(multiplications: float) -> Iterator[None]:
-    """Limits BLAS to one thread for products of at most `SMALL` multiplications each; larger ones change nothing.
+    """Limits BLAS to one thread if products take at most `SMALL` multiplications each; otherwise does nothing.
 
     Most libraries have one number of threads for the whole process. If several contexts overlap, in any Python threads,
     the first sets the number and the last restores it. Libraries with a number for each Python thread (OpenMP) are set
@@ -42,13 +42,14 @@ def blas_threads(multiplications: float) -> Iterator[None]:
 
 
 class _Stretch:
-    """One `with` statement; it ends with its frame, even if a cut keeps it from leaving."""
+    """One `with` statement; it ends with its frame, even if an interrupt skips its exit."""
 
 
 class _SharedLimit:
     """One thread for libraries with one number per process, while there is a stretch that has entered and not left.
 
-    What was set is noted before it is set, so that `leave` undoes an `enter` that Ctrl-C or a lack of memory has cut.
+    The old numbers are recorded before any is changed, so that `leave` undoes an `enter` interrupted by Ctrl-C or a
+    lack of memory.
     """
 
     def __init__(self) -> None:
@@ -75,7 +76,7 @@ class _SharedLimit:
                 self._inside.discard(stretch)
                 return
             for library, number in self._before:
-                _release(library)  # this thread may not be the one that set it
+                _release(library)  # another thread may have set the number
                 library.set_num_threads(number)
                 _release(library)
             self._before = []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 EPS = 2.0**-52
-#: An entry of S may be wrong by this many roundings of its size, times n; F by √n times as many of its own.
+#: Errors in units of rounding: an entry of S may be wrong by this number times n, F by this number times √n.
 ROUNDINGS = 16.0
 
 

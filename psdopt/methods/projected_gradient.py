@@ -59,7 +59,7 @@ def accelerated_step(
         y, at_y = extrapolated.to_dense(), at(extrapolated)
     g = slope(at_y)
     L = RELAXATION * m.L
-    for _ in range(60): # at most 60 doublings of L
+    for _ in range(60):  # at most 60 doublings of L
         projected = project(y - g / L)
         x = projected.to_dense()
         d, at_x = x - y, ensure_finite(at(projected))

@@ -1,4 +1,4 @@
-"""From the arguments of solve() to a run at its first state, and what is returned if a cut comes before that."""
+"""From the arguments of solve() to a run at its first state, and the result if the run is cut before that."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ from psdopt.running.run import NonFiniteStart, Rules, Run
 from psdopt.running.starts import fitted_start, plain_start
 from psdopt.running.verdicts import NOT_BEGUN, Conclusion
 
-#: While the rank may still grow, a certificate is computed at this loose stationarity: only the final rank needs
+#: While the rank may still grow, certificates are computed at this loose stationarity, as only the final rank needs
 #: accuracy.
 COARSE = 1e-5
 
 
 class Beginning:
-    """The pieces, then the point, then the run, each known once its method has returned.
+    """Sets up the pieces, then the point, then the run; each is an attribute once its method has returned.
 
     `clock` : the reading of :func:`psdopt.linalg.deadline.now` when solve() was called. `before` : the problem's counts
         then.
@@ -56,7 +56,7 @@ class Beginning:
             limit = max_rank or self.problem.n
             escape = escape and geometry.can_grow
             self.geometry, self.method = geometry, method.on(self.problem).with_escape(escape, limit)
-            # under constraints the method widens by itself
+            # under constraints the method adds columns itself
             self.escape = Escape(escape and Ability.CONSTRAINTS not in self.problem.abilities, limit)
         return self.geometry, self.method
 
@@ -78,7 +78,7 @@ class Beginning:
         return until(self.clock + self.rules.end)
 
     def cut_short(self, cut: Conclusion, start: Any) -> Result:
-        """The result of a run that never began: the start as far as it is known, F unknown there."""
+        """The result of a run that never began: the start, if known, with an unknown value."""
         status, message = cut
         if self.point is not None and self.geometry is not None:
             matrix = LowRankPSD(self.geometry.factor(self.point))

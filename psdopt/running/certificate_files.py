@@ -18,9 +18,9 @@ from psdopt.linalg.arrays import Array
 FORMAT = 2
 #: Member with the JSON text, and the prefix of members that are arrays.
 TEXT, PREFIX = "certificate", "certificate_"
-#: Names of what is known of linear constraints; stored beside the other fields, as in :meth:`Certificate.as_dict`.
+#: Names of the fields about linear constraints, stored beside the other fields as in :meth:`Certificate.as_dict`.
 RECORD = frozenset(field.name for field in fields(ConstraintRecord))
-#: Those that are arrays in old files of constrained problems, written there as lists.
+#: Array fields that old files of constrained problems store as lists.
 LISTS = ("multipliers", "infeasibility_proof", "ray")
 #: The class of certificates of constrained problems in files of development versions.
 FORMER = "ConstrainedCertificate"
@@ -62,7 +62,7 @@ def restored(arrays: Mapping[str, Array]) -> Certificate:
 
 
 def _made(kind: type[Certificate], members: Mapping[str, Any]) -> Certificate:
-    """The certificate with these members, those of constraints in their record."""
+    """The certificate with these members; those about constraints go into its record."""
     record = {name: members[name] for name in RECORD if "primal_infeasibility" in members}
     others = {name: each for name, each in members.items() if name not in RECORD}
     return kind(**others, constraints=ConstraintRecord(**record) if record else None)
@@ -83,7 +83,7 @@ def from_numbers(numbers: Mapping[str, Any], eigenvector: Array) -> Certificate:
 
 
 def _in_tuples(value: Any) -> Any:
-    """Sequences as tuples, which JSON does not know; fields of a frozen class are no lists."""
+    """Lists as tuples: JSON has no tuples, but the fields of a frozen class are tuples."""
     return tuple(_in_tuples(each) for each in value) if isinstance(value, list) else value
 
 

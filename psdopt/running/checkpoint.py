@@ -30,7 +30,7 @@ def save_checkpoint(path: str | Path, run: Any, problem: Problem) -> None:
 
     The header holds format, version of psdopt, problem and the SHA-256 of the content; the content is JSON text and
     arrays (:mod:`psdopt.running.serialisation`). Raises DataFileError if the file cannot be written, CheckpointError if
-    the run holds an object that cannot be.
+    the run holds an object that cannot be stored.
     """
     text, arrays = encode(run, _pieces(problem))
     buffer = io.BytesIO()
@@ -80,7 +80,7 @@ def load_checkpoint(path: str | Path, problem: Problem, *pieces: Any) -> Any:
         ) from error
     except MemoryError:
         raise
-    except Exception as error:  # an intact file of classes that have changed since may cause any error
+    except Exception as error:  # if classes have changed since, even an intact file may cause any error
         raise CheckpointError(
             f"{path} was written by psdopt {header['psdopt']}, whose classes differ from those of {__version__}: "
             f"{type(error).__name__}: {error}"
@@ -120,7 +120,7 @@ def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
 
 
 def _pieces(problem: Problem) -> dict[str, Any]:
-    """Problem and data: named in a checkpoint, not stored."""
+    """The problem and its data, which a checkpoint names but does not store."""
     maps = problem.maps
     device = {} if problem.device is None else {"device": problem.device}
     named = {f"map {k}": linear_map for k, linear_map in enumerate(maps)}

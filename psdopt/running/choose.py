@@ -48,7 +48,7 @@ PARTNERS: tuple[Method, ...] = (
 
 @dataclass(frozen=True)
 class Thresholds:
-    """Where :func:`choose` turns from one method to another, with the measurement behind each number.
+    """Thresholds between methods in :func:`choose`, with the measurement behind each number.
 
     large_order : beyond this order A is not decomposed, so that conjugate gradient lacks its best preconditioner, and
         block conjugate gradient, which needs none, is faster (docs/experiments/lro.md).
@@ -56,14 +56,14 @@ class Thresholds:
         ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
     spare : if only the diagonal is constrained, a run begins with √(2 m) columns divided by this number: solutions had
         a quarter of √(2 m) columns on random graphs, an eighth on tori.
-    affordable : flops of a step of an interior point method, at most (thetaG11 of SDPLIB takes 2.5e10), and of Newton's
-        system for m multipliers; m = 5,646 takes 0.26 GB.
+    affordable : most flops of a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and of Newton's
+        system for m multipliers (m = 5,646 takes 0.26 GB).
     diagonal_order : beyond this order problems with constraints on the diagonal alone are solved by the augmented
         Lagrangian. On SDPLIB's mcp problems it is as fast as an interior point method at order 124 and two to three
         times as fast at 250; on a torus of order 200 it takes twice as long.
     newton_order : up to this order Newton steps on factor and multipliers are affordable (0.35 s at order 2,000). On a
-        face with a linear F an interior point method is faster up to it: bisection of a random graph of order 1,001
-        took it 12 s, and Newton was far from a solution after 48 s.
+        face with a linear F an interior point method is faster up to this order: for bisection of a random graph of
+        order 1,001 it took 12 s, whereas Newton was far from a solution after 48 s.
     decomposed_order : up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: some seconds.
     many : above this number of constraints per row of a block, splitting the dual is cheaper than systems of order m:
         at 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
@@ -147,7 +147,7 @@ def _constrained(problem: Constrained, geometry: Geometry | None, method: Method
     """
     if method is None:
         full = geometry is None or Ability.FULL_CONE in geometry.abilities
-        free = geometry is not None or not _has_face(problem)  # methods on a face bring a geometry of factors
+        free = geometry is not None or not _has_face(problem)  # methods on a face need a geometry of factors
         if full and free and Ability.NEAREST in problem.abilities and problem.n <= THRESHOLDS.decomposed_order:
             method = DualNewton()
         else:
@@ -174,7 +174,7 @@ def _splits(problem: Constrained) -> bool:
 
 
 def _mostly_inequalities(problem: Constrained) -> bool:
-    """Whether most constraints are inequalities: splitting is slow to find the few that hold with equality."""
+    """Whether most constraints are inequalities; splitting is slow in finding the few that are active."""
     return 2 * int(np.count_nonzero(problem.lower < problem.upper)) > problem.m
 
 
@@ -196,8 +196,8 @@ def _on_factors(problem: Constrained) -> Method:
     """LagrangeNewton for a curved F or on a face, if its steps of n³ + m³/3 flops are affordable; else the first-order
     rounds of an augmented Lagrangian.
 
-    Multipliers may be large, and on a face unbounded: an augmented Lagrangian then needs a penalty at which its inner
-    problems are rounding. For a curved F both methods run in the coordinates of the face
+    Multipliers may be large, and unbounded on a face. An augmented Lagrangian then needs so large a penalty that its
+    inner problems are lost in rounding. For a curved F both methods run in the coordinates of the face
     (:class:`~psdopt.methods.on_face.OnFace`).
     """
     affordable = problem.n <= THRESHOLDS.newton_order and problem.m**3 / 3.0 <= THRESHOLDS.affordable
@@ -212,7 +212,7 @@ def _has_face(problem: Constrained) -> bool:
 
 
 def _diagonal_beside_face(problem: Constrained) -> bool:
-    """Whether all constraints except those of a face concern single diagonal entries and bound the trace."""
+    """Whether all constraints except those of a face are on single diagonal entries and bound the trace."""
     if problem.conic is None or problem.trace_limit is None:
         return False
     forms, face = problem.conic.forms, problem.face

@@ -19,7 +19,7 @@ def _nothing(kind: str) -> Iterable[Any]:
     return ()
 
 
-#: "method" or "geometry" -> an example of each that is installed; :mod:`psdopt.plugins` puts its function here.
+#: "method" or "geometry" -> an instance of each installed one; set by :mod:`psdopt.plugins`.
 known: Callable[[str], Iterable[Any]] = _nothing
 
 
@@ -41,7 +41,7 @@ def compatible(problem: Any, geometry: Any, method: Any) -> Verdict:
 
 
 def fits(problem: Any, geometry: Any, method: Any) -> bool:
-    """What :func:`compatible` says, without the sentence for a negative verdict, which loads all plugins."""
+    """:func:`compatible` as a bool, without the sentence for a negative verdict, for which all plugins are loaded."""
     return not _missing(problem, geometry, method)
 
 
@@ -67,7 +67,7 @@ def _lacking(problem: Any, geometry: Any, method: Any) -> list[str]:
 
 
 def _without_device(problem: Any, geometry: Any, method: Any) -> list[str]:
-    """The pieces that do not take arrays on a device, if the problem's arrays are on one."""
+    """The pieces that do not accept device arrays, if the problem's arrays are on a device."""
     devices = {linear_map.device for linear_map in problem.maps} | {problem.device}
     device = next((device for device in devices if device is not None), None)
     if device is None:
@@ -87,7 +87,7 @@ def _without_device(problem: Any, geometry: Any, method: Any) -> list[str]:
 def missing_members(piece: Any, abilities: Iterable[str]) -> list[str]:
     """ "ability (its member 'name')" for each of `abilities` that `piece` declares while the member is not there. O(1).
 
-    A member that is still the interface's own, which only raises, is not there; neither is None.
+    A member counts as missing if it is None, or still the interface's own, which only raises.
     """
     return [
         f"{ability} (its member {name!r})"

@@ -50,9 +50,9 @@ class Driver:
     `clock` : the reading of :func:`psdopt.linalg.deadline.now` at which the seconds of the run start. `before` : the
     problem's counts when solve() was called. `chosen` : what solve() chose, for the result.
 
-    Ctrl-C, a lack of memory and the deadline may cut a run anywhere. What is cut, a step or a certificate, is undone:
-    `kept` is the run before it, from which a resumed run goes on as if there had been no cut. `word` : the verdict of
-    the loop, once it is over.
+    Ctrl-C, a lack of memory and the deadline may cut a run anywhere. The step or certificate that is cut is undone:
+    `kept` is the run before it, and a resumed run continues from there as if there had been no cut. `word` : the
+    verdict of the loop, once it is over.
     """
 
     def __init__(
@@ -123,7 +123,7 @@ class Driver:
                 return Status.STOPPED, "stopped by the callback"
 
     def _undo(self) -> None:
-        """Back to the last whole step or certificate; a certificate of that very point stays."""
+        """Back to the last complete step or certificate; a certificate of that point is kept."""
         run, certificate = self.run, self.run.certificate
         run.restore(self.kept)
         if self.judge.certified is run.state:
@@ -180,7 +180,7 @@ class Driver:
         return run.state.evaluation.size**2 > DIVERGED * run.first_trace
 
     def _lacks_minimum(self) -> bool:
-        """Whether F falls without end; for methods that descend, tested whenever tr M has grown by the factor GROWN.
+        """Whether F falls without end: tested for descending methods, whenever tr M has grown by the factor GROWN.
 
         Growth is relative to tr M at the start or to the natural trace of F, whichever is larger: a run may start at 0.
         """
@@ -227,7 +227,7 @@ class Driver:
             self.unsaved = ""
 
     def cut_short(self, cut: Conclusion) -> Result:
-        """The result if a cut came between or after loop() and result(), or in what the latter does not guard."""
+        """The result if the cut came outside loop() and result(), or in an unguarded part of result()."""
         if self.word is None:
             self._undo()
         return self.result(*(self.word or cut))
@@ -235,8 +235,8 @@ class Driver:
     def result(self, status: Status, message: str) -> Result:
         """The certificate is computed at the point that is returned, from recomputed images.
 
-        If a limit ended the run, its checkpoint knows nothing of this certificate, which the uninterrupted run does not
-        compute. A certificate that is cut is None, and the message says why.
+        If a limit ended the run, this certificate is not part of its checkpoint, because an uninterrupted run would not
+        compute it. A certificate that is cut becomes None, and the message says why.
         """
         run, settled, begun = self.run, status in FINAL, bool(self.run.history.records)
         if self.word is None and not settled:
@@ -276,7 +276,7 @@ class Driver:
         )
 
     def _certified(self, status: Status, message: str) -> Conclusion:
-        """The verdict after the certificate of the point that is returned, if F is finite there."""
+        """The verdict after the returned point is certified, if F is finite there."""
         if not math.isfinite(self.run.state.evaluation.value):
             return status, message
         if self.judge.certified is not self.run.state:

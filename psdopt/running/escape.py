@@ -23,7 +23,7 @@ SETTLING = 10
 STUCK = 0.5
 #: Columns are added if the dual infeasibility exceeds tolerance and stationarity by this factor.
 CLEARLY_OFF = 3.0
-#: Beyond this factor the rank limit is certainly the cause of the dual infeasibility.
+#: Beyond this factor, the rank limit must be the cause of the dual infeasibility.
 FAR_OFF = 100.0
 
 
@@ -65,14 +65,14 @@ class Escape:
 
 
 def clearly_bound(certificate: Certificate, stationarity: float, tol: float) -> bool:
-    """Whether the dual infeasibility is so far above what stationarity explains that no further step helps."""
+    """Whether the dual infeasibility is so much larger than stationarity explains that no further step helps."""
     free = certificate.fixed_trace is None
     off = certificate.dual_infeasibility_relative if free else certificate.relative
     return off > FAR_OFF * max(tol, stationarity)
 
 
 def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 0) -> Evaluation | None:
-    """Y with new columns along eigenvectors of negative eigenvalues of S, or None if there is no room or use.
+    """Y with new columns along eigenvectors of negative eigenvalues of S; None without room or without a decrease of F.
 
     At a stationary Y the factor gradient of a zero column is zero, yet F decreases to second order along
     an eigenvector v of S with vᵀSv < 0. At most half as many columns as Y has are added at once. Each eigenvector
@@ -80,7 +80,7 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     `smallest` is λ_min(S) < 0 from the certificate; the eigenvalues are computed to a tenth of its size.
     """
     _, W = principal_axes(evaluation.factor)
-    # columns that are zero to rounding make room for new ones
+    # drop columns that are zero to rounding, to make room for new ones
     compact = evaluation if W.shape[1] == evaluation.factor.shape[1] else evaluation.mix(W)
     Y = compact.factor
     room = max_rank - Y.shape[1]

@@ -32,7 +32,8 @@ from psdopt.running.verdicts import (
 
 #: If the certificate fails although the rank does not bind, the target for stationarity falls to tol times this.
 FINEST = 1e-3
-#: After a certificate that misses tol by the factor m, the target for stationarity falls by 1.5 m, at most by this.
+#: After a certificate that misses tol by the factor m, the target for stationarity falls by the factor 1.5 m, at most
+#: this.
 STRICTEST = 10.0
 #: The next certificate follows after this share of further steps (at least 10), however slowly stationarity falls.
 LONGER = 0.25
@@ -42,7 +43,7 @@ Binds = Callable[[], bool]
 
 
 class Judge:
-    """Computes certificates of a run and decides what follows; changes `run` where it continues from another point.
+    """Computes certificates of a run and decides what follows; changes `run` if it continues from another point.
 
     `certified` : the state to which the current certificate of the run belongs.
     """
@@ -63,8 +64,8 @@ class Judge:
         """The verdict on a (nearly) stationary point; None where the run continues, from here or from a better point.
 
         The questions, in this order: Is a final status proven? Does the failed certificate lead to a better point or to
-        more columns? Does the weaker status hold, and is a proof not worth waiting for? Is the point stationary, so
-        that no step of the method improves it? If not, the target for stationarity is lowered.
+        more columns? Does the weaker status hold, with no proof worth waiting for? Is the point stationary, so that no
+        step of the method improves it? If every answer is no, the target for stationarity is lowered.
         `ended` : the method has no further step.
         """
         run = self.run
@@ -209,11 +210,11 @@ class Judge:
             return False
         if blocked_by_geometry(certificate, geometry, stationarity, self.tol):
             return True
-        # with a fixed trace S Y = s Y at a stationary point, with s above the smallest eigenvalue where the rank binds
+        # with a fixed trace, S Y = s Y at a stationary point; s exceeds the smallest eigenvalue if the rank binds
         if geometry.trace is None and certificate.stationarity_relative > self.tol:
             return False
         if Ability.CONSTRAINTS in self.problem.abilities and certificate.dual_infeasibility_relative <= self.tol:
-            return not certificate.convex  # S ⪰ 0 holds, so that more columns would not help: only the proof is missing
+            return not certificate.convex  # S ⪰ 0, so more columns would not help: only the proof is missing
         if not certificate.convex or finest:
             return True
         return clearly_bound(certificate, stationarity, self.tol) and binds()

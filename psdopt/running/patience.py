@@ -17,9 +17,9 @@ FEWEST = 30
 class Patience:
     """When a run ends as `optimal_within` instead of continuing towards `optimal`.
 
-    `since` is the iteration of the first certificate that holds within a trace (−1: none so far), `shortfall` that of
-    the last certificate that does. `tried` is the least shortfall at which a search for a proof has failed, divided by
-    the share of the tolerance that ⟨S, M⟩ leaves.
+    `since` is the iteration of the first certificate that holds within a trace (−1: none so far), `shortfall` the
+    shortfall of the last such certificate. `tried` is the least shortfall, divided by the share of the tolerance that
+    ⟨S, M⟩ leaves, at which a search for a proof has failed.
     """
 
     since: int = -1
@@ -28,7 +28,7 @@ class Patience:
 
     @property
     def worth_trying(self) -> float:
-        """The shortfall below which a search for a proof is repeated. A search costs more than many steps."""
+        """A search for a proof costs more than many steps: it is repeated only below this shortfall."""
         return STALLED * self.tried
 
     def note(self, certificate: Certificate, tol: float) -> None:

@@ -11,7 +11,7 @@ Show = Callable[[int, float, float], None]
 
 @contextmanager
 def progress_bar(wanted: bool, title: str, iteration: int = 0) -> Iterator[Show]:
-    """A bar on standard error, as the function that moves it; one that does nothing if it is not wanted."""
+    """The function that moves a bar on standard error; it does nothing unless the bar is wanted."""
     if not wanted:
         yield lambda *_: None
         return

@@ -63,7 +63,7 @@ class History:
         return np.array([record.get(column, np.nan) for record in self.records], dtype=float)
 
     def copy(self) -> History:
-        """The same records, which later ones and later notes leave as they are."""
+        """A copy of the records that later records and notes do not change."""
         return History([dict(record) for record in self.records])
 
     def note(self, column: str, number: float) -> None:
@@ -184,7 +184,7 @@ class Result:
             raise DataFileError(f"cannot read result {path}: {getattr(error, 'strerror', None) or error}") from error
         try:
             return cls._restored(unsealed(content, str(path)))
-        except Exception as error:  # reading an archive of another kind may fail anywhere
+        except Exception as error:  # reading a foreign archive may fail anywhere
             text = f"{type(error).__name__}: {error}"
             raise DataFileError(f"{path} is not a result saved by psdopt, or is damaged ({text})") from error
 

@@ -20,7 +20,7 @@ from psdopt.running.progress import Show
 from psdopt.running.result import History, Status
 from psdopt.running.stopping import Stopping
 
-#: Beyond a limit of time, start and final certificate have this share of it, and at least so many seconds.
+#: Extra time for start and final certificate: this share of a time limit, and at least so many seconds.
 EXTRA, LEAST_EXTRA = 0.1, 0.5
 Piece = TypeVar("Piece")
 
@@ -37,7 +37,7 @@ class Run:
     state: State
     geometry: Geometry
     inner_tol: float
-    pieces: tuple[str, str] = ("", "")  # of the first geometry and the method, to refuse another on resume
+    pieces: tuple[str, str] = ("", "")  # of geometry and method at the start, so that resume refuses others
     history: History = field(default_factory=History)
     iteration: int = 0
     seconds: float = 0.0
@@ -93,7 +93,7 @@ class Run:
         return stationarity
 
     def kept(self) -> Run:
-        """The run as it is now, which later steps and certificates leave as it is; the history is shared."""
+        """A copy of the run that later steps and certificates do not change; only the history is shared."""
         twin = _twin(self)
         twin.escape, twin.patience = _twin(self.escape), _twin(self.patience)
         return twin
@@ -110,7 +110,7 @@ class Run:
 
 
 def _twin(piece: Piece) -> Piece:
-    """A shallow copy, in a tenth of the time of copy.copy: one is made in every iteration."""
+    """A shallow copy, ten times as fast as copy.copy, since one is made in every iteration."""
     twin: Piece = object.__new__(type(piece))
     vars(twin).update(vars(piece))
     return twin

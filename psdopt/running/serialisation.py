@@ -67,12 +67,12 @@ def decode(
         return _Decoder(content["nodes"], array, named, packages, device).value(content["root"])
     except (CheckpointError, MemoryError):
         raise
-    except Exception as error:  # a text that was not written by encode may cause any error
+    except Exception as error:  # text not written by encode may cause any error
         raise CheckpointError(f"the content makes no run ({type(error).__name__}: {error})") from error
 
 
 class _Encoder:
-    """A value is a JSON scalar, or [k] for the node with that number."""
+    """A value is encoded as a JSON scalar, or as [k] for node number k."""
 
     def __init__(self, named: Mapping[str, Any]) -> None:
         self.nodes: list[Any] = []

@@ -42,8 +42,8 @@ def solve_smoothed(
 ) -> Result:
     """Minimise a margin problem by `method` on F_mu, mu → 0, until the certificate of F itself is at most `tol`.
 
-    Each stage starts where the last one ended. The weights w(M) of its answer are feasible by construction. From them
-    the certificate of the unsmoothed problem is built, so that the answer compares with that of any other method.
+    Each stage starts where the last one ended. The weights w(M) of its answer are feasible by construction. They give a
+    certificate of the unsmoothed problem, so that the answer can be compared with that of any other method.
 
     Parameters
     ----------
@@ -51,9 +51,9 @@ def solve_smoothed(
     max_iterations : per stage. max_time : seconds, over all stages. Others as in :func:`psdopt.solve`.
 
     Returns the Result of the stage with the least gap; value, status, message and certificate are those of the
-    unsmoothed problem. Ctrl-C and a lack of memory end the run with the stages that are finished; before the first one
-    is, with the last point and the value nan. Raises InvalidInputError if the trace is not fixed or the problem is
-    smoothed already.
+    unsmoothed problem. Ctrl-C and a lack of memory end the run with the finished stages, or, before the first stage is
+    finished, with the last point and the value nan. Raises InvalidInputError if the trace is not fixed or the problem
+    is smoothed already.
     """
     if geometry.trace is None:
         raise InvalidInputError(f"geometry must have a fixed trace; found {geometry!r}")

@@ -68,9 +68,9 @@ def solve(
     start : a point of the geometry, a :class:`LowRankPSD`, or None for a random one, scaled best within the trace that
         the data allow (:func:`psdopt.starting_point`).
     tol : relative certificate at which a point counts as optimal (see :class:`Certificate`).
-    max_iterations, max_time : budgets. Time is in seconds from the call; steps are cut when it is over. The choice of
+    max_iterations, max_time : budgets. Time is in seconds from the call; a step that exceeds it is cut. The choice of
         pieces, the start and the final certificate may take a tenth longer, at least half a second; a certificate that
-        is cut then is None. Single calls of LAPACK are not cut. Default: 20,000 iterations.
+        takes longer is None. Single calls of LAPACK are not cut. Default: 20,000 iterations.
     stopping : further criteria (:mod:`psdopt.running.stopping`), combined with ``|`` and ``&``.
     callback : called with a :class:`Snapshot` after every iteration; a true return value stops.
     rng : a ``numpy.random.Generator`` or a seed; default seed 0, so that runs repeat.
@@ -81,8 +81,9 @@ def solve(
         example on a full disk, the run continues with a RuntimeWarning, and the result's message mentions it.
     resume : a checkpoint from which to continue; `start` is then not used. Problem, geometry and method must be those
         of that run. A run that had reached a verdict, at this tolerance or a finer one, is returned unchanged.
-    proof : "full", or "cheap": where the residuals are small, the run then does not go on for a proof on the whole
-        cone, and is ``optimal`` only if a proof costs no more than the residuals. For a problem that is one of many.
+    proof : "full", or "cheap": once the residuals are small, the run does not continue in search of a proof on the
+        whole cone, and is ``optimal`` only if a proof costs no more than the residuals. Use it if the problem is one of
+        many.
 
     Returns
     -------
@@ -122,13 +123,13 @@ def solve(
                 try:
                     verdict = driver.loop(fresh=resume is None)
                 except IncompatibleError as error:
-                    # only the data show it: a closed form, for example, may not exist for them
+                    # only the data decide: for example, they may have no closed form
                     other = alternatives(problem, geometry, method)
                     raise IncompatibleError(f"{error}. {other}" if other else str(error)) from error
             return driver.result(*verdict)
     except tuple(CUTS) as error:
         cut = cut_by(error, limits.longest)
-    # the error is gone, and with it the arrays of the work that it cut
+    # by now the error, and with it the arrays of the cut work, are released
     if driver is not None:
         return driver.cut_short(cut)
     return (beginning or Beginning(problem, rules, clock)).cut_short(cut, start)

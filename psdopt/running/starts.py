@@ -24,7 +24,7 @@ from psdopt.linalg.tolerances import EPS
 
 #: The trace of a default start is at most this times n times the least trace at which F can be as low.
 ROOM = 16.0
-#: Columns by which a norm is estimated, and the share of the allowed trace up to which the estimate suffices.
+#: Number of columns for the estimate of a norm, and share of the allowed trace up to which the estimate suffices.
 PROBES, SURE = 4, 0.5
 
 
@@ -86,7 +86,7 @@ def fitted_start(
 
 
 def _at_zero(geometry: Geometry, method: Method | None) -> bool:
-    """Whether a run without a given start begins at M = 0."""
+    """Whether a run begins at M = 0 if no start is given."""
     return method is not None and method.starts_at_zero and geometry.trace is None
 
 
@@ -124,7 +124,7 @@ def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
     gained = 0.0
     if math.isfinite(alpha) and alpha > 0.0:
         gained = _gained(evaluation, alpha)
-        # under constraints the multiple is that nearest to the bounds, wherever F is least
+        # under constraints, alpha M is nearest to the bounds, wherever F is least
         alpha = alpha if gained > 0.0 or Ability.CONSTRAINTS in problem.abilities else 1.0
     elif alpha == 0.0:
         quadratic = evaluation.along_atom(np.zeros(problem.n)).quadratic
@@ -149,7 +149,7 @@ def _gained(evaluation: Evaluation, alpha: float) -> float:
 
 
 def _most(problem: Problem, trace: float, gained: float) -> float:
-    """The trace that the data allow a start whose F is below F(0) by `gained`; inf where `trace` itself is allowed.
+    """The largest trace for a start whose F is below F(0) by `gained`; inf if `trace` itself is allowed.
 
     A convex F falls by at most −λ_min(∇F(0)) per unit of trace, so that F is as low as at the start only at traces of
     at least gained / −λ_min. The start is allowed 16 n times that trace: few random matrices need more, unless F hardly
@@ -157,13 +157,13 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
     of the least eigenvector; no minimiser of a quadratic F has a trace below t / 2. If M = 0 is optimal, t balances
     slope and curvature along the eigenvector of the largest eigenvalue.
 
-    In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 4 it may be
-    more by the factor at which :func:`_frobenius` underrates ∇F(0).
-    Cost: the product of ∇F(0) with four columns. If that is inconclusive, also an eigenpair of ∇F(0), for which
-    ∇F(0) is formed by n products up to order 500.
+    In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 4 it may
+    exceed that by the factor by which :func:`_frobenius` underestimates ∇F(0). Cost: the product of ∇F(0) with four
+    columns. If that is inconclusive, also an eigenpair of ∇F(0), for which ∇F(0) is formed by n products up to order
+    500.
     """
     if Ability.CONSTRAINTS in problem.abilities or gained == math.inf:
-        return math.inf  # the constraints may require a large trace, which F does not show
+        return math.inf  # constraints may require a large trace that F does not reveal
     n = problem.n
     nothing = problem.at(np.zeros((n, 1)))
     size = _frobenius(nothing)
@@ -184,7 +184,7 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
 
 
 def _frobenius(evaluation: Evaluation) -> float:
-    """|∇F(M)|_F; beyond order 4 estimated by four columns, at less than half in at most one case of ten.
+    """|∇F(M)|_F; beyond order 4 an estimate from four columns, which is below half in at most one case of ten.
 
     inf where the gradient is not finite or not defined.
     """

@@ -34,7 +34,7 @@ class Stopping(ABC):
     converges: ClassVar[bool] = False
     status: ClassVar[Status] = Status.STOPPED
 
-    #: Seconds after which it is met, whatever else happens; long work is cut there.
+    #: Seconds after which the criterion is certainly met; longer work is cut there.
     longest: float = math.inf
 
     @abstractmethod
@@ -112,7 +112,7 @@ class SmallStationarity(Stopping):
 class SmallDecrease(Stopping):
     """|F_{t−window} − F_t| <= tol · (|F_t| + 1). For a method that descends: Yuan et al., algorithm 1, line 5.
 
-    A method that does not descend, such as ``ADMM``, goes on after a large increase, as after a large decrease.
+    A large increase of F, as ``ADMM`` may have, does not stop a run, just as a large decrease does not.
     """
 
     tol: float

@@ -35,7 +35,7 @@ FINAL = frozenset(
         Status.INFEASIBLE,
     }
 )
-#: What may cut a run at any point, and the status that the run then has.
+#: Exceptions that may cut a run at any point, and the resulting status.
 CUTS: Mapping[type[BaseException], Status] = {
     KeyboardInterrupt: Status.INTERRUPTED,
     MemoryError: Status.OUT_OF_MEMORY,
@@ -43,7 +43,7 @@ CUTS: Mapping[type[BaseException], Status] = {
 }
 #: While tr M grows, an unbounded F falls by at least this share of −λ_min(S) per unit of trace.
 PROPORTIONAL = 1e-6
-#: Largest number of steps in a run that follow from refuted claims of optimality.
+#: Largest number of steps of a run that are taken because a certificate refuted optimality.
 RECOVERIES = 50
 
 
@@ -52,7 +52,7 @@ NOT_BEGUN = "F at the start is not known"
 
 
 def cut_by(error: BaseException, seconds: float = math.inf) -> Conclusion:
-    """The verdict on a run that one of CUTS has ended; `seconds` is its own limit of time."""
+    """The verdict on a run that one of CUTS has ended; `seconds` is the run's own time limit."""
     status = next(status for kind, status in CUTS.items() if isinstance(error, kind))
     if status is Status.TIME_LIMIT and seconds < math.inf:
         return status, MaxTime(seconds).reason()
@@ -60,7 +60,7 @@ def cut_by(error: BaseException, seconds: float = math.inf) -> Conclusion:
 
 
 def in_short(status: Status) -> str:
-    """What cut a run, without what follows from it."""
+    """The reason for the cut, without its consequences."""
     return status.value.partition(";")[0]
 
 
@@ -97,7 +97,7 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
     if final is not None:
         return final
     if certificate.convex and certificate.dual_infeasibility == 0.0:
-        return NO_PROGRESS  # F(N) >= F(M) - <S, M> for every N, so that the ray is an effect of rounding
+        return NO_PROGRESS  # F(N) >= F(M) - <S, M> for all N: the ray is a rounding effect
     if Ability.CONSTRAINTS in problem.abilities and not certificate.unbounded:
         return (Status.DIVERGED, Status.DIVERGED.value) if grown else NO_PROGRESS
     if grown and not certificate.unbounded:
@@ -145,7 +145,7 @@ def _verified_ray(certificate: Certificate, run: Run, problem: Problem) -> bool:
 
 
 def blocked_by_geometry(certificate: Certificate, geometry: Geometry, stationarity: float, tol: float) -> bool:
-    """Whether S Y is nonzero only in directions in which the geometry cannot move."""
+    """Whether the remaining gradient S Y is normal to the set, so that the geometry cannot move along it."""
     return geometry.restricted and certificate.stationarity_relative > 2.0 * max(tol, stationarity)
 
 

@@ -121,7 +121,7 @@ def _certificates(result: Shown) -> tuple[Array, Array]:
 
 
 def _curve(axes: Axes, x: Array, y: Array, **style: Any) -> None:
-    """A line through the positive, finite values, which alone can be drawn on a log scale."""
+    """A line through the positive, finite values; a log scale cannot show others."""
     y = np.asarray(y, dtype=float)
     usable = np.isfinite(y) & (y > 0.0)
     axes.plot(np.asarray(x)[usable], y[usable], **{"lw": 1.8, **style})
