@@ -105,7 +105,7 @@ def integer(value: Any, name: str, least: int = 1, most: int | None = None, most
 
 
 def integer_or_none(value: Any, name: str, least: int = 1, most: int | None = None, most_name: str = "") -> int | None:
-    """None for None, anything else as :func:`integer`, whose message then says that None is allowed too."""
+    """:func:`integer`, but None is returned unchanged, and the error message says that None is allowed."""
     return None if value is None else _integer(value, name, "None or ", least, most, most_name)
 
 
@@ -118,7 +118,7 @@ def number(
     most: float | None = None,
     below: float | None = None,
 ) -> float:
-    """`value` as a finite float within the bounds; `least` and `most` belong to the range, `above` and `below` do not.
+    """`value` as a finite float with least <= value <= most and above < value < below.
 
     Raises InvalidInputError, also for a bool or a string.
     """
@@ -134,7 +134,7 @@ def number_or_none(
     most: float | None = None,
     below: float | None = None,
 ) -> float | None:
-    """None for None, anything else as :func:`number`, whose message then says that None is allowed too."""
+    """:func:`number`, but None is returned unchanged, and the error message says that None is allowed."""
     return None if value is None else _number(value, name, "None or ", least, above, most, below)
 
 
@@ -189,10 +189,10 @@ def vector(values: Any, name: str, size: int, of: str = "") -> NDArray[np.float6
 
 @dataclass(frozen=True, eq=False)
 class CheckedIndices:
-    """Indices that were checked where they entered: :func:`indices` lets them pass without another look.
+    """Indices that have already been checked; :func:`indices` does not check them again.
 
     array : integers (m,) or (m, columns), read-only. below : all of them lie between 0 and below − 1; None if the range
-    is not known. distinct : whether those of one row differ. Parts, ``checked[key]``, are checked indices as well.
+    is unknown. distinct : whether indices in the same row differ. Parts ``checked[key]`` count as checked too.
     """
 
     array: NDArray[np.intp]
@@ -265,7 +265,7 @@ def one_of(value: _Name, name: str, allowed: Iterable[Any]) -> _Name:
 
 
 def is_name(value: Any, name: str) -> bool:
-    """Whether `value` is the string `name`: for parameters that take a name or something else, an array perhaps."""
+    """Whether `value` is the string `name`, for parameters that take a name or something else, such as an array."""
     return isinstance(value, str) and value == name
 
 
@@ -290,9 +290,9 @@ def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDAr
 
 
 def unmasked(values: Any, name: str) -> Any:
-    """`values` of any kind; InvalidInputError for masked entries of a NumPy array: hidden values would count.
+    """`values` of any kind; InvalidInputError for masked entries of a NumPy array, because hidden values would count.
 
-    Arrays in a list or tuple are looked at too.
+    Arrays in a list or tuple are checked too.
     """
     arrays = values if isinstance(values, (list, tuple)) else (values,)
     masks = [np.ma.getmaskarray(array) for array in arrays if isinstance(array, np.ma.MaskedArray)]
@@ -305,7 +305,7 @@ def real_array(values: Any, name: str) -> NDArray[Any]:
     """`values` as a NumPy array, not copied if it is one: the door through which small data enter.
 
     Raises InvalidInputError for masked entries and rows of different lengths, InvalidTypeError for sparse arrays and
-    complex numbers. Other types of entries are the caller's to judge.
+    complex numbers. The caller checks other types of entries.
     """
     require_host(values, name)
     if issparse(unmasked(values, name)):
@@ -336,10 +336,10 @@ def _integer(value: Any, name: str, none: str, least: int, most: int | None, mos
 
 
 def squares_finite(values: NDArray[Any], shape: tuple[int, ...], name: str) -> NDArray[Any]:
-    """`values`, finite entries of an array X of the `shape`, where XᵀX and squared distances of rows cannot overflow.
+    """`values`, the finite entries of an array X of the `shape`, if XᵀX and squared distances of rows cannot overflow.
 
-    That is where max |values| <= √(f / max(shape)) / 4, f the largest number of their type. Values that are no
-    floating-point numbers pass. O(size). Raises InvalidInputError for larger values.
+    They cannot if max |values| <= √(f / max(shape)) / 4, f the largest number of the type. Values of other than
+    floating-point types pass. O(size). Raises InvalidInputError for larger values.
     """
     if values.dtype.kind != "f" or values.size == 0:
         return values

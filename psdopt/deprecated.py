@@ -36,7 +36,7 @@ def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 def former_argument(old: str, new: str | None, hint: str) -> Callable[[Class], Class]:
-    """A class decorator: the constructor still takes `old`, as `new`; without effect where `new` is None."""
+    """A class decorator: the constructor still takes `old` and passes it as `new`; ignored if `new` is None."""
 
     def decorate(cls: Class) -> Class:
         initialise: Callable[..., None] = cls.__dict__["__init__"]
@@ -56,7 +56,7 @@ def former_argument(old: str, new: str | None, hint: str) -> Callable[[Class], C
 
 
 class FormerModules(MetaPathFinder, Loader):
-    """Finds the modules that have moved; each of their names warns once used, and says where it is now."""
+    """Finds the modules that have moved; using one of their names warns and gives its new place."""
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
         return ModuleSpec(name, self) if name in FORMER_MODULES else None

@@ -1,7 +1,7 @@
-"""What the pieces promise each other: problem, geometry, method, their abilities, and M as a factor.
+"""The contracts between the pieces: problem, geometry, method, their abilities, and M as a factor.
 
-Public here are the forms in which a problem offers F to Newton's method on Lagrange's conditions; the others are names
-of ``psdopt`` itself.
+The public names here are the forms in which a problem offers F to Newton's method on Lagrange's conditions; all other
+public names are in ``psdopt`` itself.
 """
 
 from psdopt.contracts.constrained_fit import ConstrainedFit, OffersConstrainedFit, constrained_fit_of

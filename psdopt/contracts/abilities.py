@@ -41,7 +41,7 @@ class Ability(StrEnum):
 
 
 #: Ability -> the members that an object declaring it must have: methods ask for the member, never for a class.
-#: Abilities that are not listed here concern members that every problem or geometry has.
+#: Other abilities concern members that every problem or geometry has.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.QUADRATIC_FIT: ("quadratic_fit",),
     Ability.CONSTRAINTS: ("constrained",),
@@ -57,7 +57,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.PROJECTION: ("project",),
 }
 
-#: One need: an ability, or a group of abilities of which one suffices.
+#: One need: an ability, or a group of abilities, any one of which suffices.
 Need = str | tuple[str, ...]
 #: Needs of a method: {"problem": (need, ...), "geometry": (need, ...)}.
 Requires = Mapping[str, tuple[Need, ...]]
@@ -65,7 +65,7 @@ Requires = Mapping[str, tuple[Need, ...]]
 
 @dataclass(frozen=True)
 class Verdict:
-    """Answer of :func:`psdopt.compatible`: `ok`, what is `missing` ("problem: exact-line", ...), a `hint`."""
+    """Answer of :func:`psdopt.compatible`: `ok`, the `missing` needs ("problem: exact-line", ...), a `hint`."""
 
     ok: bool
     missing: tuple[str, ...] = ()
@@ -107,9 +107,9 @@ def require_inner(argument: str, method: Any, problem: Any, geometry: Any) -> No
 
 
 def offered(problem: Any, ability: str, where: str) -> Any:
-    """What the first member that `ability` stands for (:data:`MEMBERS`) returns; `where` is the class describing it.
+    """The result of the first member in :data:`MEMBERS` of `ability`; `where` is the class that describes the member.
 
-    Raises IncompatibleError if there is no such method. Methods ask in every step.
+    Raises IncompatibleError if there is no such member. Methods call this in every step.
     """
     name = MEMBERS[ability][0]
     make = getattr(problem, name, None)

@@ -20,10 +20,10 @@ class ConstrainedFit(Protocol):
 
         S(y) Y = 0,   S(y) = ∇F(M) + Σ_t y_t A_t,
 
-    ⟨A_t, M⟩ is a bound where y_t pushes against one, and y_t = 0 elsewhere. The former constraints are `tied`.
+    ⟨A_t, M⟩ equals a bound if y_t pushes against it (constraint t is then `tied`), and y_t = 0 otherwise.
 
-    Any object with these members will do. It is for problems whose order n and number m of tied constraints are small:
-    (n, n) and (m, m) arrays are formed.
+    Any object with these members will do. Since (n, n) and (m, m) arrays are formed, the order n and the number m of
+    tied constraints must be small.
 
     Attributes: `n`; `size` m; `lower`, `upper` (m,); `norms` |A_t|_F (m,), 1 where A_t = 0.
     """
@@ -39,15 +39,15 @@ class ConstrainedFit(Protocol):
 
     @property
     def held(self) -> NDArray[np.intp]:
-        """Constraints that every Y = `onto(Y)` meets: they are never tied."""
+        """Constraints that every Y = `onto(Y)` meets, so that they are never tied."""
 
     def onto(self, V: Array) -> Array:
-        """V (n, k) projected to the subspace that contains the ranges of all feasible M, which may be all of space."""
+        """V (n, k) projected to the subspace (possibly the whole space) that contains the ranges of all feasible M."""
 
     def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Coupled:
         """The constraints `rows` as a fit of infinite curvature h: the system of a multiplier has no ridge 1/h.
 
-        Its `gradient` takes all multipliers y (m,); its other members see the tied constraints only.
+        The fit's `gradient` takes all multipliers y (m,); its other members involve the tied constraints only.
         """
 
     def bend(self, evaluation: Evaluation, X: Array) -> Array | None:
@@ -59,7 +59,7 @@ class OffersConstrainedFit(Protocol):
     """A problem with the ability ``constrained-fit``."""
 
     def constrained_fit(self) -> ConstrainedFit:
-        """The constraints in multiplier form; made once and kept, as they are asked for in every step."""
+        """The constraints in multiplier form; made once and kept, because they are used in every step."""
 
 
 def constrained_fit_of(problem: object) -> ConstrainedFit:

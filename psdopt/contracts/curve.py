@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array
 
 @dataclass(frozen=True)
 class Mixture:
-    """A point of a curve: the frame there is [frame, block] `frame`, the factor that frame times `factor`.
+    """A point of a curve: its frame is [frame, block] `frame`, and its factor is this new frame times `factor`.
 
     `frame` None: the frame has not moved. `factor` None: the factor is the frame. `turn` (r, r), orthogonal: the smooth
     curve of factors from the start Y passes through (factor here) · turnᵀ; None if unknown.

@@ -1,8 +1,8 @@
 """The geometry interface: the set of M, and how to move in it. A geometry knows nothing of F.
 
 Every geometry offers the first group of :class:`Geometry`. The abilities "riemannian", "linear-oracle" and
-"projection" stand for the groups below it. What a geometry may offer beyond that is in
-:mod:`psdopt.contracts.geometry_groups`, one protocol for each group.
+"projection" stand for the groups below it. Further optional groups are in :mod:`psdopt.contracts.geometry_groups`, one
+protocol for each.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Defect:
 
 
 def array_defect(array: Array, fits: bool, wanted: str) -> Defect | None:
-    """None for a finite array whose shape `fits`, else the :class:`Defect`; `wanted` says what shape it must have."""
+    """None for a finite array whose shape `fits`, else the :class:`Defect`; `wanted` describes the required shape."""
     if not fits:
         return Defect(f"{wanted}; found {array.shape}", float(array.size), 0.0)
     return None if is_finite(array) else Defect("non-finite entries", float(np.sum(~np.isfinite(array))), 0.0)
@@ -72,7 +72,7 @@ class Geometry(ABC):
     trace : fixed trace of all members, or None.
     closed : False if a limit of members need not be a member (definite matrices; matrices of rank exactly r), so that
         a minimum need not be attained.
-    invariant : what no move changes besides rank and trace, in words, for messages ("" for nothing).
+    invariant : properties besides rank and trace that no move changes, in words for messages ("" for none).
     retraction_order : 2 if :meth:`retract` agrees with geodesics to second order.
     horizontal_is_orthogonal : False if the horizontal space is another complement of the fibre.
     retraction_depends_on_representative : True if R(Y O, D O) is R(Y, D) O up to second order only.
@@ -189,7 +189,7 @@ class Geometry(ABC):
             return np.zeros_like(Y)
         reach = float(np.cbrt(EPS)) * (norm(Y) or 1.0)
         h = reach / size
-        for _ in range(6):  # lengths of the metric need not be lengths of the factor
+        for _ in range(6):  # lengths in the metric may differ from lengths of the factor
             moved = norm(self._turned(point, h * vector) - Y)
             if not 0.0 < moved < np.inf or 0.1 < moved / reach < 10.0:
                 break
@@ -208,7 +208,7 @@ class Geometry(ABC):
         return None
 
     def with_factor(self, point: Any, Y: Array) -> Any:
-        """`point` with the array Y as its factor, since known products S Y are recognised by the identity of Y."""
+        """`point` with the array object Y as its factor: known products S Y are recognised by the identity of Y."""
         return point
 
     def refreshed(self, point: Any) -> Any:
@@ -217,7 +217,7 @@ class Geometry(ABC):
 
     @property
     def restricted(self) -> bool:
-        """Whether moves cannot reach every change of M that keeps rank and trace.
+        """Whether some changes of M that keep rank and trace cannot be reached by moves.
 
         If so, S Y need not vanish at an optimum of the set, and :meth:`tangent_part` decides when a run ends. True by
         default for a Riemannian geometry without straight lines.

@@ -62,7 +62,7 @@ class Lift(Protocol):
     """The inverse of ``velocity``, by which preconditioners on factors act on the geometry."""
 
     def from_velocity(self, point: Any, D: Array) -> Any:
-        """The tangent vector that moves M as Y + s D does, D (n, r), minus what the geometry cannot follow."""
+        """The tangent vector that moves M as Y + s D does, D (n, r), without parts that the geometry excludes."""
 
 
 @runtime_checkable
@@ -70,7 +70,7 @@ class GramPreconditioner(Protocol):
     """A geometry's own form of the preconditioner (YᵀY + eta I)⁻¹."""
 
     def gram_preconditioned(self, point: Any, gradient: Any, curvature: float | None = None) -> Any:
-        """P⁻¹ `gradient`, P symmetric positive definite in the metric; `curvature` estimates that of F in M."""
+        """P⁻¹ `gradient`, P symmetric positive definite in the metric; `curvature`: an estimate for F in M."""
 
 
 @runtime_checkable

@@ -40,7 +40,7 @@ class GradientOperator(LinearOperator):
         self._apply, self._known, self.entries, self.device = apply, known, entries, device
 
     def __matmul__(self, V: Any) -> Any:
-        # blocks, the common case, go past SciPy's dispatch: it costs as much as a small product
+        # blocks, the common case, bypass SciPy's dispatch, which costs as much as a small product
         if type(V) is np.ndarray and V.ndim == 2 and V.shape[0] == self.shape[0]:
             return self._matmat(V)
         if is_device_array(V):

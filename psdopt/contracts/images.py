@@ -66,7 +66,7 @@ class Images:
         return known[1]
 
     def step(self, mu: float, direction: Images) -> Images:
-        """Images of Y + mu D. Cost O(size of the images), no application if D's are at hand."""
+        """Images of Y + mu D. Cost O(size of the images), no application if the images of D are known."""
         arrays = {key: Z + mu * direction.of(self.maps[key]) for key, Z in self._arrays.items()}
         new = Images(self.maps, self.factor + mu * direction.factor, arrays)
         moved = self.size + abs(mu) * direction.size
@@ -86,7 +86,7 @@ class Images:
         return self._start[1]
 
     def _size_along(self, mu: float, direction: Images) -> float:
-        """|Y + mu D| from known numbers; at least √eps (|Y| + mu |D|), below which the sum has lost its digits."""
+        """|Y + mu D| from known numbers; at least √eps (|Y| + mu |D|), because below that no digit is left."""
         own, step = float(self.size), abs(mu) * float(direction.size)
         square = own**2 + 2.0 * mu * float(direction.against(self)) + step**2
         return math.sqrt(max(square, EPS * (own + step) ** 2))

@@ -1,4 +1,4 @@
-"""The method interface: frozen hyper-parameters, and a state that holds all that changes."""
+"""The method interface: frozen hyper-parameters, and a state that holds everything that changes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Outcome(Enum):
 class Residual(StrEnum):
     """What `State.gradient_norm` of a method measures, always in the units of the factor gradient 2 S Y.
 
-    With S̃ = S where the trace is free, S − (⟨S, M⟩ / tr M) I where it is fixed (see :func:`factor_residual`):
+    With S̃ = S if the trace is free, S̃ = S − (⟨S, M⟩ / tr M) I if it is fixed (see :func:`factor_residual`):
     """
 
     GRADIENT = "gradient"  # |2 S̃ Y|: zero at every stationary point of the factor
@@ -38,7 +38,7 @@ class Residual(StrEnum):
 
 @dataclass
 class State:
-    """All that changes from step to step. Picklable; methods subclass it with further fields.
+    """Everything that changes from step to step. Picklable; methods subclass it with further fields.
 
     `point` and `evaluation` describe the current iterate. `gradient_norm` is the quantity that the method's `residual`
     names, see :class:`Residual` (nan if the method does not know it); once it is small, the driver computes a
@@ -46,9 +46,9 @@ class State:
     :meth:`psdopt.contracts.roles.Duality.subgradient` and :meth:`~psdopt.contracts.roles.Duality.dual_bound`, which
     check them. `ray` is D (n, k) if the outcome is UNBOUNDED: F falls without end at (Y + mu D)(Y + mu D)ᵀ as mu grows,
     the narrower of Y and D padded with zero columns. :func:`psdopt.certificates.bounds.falls_without_end` evaluates F
-    there; unless this test confirms the ray, the run is not called unbounded. The driver reads these fields and no
-    others. The fields after `evaluation` are given by keyword. Subclasses are ``@dataclass(kw_only=True)``, so that
-    their own fields need no default.
+    there; unless this test confirms the ray, the run is not called unbounded. The driver reads only these fields. The
+    fields after `evaluation` are keyword-only. Subclasses are ``@dataclass(kw_only=True)``, so that their own fields
+    need no default.
     """
 
     problem: Problem
@@ -63,7 +63,7 @@ class State:
     ray: Any = field(default=None, kw_only=True)
 
 
-if TYPE_CHECKING:  # the state of a method that does not name its type is Any
+if TYPE_CHECKING:  # if a method does not name the type of its state, it is Any
     from typing_extensions import TypeVar as _TypeVar
 
     S = _TypeVar("S", bound=State, default=Any)
@@ -87,9 +87,9 @@ class Method(ABC, Generic[S]):
     #: p, if the certificate falls like (steps)^−p and no faster; None for linear convergence or better.
     #: The conformance kit then requires less accuracy, and checks the order.
     sublinear_order: ClassVar[float | None] = None
-    #: Whether the iterates on c F are those on F, for c > 0.
+    #: Whether the iterates on c F equal those on F, for c > 0.
     scale_invariant: ClassVar[bool] = False
-    #: Whether the iterates on M ↦ F(M / s), from s times the start, are s times those on F, for s > 0.
+    #: Whether the iterates on M ↦ F(M / s) from s times the start equal s times those on F, for s > 0.
     unit_invariant: ClassVar[bool] = False
     #: Whether the best point of a run is the one of least value; False if iterates may violate constraints.
     ranks_by_value: ClassVar[bool] = True
@@ -103,7 +103,7 @@ class Method(ABC, Generic[S]):
         return self
 
     def on(self, problem: Problem) -> Method:
-        """The method to run on `problem`, for a method whose form and claims depend on the problem."""
+        """The method to run on `problem`, if its form and claims depend on the problem."""
         return self
 
     @abstractmethod
@@ -134,7 +134,7 @@ class Method(ABC, Generic[S]):
 def factor_residual(geometry: Geometry, evaluation: Evaluation, point: Any = None) -> float:
     """|2 S̃ Y|_F, S̃ = S if the set leaves the trace free, else S − s I with s = ⟨S, M⟩ / tr M. O(n r).
 
-    s is the multiplier of a fixed trace: without it S Y does not vanish at a solution, where S Y = s Y.
+    s is the multiplier of a fixed trace: at a solution S Y = s Y, so that S Y alone does not vanish.
     For a `restricted` geometry only the part along which it can move counts (:meth:`psdopt.Geometry.tangent_part`).
     `point` : the point of `evaluation`, if known.
     """

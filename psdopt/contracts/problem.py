@@ -1,4 +1,4 @@
-"""The problem interface: F(M) seen through a factor, with exact restrictions to lines and planes.
+"""The problem interface: F(M) evaluated through a factor, with exact restrictions to lines and planes.
 
 A problem knows F, and neither geometries nor methods. ``problem.at(Y)`` returns an :class:`Evaluation`:
 value, gradient and restrictions of F at M = Y Yᵀ, computed from shared images.
@@ -55,7 +55,7 @@ class LineModel(ABC):
         """First and second derivative in mu."""
 
     def minimize(self, upper: float = np.inf) -> float:
-        """The mu in (0, upper] of least value, where `coefficients` are known; else a local minimum of less than F(0).
+        """The mu in (0, upper] of least value if `coefficients` are known; else a local minimum below F(0).
 
         inf when F is unbounded below along the ray; 0.0 when D is no descent direction and no positive point is
         better. Default: all positive stationary points and `upper` are compared where `coefficients` are known, else
@@ -181,7 +181,7 @@ class Evaluation(ABC):
         return self.preconditioner()
 
     def bend(self, D: Array) -> Array | None:
-        """Z (n, r) of the arc Y + mu D + mu² Z along which stiff losses of M change least; None where none is known."""
+        """Z (n, r) of the arc Y + mu D + mu² Z along which stiff losses of M change least; None if unknown."""
         return None
 
 
@@ -207,7 +207,7 @@ class Problem(ABC):
         """Evaluation at M = Y Yᵀ, Y (n, r). Raises InvalidInputError on shape or non-finite entries."""
 
     def value_at_zero(self) -> float:
-        """F(0), the level from which decreases are measured. Computed once."""
+        """F(0), from which decreases are measured. Computed once."""
         return self._value_at_zero
 
     @cached_property
@@ -227,7 +227,7 @@ class Problem(ABC):
         raise InvalidTypeError(f"{type(self).__name__} has no closed form")
 
     def once(self, name: Hashable, compute: Callable[[], Made]) -> Made:
-        """The result of `compute`, made from F alone at the first use of `name` and kept as long as the problem."""
+        """The result of `compute`, which uses F alone; computed at the first use of `name`, kept with the problem."""
         if name not in self._made:
             self._made[name] = compute()
         return cast(Made, self._made[name])

@@ -9,7 +9,7 @@ from psdopt.contracts.abilities import Ability, offered
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 
-#: A block of columns V (n, k) as a fit represents it: V itself, or V with products that are used again.
+#: A fit's representation of a block of columns V (n, k): V itself, or V with products that are reused.
 Block = Any
 
 
@@ -18,7 +18,7 @@ class Coupled(Protocol):
     :class:`~psdopt.methods.lagrange_newton.system.LagrangeSystem`
     takes them.
 
-    `curvatures` h (m,) : the derivative of w_t by the measurement; inf where the measurement is held to a value.
+    `curvatures` h (m,) : the derivative of w_t by measurement t; inf if that measurement is held to a value.
     """
 
     @property
@@ -51,8 +51,8 @@ class QuadraticFit(Coupled, Protocol):
 
         S(w) Y = 0,   w_t = phi_t'(⟨A_t, Y Yᵀ⟩),   S(w) = C + Σ_t w_t A_t.
 
-    Any object with these members will do; it needs no class of the library as its base. It is for problems whose order
-    n and number m of measurements are small: (n, n) and (m, m) arrays are formed.
+    Any object with these members will do; it needs no class of the library as its base. Since (n, n) and (m, m) arrays
+    are formed, the order n and the number m of measurements must be small.
 
     Attributes: `n`; `size` m; `curvatures` h (m,).
     """
@@ -79,7 +79,7 @@ class OffersQuadraticFit(Protocol):
     """A problem with the ability ``quadratic-fit``."""
 
     def quadratic_fit(self) -> QuadraticFit:
-        """F in multiplier form; made once and kept, as it is asked for in every step."""
+        """F in multiplier form; made once and kept, because it is used in every step."""
 
 
 def quadratic_fit_of(problem: object) -> QuadraticFit:

@@ -14,7 +14,7 @@ class Starts:
     """Proposals for starting points. Their scale is not used, and a bad proposal costs only steps."""
 
     def first_atoms(self) -> Array | None:
-        """W (n, k) for which W Wᵀ, scaled, is a better first step from M = 0 than along −∇F(0); None if none is known.
+        """W (n, k) such that a multiple of W Wᵀ is a better first step from M = 0 than −∇F(0); None if unknown.
 
         For methods that build M up from zero.
         """
@@ -46,8 +46,8 @@ class Duality:
         """A proven lower bound on min F over all M ⪰ 0, or None if none is known.
 
         `dual` : dual variables that a method found; the problem checks them itself and may use better ones.
-        If the method has a further parameter ``S: Array | None = None``, it gets ∇F(M) as an array (n, n), if the
-        caller has formed it.
+        An override may take a further parameter ``S: Array | None = None``: ∇F(M) as an array (n, n), if the caller has
+        formed it.
         """
         return None
 
@@ -72,7 +72,7 @@ class Preconditioner(ABC):
         return self.at(evaluation)
 
     def bend(self, evaluation: Any, D: Array) -> Array | None:
-        """Z (n, r) of the arc Y + mu D + mu² Z along which stiff losses of M change least; None where none is known."""
+        """Z (n, r) of the arc Y + mu D + mu² Z along which stiff losses of M change least; None if unknown."""
         return None
 
 

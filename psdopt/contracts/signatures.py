@@ -1,4 +1,4 @@
-"""What a callable of a third party takes."""
+"""Which arguments a third-party callable accepts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def signature_of(factory: Callable[..., Any]) -> inspect.Signature | None:
-    """The signature of `factory`; None where Python cannot tell."""
+    """The signature of `factory`; None if Python cannot determine it."""
     try:
         return inspect.signature(factory)
     except (TypeError, ValueError):
@@ -16,7 +16,7 @@ def signature_of(factory: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def accepts(factory: Callable[..., Any], keyword: str) -> bool:
-    """Whether `factory` can be called with `keyword`; True where Python cannot tell."""
+    """Whether `factory` can be called with `keyword`; True if Python cannot determine it."""
     signature, kinds = signature_of(factory), inspect.Parameter
     if signature is None or any(p.kind is kinds.VAR_KEYWORD for p in signature.parameters.values()):
         return True
@@ -25,7 +25,7 @@ def accepts(factory: Callable[..., Any], keyword: str) -> bool:
 
 
 def accepts_order(factory: Callable[..., Any], keywords: Iterable[str]) -> bool:
-    """Whether `factory(n, **keywords)` is a call that `factory` takes; True where Python cannot tell."""
+    """Whether `factory(n, **keywords)` is a valid call; True if Python cannot determine it."""
     signature = signature_of(factory)
     try:
         if signature is not None:

@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array
 class BiconvexSplit(ABC):
     """F(V, U) for V, U (n, r), one row per index of M = V Uᵀ, with F(Y, Y) = F(Y Yᵀ).
 
-    Symmetric, F(V, U) = F(U, V), and a convex quadratic in either block for a fixed other one. Each
+    Symmetric, F(V, U) = F(U, V), and a convex quadratic in each block while the other is fixed. Each
     subproblem must split into pieces that :meth:`update` solves exactly, all together.
 
     F(V, U) = ⟨V, L U⟩ + convex pieces in the entries of V Uᵀ, with a linear coupling L. Its images L V, L U

@@ -215,7 +215,7 @@ class Waiting(threading.local):
         self._waiting: list[ReferenceType[Deferred]] = []
 
     def ask(self, raw: Any, fetch: Callable[[list[Any]], Iterable[Any]]) -> Deferred:
-        """The result `raw`, which travels with all others of this thread: `fetch` brings a list of them to the host."""
+        """`raw` as a Deferred that shares a transfer with all others of this thread; `fetch` copies a list of them."""
 
         def gather() -> Any:
             asked, self._waiting = [known() for known in self._waiting], []

@@ -1,4 +1,4 @@
-"""Sums over groups of rows on a device, by gathers only: the array API standard has no sparse arrays, no scattering.
+"""Sums over groups of rows on a device, by gathers: the array API standard has neither sparse arrays nor scatter.
 
 The members of a group are split into chunks of `WIDTH`. `WIDTH` gathers, each of one row per chunk, give the sums of
 the chunks; these are summed in the same way until each group has one chunk. The order of summation is the same in every

@@ -64,9 +64,9 @@ class Device:
         return float(raw)
 
     def later(self, raw: Any) -> Deferred:
-        """A float64 array of few entries, or a 0-d one as a number, that is fetched at its first use.
+        """A small float64 array, or a 0-d array as a number, fetched at its first use.
 
-        It travels with all others that this thread has requested by then: one transfer, counted once.
+        All results that this thread has requested by then share this one transfer, which is counted once.
         """
         return self._waiting.ask(raw, self._together)
 
@@ -93,7 +93,7 @@ class Device:
         return self.xp.full((), value, dtype=dtype, device=self.device)
 
     def real(self, raw: Any, name: str) -> Any:
-        """`raw` in the library's float64. Raises InvalidTypeError for non-real numbers, or if it has no float64."""
+        """`raw` in the library's float64. Raises InvalidTypeError for non-real numbers or without float64."""
         xp = self.xp
         if raw.dtype == xp.float64:
             return raw

@@ -14,14 +14,14 @@ from psdopt.linalg.tolerances import EPS
 
 #: Relative accuracy of the integrated geodesics.
 ACCURACY = 1e-12
-#: Steps that Anderson's acceleration combines.
+#: Number of steps combined by Anderson's acceleration.
 DEPTH = 3
 
 
 def second_exp(A: Array, E: Array, H: Array) -> Array:
     """D² exp(A)[E, H] for symmetric A, E, H: a corner of the exponential of a block triangular matrix (Van Loan 1978).
 
-    The corner with E and H exchanged, its other half, is its transpose.
+    The other half, with E and H exchanged, is the transpose of this corner.
     """
     n = len(A)
     blocks = np.zeros((3, n, 3, n))

@@ -41,7 +41,7 @@ class FactorQuotient(Geometry):
         return Defect("not horizontal, |YᵀD - DᵀY|", norm(skew), allowed) if norm(skew) > allowed else None
 
     def random_point(self, rng: np.random.Generator) -> Array:
-        """Uniformly random orthonormal columns, of log-normal lengths where r = n: generic for every r <= n."""
+        """Uniformly random orthonormal columns, with log-normal lengths if r = n: generic for every r <= n."""
         return random_factor(rng, self.n, self.r)
 
     def random_vector(self, point: Array, rng: np.random.Generator) -> Array:
@@ -69,8 +69,8 @@ class FactorQuotient(Geometry):
     def horizontal(self, point: Array, ambient: Array) -> Array:
         """Z − YΩ, Ω skew with (YᵀY)Ω + Ω(YᵀY) = YᵀZ − ZᵀY. O(n r² + r³).
 
-        In the eigenbasis of YᵀY = Q diag(s) Qᵀ: Ω_ij = (YᵀZ − ZᵀY)_ij / (s_i + s_j). Where
-        s_i + s_j = 0 the fibre direction vanishes and Ω_ij = 0 is taken.
+        In the eigenbasis of YᵀY = Q diag(s) Qᵀ: Ω_ij = (YᵀZ − ZᵀY)_ij / (s_i + s_j). If s_i + s_j = 0, the fibre
+        direction vanishes, and Ω_ij is set to 0.
         """
         _, singular, Qt = np.linalg.svd(point, full_matrices=False)
         s = singular**2

@@ -21,8 +21,8 @@ class FixedTrace(FactorQuotient):
     """{Y Yᵀ : Y ∈ R^{n×r}, |Y|_F² = trace}, Y ~ Y O, metric tr(D₁ᵀD₂): the factored face of the spectraplex.
 
     Vectors are D (n, r) with ⟨Y, D⟩ = 0 and YᵀD symmetric. The two conditions are independent, since ⟨Y, YΩ⟩ = 0
-    for skew Ω. Moving is addition and rescaling. Set and certificate are those of
-    :class:`~psdopt.geometries.spectraplex.Spectraplex`: with `trace` known, the gap is ⟨S, M⟩ − trace · λ_min(S).
+    for skew Ω. Moving is addition and rescaling. Set and certificate are the same as for
+    :class:`~psdopt.geometries.spectraplex.Spectraplex`: since `trace` is known, the gap is ⟨S, M⟩ − trace · λ_min(S).
 
     Raises InvalidInputError unless 1 <= r <= n and trace is finite and positive.
     """
@@ -100,7 +100,7 @@ class Rescaled(FactorCurve):
         self.trace, self.block, self.start = trace, D, np.eye(Y.shape[1])
         self.velocity = np.vstack([np.zeros_like(self.start), self.start])
         self._squares = inner(Y, Y), 2.0 * inner(Y, D), inner(D, D)
-        if self._squares[2] > 0.0:  # beyond, Y is lost to rounding
+        if self._squares[2] > 0.0:  # beyond that, Y is lost to rounding
             self.longest = math.sqrt(self._squares[0] / self._squares[2]) / EPS
 
     def mixture(self, s: float) -> Mixture:

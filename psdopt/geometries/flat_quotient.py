@@ -17,7 +17,7 @@ class FlatQuotient(FactorQuotient):
 
     Points are factors Y (n, r), vectors are D (n, r). A vector is horizontal when YᵀD is symmetric;
     the fibre directions are YΩ with Ω skew. Moving is addition, so lines are straight and exact line
-    searches apply. Rank-deficient Y are allowed: the quotient is singular there, the formulas are not.
+    searches apply. Rank-deficient Y are allowed: the quotient is singular there, but the formulas still hold.
 
     Meyer et al., section 6.1; Yuan et al., eq. (2).
 
@@ -29,7 +29,7 @@ class FlatQuotient(FactorQuotient):
     def __init__(self, n: int, r: int) -> None:
         super().__init__(n, r)
         abilities = {Ability.FACTOR, Ability.STRAIGHT, Ability.RIEMANNIAN}
-        # with r = n the rank is not limited, and methods for the whole cone apply as well
+        # r = n does not limit the rank, so methods for the whole cone apply as well
         self.abilities = frozenset(abilities | {Ability.FULL_CONE} if self.r == self.n else abilities)
 
     def with_rank(self, r: int) -> FlatQuotient:

@@ -27,7 +27,7 @@ class Polar(Geometry):
     (Meyer et al., eq. 17). B is kept as a square root R, B = R Rᵀ, and Ḃ as K = R⁻¹ḂR⁻ᵀ, so that the second
     part is |K|² / (1 − weight). R need not be symmetric: (U, R) ~ (U O, OᵀR Q) for all orthogonal O, Q, and every
     operation is independent of the representative. Erratum: the update as printed needs a symmetric R, and its
-    retraction by QR depends on U; a polar factor and any root R do not.
+    retraction by QR depends on the choice of U; the polar factor used here, with any root R, does not.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class Polar(Geometry):
     horizontal_is_orthogonal = False
 
     def move_along_fibre(self, tree: PolarPoint | PolarVector, Q: Array) -> PolarPoint | PolarVector:
-        """The representative with factor Y Q of a point, and a vector seen from there. Q (r, r) orthogonal."""
+        """The representative with factor Y Q of a point, or a vector at that representative. Q (r, r) orthogonal."""
         if isinstance(tree, PolarPoint):
             return PolarPoint(tree.U @ Q, Q.T @ tree.R @ Q)
         return PolarVector(tree.U @ Q, Q.T @ tree.K @ Q)
@@ -91,7 +91,7 @@ class Polar(Geometry):
         return PolarPoint(np.asarray(U, dtype=np.float64), np.asarray(R, dtype=np.float64))
 
     def random_point(self, rng: np.random.Generator) -> PolarPoint:
-        """A uniformly random subspace and R = I; R diagonal with log-normal entries around one where r = n."""
+        """A uniformly random subspace and R = I; if r = n, R is diagonal with log-normal entries around one."""
         return self.from_factor(random_factor(rng, self.n, self.r))
 
     def factor(self, point: PolarPoint) -> Array:
@@ -100,8 +100,8 @@ class Polar(Geometry):
     def from_factor(self, Y: Array) -> PolarPoint:
         """(U, R) of Y Yᵀ, or of its best rank-r approximation; R is diagonal. O(n k²) for Y (n, k).
 
-        The set holds matrices of rank exactly r: where Y has less, directions are added whose eigenvalues
-        lie at the rounding level of the largest (of 1 for Y = 0), so that M itself does not change.
+        The set holds matrices of rank exactly r: if Y has lower rank, directions are added with eigenvalues at the
+        rounding level of the largest (of 1 for Y = 0), so that M itself does not change.
         """
         Y = np.asarray(Y, dtype=np.float64)
         if Y.shape[1] < self.r:
@@ -138,7 +138,7 @@ class Polar(Geometry):
         """The horizontal vector that moves M as the ambient (U̇, K) does (to first order).
 
         The part U A of U̇ changes B in the same way as R⁻¹A R + (·)ᵀ in K. The horizontal space is a complement of the
-        fibre, not orthogonal to it, so the vector may become longer. With weight 0 or 1 the part that may not move is
+        fibre, not orthogonal to it, so the vector may become longer. With weight 0 or 1, the part that must not move is
         dropped.
         """
         D, K = ambient
@@ -211,8 +211,8 @@ class Polar(Geometry):
     ) -> PolarVector:
         """The gradient, rescaled as (YᵀY + eta I)⁻¹ does in the flat geometry. O(n r² + r³).
 
-        In this metric both parts of the gradient are proportional to the eigenvalues b of B, so that convergence along
-        small b is slow. With R = P diag(√b) Qᵀ, columns of U̇P are divided by b (b + eta) and entries of QᵀKQ by the
+        In this metric both parts of the gradient are proportional to the eigenvalues b of B, so convergence is slow
+        where b is small. With R = P diag(√b) Qᵀ, columns of U̇P are divided by b (b + eta) and entries of QᵀKQ by the
         harmonic analogue; the result is symmetric positive definite in the metric. b is bounded below by the rounding
         level of the largest one.
 

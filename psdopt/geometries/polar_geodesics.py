@@ -40,7 +40,7 @@ def _spin(R: Array, K: Array, weight: float) -> Array:
 
 
 def inverse_retraction(U: Array, R: Array, U1: Array, R1: Array) -> tuple[Array, Array]:
-    """(D, K), horizontal at (U, R), whose retraction has the matrix of (U1, R1). Not for orthogonal subspaces."""
+    """(D, K), horizontal at (U, R), whose retraction has the matrix of (U1, R1). Undefined for orthogonal subspaces."""
     P, s, Qt = np.linalg.svd(U.T @ U1)
     turn = Qt.T @ P.T  # UᵀU1 · turn is symmetric positive definite
     aligned = U1 @ turn
@@ -53,7 +53,7 @@ def log(U: Array, R: Array, U1: Array, R1: Array, weight: float) -> tuple[Array,
     goal = inverse_retraction(U, R, U1, R1)
     D, K = goal
     before = np.inf
-    for _ in range(60):  # each round gains a factor of the order of the distance
+    for _ in range(60):  # each round reduces the error by a factor of the order of the distance
         reached = inverse_retraction(U, R, *exp(U, R, D, K, weight))
         miss = goal[0] - reached[0], goal[1] - reached[1]
         size = norm(miss[0]) + norm(miss[1])

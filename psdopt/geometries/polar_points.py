@@ -28,7 +28,7 @@ class PolarPoint:
         return self.U @ self.R
 
     def with_factor(self, Y: Array) -> PolarPoint:
-        """This point, for which Y = U R is known already."""
+        """This point, with Y = U R already known."""
         self.__dict__["factor"] = Y
         return self
 
@@ -84,7 +84,7 @@ class PolarSpan(FactorCurve):
         moves = sigma > EPS * max(vector.U.shape) * sigma[0]
         W, self._sigma, self._Vt = W[:, moves], sigma[moves], Vt[moves]
         # K determines Ẏ up to Y Ω, Ω skew. Straight lines use the shortest Ẏ, the one with YᵀẎ symmetric: any other Ẏ
-        # also rotates Y within its fibre, the more the eigenvalues differ.
+        # also rotates Y within its fibre, and more so the more the eigenvalues differ.
         along = shortest(R, vector.K) if straight else 0.5 * vector.K
         self.velocity = np.concatenate([R @ along, self._sigma[:, None] * (self._Vt @ R)])
         self.block = W - point.U @ (point.U.T @ W) if len(self._sigma) else None

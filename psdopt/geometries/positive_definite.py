@@ -41,14 +41,14 @@ class Root:
 class PositiveDefinite(Geometry):
     """{W (n, n) symmetric, W ≻ 0}; points are :class:`Root`, W = G Gᵀ with G ~ G Q; an array G is accepted for one.
 
-    metric : vectors are kept in the coordinates in which the metric is simplest.
+    metric : one of the following; vectors are kept in the coordinates in which the metric is simplest.
 
     - "affine-invariant" tr(W⁻¹ξW⁻¹ζ): vectors K, ξ = G K Gᵀ, gradient GᵀSG, retraction G exp(K) Gᵀ, which is the
       exponential map (Meyer et al., eqs. 11-13);
     - "log-euclidean": vectors L = D log(W)[ξ], metric tr(L₁L₂), gradient ∫₀¹ Wᵗ S W¹⁻ᵗ dt, retraction
-      exp(log W + L) (section 5.3; the gradient printed there is the next one);
-    - "von-neumann" tr(D log(W)[ξ] ζ), the metric behind the divergence of that name: vectors L again, gradient S
-      itself, so that x⁺ = exp(log W − s S), the update of Tsuda et al.
+      exp(log W + L) (section 5.3; the gradient printed there belongs to the next metric);
+    - "von-neumann" tr(D log(W)[ξ] ζ), the metric of the von Neumann divergence: vectors L again, gradient S itself, so
+      that x⁺ = exp(log W − s S), the update of Tsuda et al.
 
     retraction : "exponential", or for the affine-invariant metric "first-order" W + ξ (eq. 14 with its sign
         corrected), which turns the gradient step into W − s W S W, the LogDet update of Davis et al. It
@@ -103,7 +103,7 @@ class PositiveDefinite(Geometry):
         return point.G
 
     def from_factor(self, Y: Array) -> Root:
-        """A root of Y Yᵀ; directions that Y lacks get eigenvalues at the rounding level of the largest."""
+        """A root of Y Yᵀ; directions missing from Y get eigenvalues at the rounding level of the largest."""
         Y = np.asarray(Y, dtype=np.float64)
         P, s, _ = np.linalg.svd(Y, full_matrices=True)
         scales = np.zeros(self.n)
@@ -111,7 +111,7 @@ class PositiveDefinite(Geometry):
         return Root(P * np.maximum(scales, np.sqrt(EPS) * (s.max(initial=0.0) or 1.0)))
 
     def move_along_fibre(self, tree: Any, Q: Array) -> Any:
-        """The representative G Q of a point, and a vector seen from there. Q (n, n) orthogonal."""
+        """The representative G Q of a point, or a tangent vector at that representative. Q (n, n) orthogonal."""
         if isinstance(tree, Root):
             return Root(tree.G @ Q)
         return Q.T @ tree @ Q if self.metric == "affine-invariant" else tree
@@ -152,7 +152,7 @@ class PositiveDefinite(Geometry):
         return Root(vectors * np.exp(0.5 * values))
 
     def exp(self, point: Root, vector: Array) -> Root:
-        """The end of the geodesic with this velocity: the exponential retraction, but for the von Neumann metric."""
+        """The end of the geodesic with this velocity: the exponential retraction, except for the von Neumann metric."""
         if self.metric == "affine-invariant":
             return Root(point.G @ exponential(0.5 * symmetric_part(vector)))
         if self.metric == "log-euclidean":

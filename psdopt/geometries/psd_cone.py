@@ -25,8 +25,8 @@ class PSDCone(Geometry):
     """{M (n, n) symmetric, M ⪰ 0}. Points are factors Y (n, r) of any width r.
 
     Offers the Euclidean projection (positive part of the spectrum, one O(n³) eigensolve) and the best
-    extreme ray for a linear function (leading eigenvector of −S). A linear function has no minimiser over
-    the whole cone, so the ability is called "conic-oracle" and not "linear-oracle", which promises one.
+    extreme ray for a linear function (leading eigenvector of −S). The ability is called "conic-oracle", not
+    "linear-oracle", which promises a minimiser: over the whole cone a linear function has none.
 
     Raises InvalidInputError unless n >= 1.
     """

@@ -19,7 +19,7 @@ from psdopt.linalg.least import least_eigenpairs
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.subset import spectrum
 
-#: Up to this order several eigenvectors, often of a cluster, come from a dense decomposition.
+#: Up to this order a request for several eigenvectors, often of a cluster, uses a dense decomposition.
 DENSE_ORDER = 1500
 
 
@@ -62,7 +62,7 @@ class Spectraplex(Geometry):
         return math.sqrt(self.trace / self.n) * np.eye(self.n)
 
     def minimize_linear(self, S: Any, tol: float, warm_start: Array | None = None) -> Atom:
-        """v with |v|² = trace and ⟨S, v vᵀ⟩ within `tol` of least, up to rounding.
+        """v with |v|² = trace and ⟨S, v vᵀ⟩ within `tol` of the minimum, up to rounding.
 
         `gap_bound` = trace · (vᵀSv/|v|² − proven lower bound of λ_min(S)), see
         :func:`~psdopt.linalg.extreme.smallest_eigenpair`; up to n = 500 the matrix of S is formed.

@@ -19,9 +19,9 @@ SPREAD = 0.25
 
 
 def random_factor(rng: np.random.Generator, n: int, r: int) -> Array:
-    """Y (n, r) with uniformly random orthonormal columns, of log-normal lengths around one where r = n.
+    """Y (n, r) with uniformly random orthonormal columns; if r = n, with log-normal lengths around one.
 
-    At r = n equal lengths would give Y Yᵀ = I for every seed, at which all measurements orthogonal to I vanish. For
+    For r = n equal lengths would give Y Yᵀ = I for every seed, and all measurements orthogonal to I would vanish. For
     r < n equal lengths are better: Y has condition number one, and Y Yᵀ is a generic projector.
     """
     columns = orthonormal_columns(rng, n, r)

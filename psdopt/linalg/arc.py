@@ -36,7 +36,7 @@ def arc_polynomial(
 
 
 def first_minimizer(p: Sequence[float]) -> float:
-    """The first minimiser beyond 0 of Σ_k p_k mu^k; 0 where the polynomial does not fall there, inf where it has none.
+    """The first minimiser beyond 0 of Σ_k p_k mu^k; 0 if the polynomial does not fall at 0, inf if it has none.
 
     The search starts at mu = 1, the length of a Newton step.
     """

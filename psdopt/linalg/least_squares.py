@@ -16,7 +16,7 @@ ITERATIONS = 200
 
 
 def least_squares(A: Any, b: Array) -> Array:
-    """x (p,) of least |A x − b|, of least |x| among those, for A (q, p) sparse or an operator; by LSQR, to rounding.
+    """The shortest x (p,) that minimises |A x − b|, for A (q, p) sparse or an operator; by LSQR, to rounding.
 
     LSQR may end short of rounding, after 200 + 20 √k steps, k the smaller of q and p. Cost of a step: a product
     with A and one with Aᵀ.

@@ -147,7 +147,7 @@ def pencil_inverse(
 
 
 def _on_device(V: Any, W: Array, scaled: Array, rest: Array) -> Callable[[Array], Array]:
-    """The inverse of :func:`pencil_inverse` for the leading part of a spectrum: its small matrices travel together."""
+    """The inverse of :func:`pencil_inverse` for the leading part of a spectrum: small matrices share transfers."""
     r = len(W)
     sent = placed(np.vstack([W, scaled - rest, rest]), V.device)
     right, weights, last = sent[:r], sent[r : r + len(scaled)], sent[r + len(scaled)]

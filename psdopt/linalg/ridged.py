@@ -1,4 +1,4 @@
-"""Systems for multipliers, which redundant constraints make singular: Cholesky factor with a ridge, and refinement."""
+"""Systems for multipliers, singular if constraints are redundant: Cholesky factor with a ridge, and refinement."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from psdopt.margins.structure import MarginStructure
 
 #: Stabilisations of the master.
 STABILIZATIONS = ("auto", "centre", "none")
-#: A centred master is solved to this fraction of the gap that is still open.
+#: A centred master is solved to this fraction of the remaining gap.
 CENTRED = 0.3
 #: Once V spans the whole space, no better columns exist, and the master is solved to this fraction.
 COMPLETE = 1e-3
@@ -41,9 +41,9 @@ WIDTH, FEWEST_KEPT = 6, 60
 ORACLE_ACCURACY = 0.01
 #: The gap must fall to this fraction before margins may leave the master again.
 PROGRESS = 0.5
-#: A run ends if the gap has not fallen by a tenth in this many rounds. One round suffices as long
-#: as the master can be solved more accurately than the gap; on degenerate margins (duplicated samples) rounding
-#: prevents that below relative gaps of about 1e-6.
+#: A run ends if the gap has not fallen by a tenth in this many rounds. As long as the master can be solved more
+#: accurately than the gap, one round suffices to reduce it; on degenerate margins (duplicated samples) rounding
+#: prevents this below relative gaps of about 1e-6.
 SLOW_ROUNDS = 6
 
 
@@ -53,8 +53,8 @@ class ColumnGenerationState(State):
 
     `bundle` holds the columns V (n, k) and the aggregate with their images; `weights`, Diag(θ, T) if there is an
     aggregate and T if not, and `answer_dual` w (m,) are the last master's solution. `gap` = F − bound; `rows` (m,)
-    marks the margins in the master, `settled` is the gap when some could last leave it. `gradient_norm` is
-    2 gap / |Y|: the gap in the units of the factor gradient.
+    marks the margins in the master, `settled` is the gap when margins could last leave the master. `gradient_norm` is 2
+    gap / |Y|: the gap in the units of the factor gradient.
     """
 
     bundle: Bundle
@@ -95,8 +95,8 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     new columns. Every w proves F >= trace · λ_min(S) over the whole set and every T gives a value, so each round has a
     gap. The best value and the best bound are kept, since neither sequence is monotone in practice.
 
-    Unlike the paper's algorithm the run does not begin with π = 0, which ends it at once if the optimum is negative,
-    and it does not stop when the value of the master stalls, which happens with degenerate duals.
+    Two differences from the paper's algorithm: the run does not begin with π = 0, which would end it at once if the
+    optimum is negative; and it does not stop when the value of the master stalls, as happens with degenerate duals.
 
     Parameters
     ----------
@@ -104,11 +104,11 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         corrective, tens of rounds less than the paper's linear program, which is
         :class:`psdopt_plugins.metric_learning.MatrixGeneration` ("lp" still stands for it, and is deprecated); or an
         object that solves the master in its own way, see :class:`~psdopt.margins.masters.Master`.
-    stabilization : "auto" and "centre": the master stops while its duals are centred, at a fraction of the gap that
-        is still open. "none": the master is solved to the end.
+    stabilization : "auto" and "centre": the master stops at a fraction of the remaining gap, while its duals are
+        centred. "none": the master is solved to the end.
     columns : new columns per round; None is n/6 within 24 .. 64.
-    max_columns : V is kept at most this wide; what exceeds it is aggregated into one fixed matrix M̄ with one weight
-        θ, so that the best matrix is never lost. None: six times `columns`, and at least 60.
+    max_columns : the largest width of V; further columns are aggregated into one fixed matrix M̄ with one weight θ, so
+        that the best matrix is never lost. None: six times `columns`, and at least 60.
 
     The master's interior point never forms the m matrices VᵀA_rV, warm-starts, and stops where its duals are
     still centred: at n = 24 with 550 triplets a run to gap 1e-4 took 0.6 processor seconds with it and 2.2 with
@@ -168,7 +168,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
             return self._printed.step(state)
         try:
             return self._round(state)
-        except Unsolved:  # the best matrix and the best bound so far stand
+        except Unsolved:  # keep the best matrix and the best bound so far
             return replace(state, outcome=Outcome.STALLED)
 
     def _round(self, state: ColumnGenerationState) -> ColumnGenerationState:
@@ -180,7 +180,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         start = state.weights, state.answer_dual
         answer = solve_selected(master, bundle.squares(margins), loss, goal, start, state.rows)
         T = answer.weights
-        if bundle.aggregated:  # its weight is separate: entries of T that couple it to the others are rounding
+        if bundle.aggregated:  # the aggregate's weight is separate: entries of T that couple it to others are rounding
             T = scipy.linalg.block_diag(T[:1, :1], T[1:, 1:])
         return self._priced(state, T, answer, bundle.matrix(T, trace, state.bound), trace)
 
@@ -203,7 +203,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     def _priced(
         self, state: ColumnGenerationState, T: Array, answer: MasterSolution, evaluation: Evaluation, trace: float
     ) -> ColumnGenerationState:
-        """The state after pricing at the master's dual: values, bounds, and the columns of the next master."""
+        """The state after pricing at the master's dual, with values, bounds, and the columns of the next master."""
         problem, geometry, margins = state.problem, state.geometry, margins_of(state.problem)
         loss, dual = CappedMargin(margins.size, margins.cap), answer.dual
         if math.isnan(evaluation.value):
@@ -216,13 +216,13 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         bound = max(bound, state.bound)
         gap = max(best.value - bound, 0.0)
         new = np.array([atom.vector / norm(atom.vector) for atom in atoms]).T
-        # margins may leave the master only while the gap falls, so that they cannot leave and return for ever
+        # margins may leave the master only while the gap falls, or they might leave and return for ever
         fresh = not gap > PROGRESS * state.settled
         openness = gap / abs(best.value) if best.value != 0.0 else 1.0
         rows = working_rows(margins.values(evaluation), dual, loss, openness, None if fresh else state.rows)
         bundle, T, wider = state.bundle.grown(T, new, self._limit(problem.n, loss))
         fell = gap < 0.9 * state.marked
-        # a bundle too narrow for the optimum converges slowly, through its aggregate: this is not a stall
+        # a bundle too narrow for the optimum still converges, slowly, through its aggregate: not a stall
         gains = fell or (bundle.aggregated and (better or improved or wider))
         slow = 0 if gains else state.slow + 1
         return replace(
@@ -265,7 +265,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
 
 
 def margins_of(problem: Problem) -> MarginStructure:
-    """What the problem offers under the ability "margins"; IncompatibleError if the member is missing."""
+    """The member for the ability "margins" of `problem`; IncompatibleError if it is missing."""
     margins: MarginStructure = offered(problem, Ability.MARGINS, "psdopt.margins.MarginStructure")
     return margins
 

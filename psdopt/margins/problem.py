@@ -23,9 +23,9 @@ from psdopt.problems.term_sum import TermSum
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Measurement
 
-#: The unit of values is |F(M)|, and at least this fraction of a typical margin, since the optimal value may be 0.
+#: The unit of values is |F(M)|, but at least this fraction of a typical margin, since the optimal value may be 0.
 LEAST_UNIT = 1e-2
-#: Random matrices of rank one over which a typical margin is taken.
+#: Number of random rank-one matrices for the typical margin.
 PROBES = 4
 
 
@@ -106,7 +106,7 @@ class MarginProblem(TermSum):
 
 
 class MarginDuality(Duality):
-    """Subgradients from dual weights, and a unit of values that a fixed trace leaves meaningful."""
+    """Subgradients from dual weights, and a unit of values that is meaningful at a fixed trace."""
 
     def __init__(self, problem: MarginProblem) -> None:
         self.problem = problem
@@ -114,8 +114,8 @@ class MarginDuality(Duality):
     def subgradient(self, evaluation: Evaluation, dual: Any = None) -> tuple[GradientOperator, float]:
         """(S, epsilon), F(N) >= F(M) − epsilon + ⟨S, N − M⟩ for all N, from the weights `dual` (m,) or M's own.
 
-        S = −Σ w_r A_r and epsilon = F(M) + ⟨w, a⟩ + (mu m / 2) |w − 1/m|². Any `dual` is made feasible first: it need
-        not be trusted.
+        S = −Σ w_r A_r and epsilon = F(M) + ⟨w, a⟩ + (mu m / 2) |w − 1/m|². Any `dual` is first made feasible, so it
+        need not be trusted.
         """
         problem = self.problem
         if dual is None:
@@ -127,7 +127,7 @@ class MarginDuality(Duality):
         return problem.combination(w), max(evaluation.value + loss, 0.0)
 
     def value_unit(self, value: float, trace: float) -> float:
-        """|F(M)|, or LEAST_UNIT times a typical margin if that is more: what relative gaps are relative to.
+        """The unit of relative gaps: |F(M)|, or LEAST_UNIT times a typical margin if that is larger.
 
         Without it the unit would be F(0) − F(M), where M = 0 has no meaning at a fixed trace.
         """

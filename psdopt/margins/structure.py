@@ -1,4 +1,4 @@
-"""What the ability "margins" stands for: margins ⟨A_r, M⟩ whose matrices A_r are signed sums of squares d dᵀ.
+"""The ability "margins": margins ⟨A_r, M⟩ whose matrices A_r are signed sums of squares d dᵀ.
 
 On M = V T Vᵀ with V (n, k) the margins, their adjoint and their Gram matrix are products with the (p, k) array of the
 directions Vᵀd. A master problem of column generation needs no other data.
@@ -111,8 +111,8 @@ def matrix_of(q: Array, k: int) -> Array:
 class MarginStructure(Protocol):
     """The margins of F(M) = max {−Σ w_r ⟨A_r, M⟩ : 0 <= w <= cap, Σ w = 1}, as column generation uses them.
 
-    `size` is m, the number of margins; `cap` the upper bound of a weight, 1/m <= cap <= 1. An `evaluation` below is
-    what the problem's ``at(Y)`` returned.
+    `size` is m, the number of margins; `cap` the upper bound of a weight, 1/m <= cap <= 1. An `evaluation` below is a
+    result of the problem's ``at(Y)``.
     """
 
     size: int
@@ -130,7 +130,7 @@ class MarginStructure(Protocol):
 
 @runtime_checkable
 class HasMargins(Protocol):
-    """A problem with the ability "margins": the member that the ability stands for."""
+    """A problem with the ability "margins"."""
 
     def margins(self) -> MarginStructure:
         """The margins of F, made once. O(1)."""

@@ -49,7 +49,7 @@ class AutogradProblem(Problem):
         self._grad, self._make_hvp = grad(self.function), make_hvp(self.function)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the derivatives, local functions that no pickle holds; the function itself must be importable."""
+        """The state without the derivatives, local functions that cannot be pickled; `function` must be importable."""
         return {name: value for name, value in vars(self).items() if name not in ("_grad", "_make_hvp")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -75,7 +75,7 @@ class AutogradProblem(Problem):
     def second_order(self, M: Array) -> tuple[Array, Callable[[Array], Array]]:
         """∇F(M), and the map D ↦ ∇²F(M)[D]: one trace of `function`, and one pass back through it for each product.
 
-        Of a subclass with a `dense_gradient` or `dense_hessian` of its own, these.
+        A subclass's own `dense_gradient` or `dense_hessian` is used instead.
         """
         own = type(self)
         if (own.dense_gradient, own.dense_hessian) != (AutogradProblem.dense_gradient, AutogradProblem.dense_hessian):
@@ -119,7 +119,7 @@ class AutogradEvaluation(Evaluation):
         return self.problem.second_order(self.dense)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the trace, which no pickle holds."""
+        """The state without the trace, which cannot be pickled."""
         return {name: value for name, value in vars(self).items() if name != "second_order"}
 
     @property

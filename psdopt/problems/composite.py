@@ -1,4 +1,4 @@
-"""N ↦ Σ_k F_k(W N Wᵀ): a sum of problems of any kind, each seen through the same W."""
+"""N ↦ Σ_k F_k(W N Wᵀ): a sum of problems of any kind, all with the same W."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
 
-#: What a sum has where all its parts have it.
+#: Abilities that a sum has if all its parts have them.
 SHARED = frozenset({Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.CONVEX, Ability.HESSIAN})
 
 
@@ -55,7 +55,7 @@ class CompositeEvaluation(Evaluation):
         self.problem, self.factor, self.parts = problem, factor, parts
 
     def moved(self, factor: Array, parts: Sequence[Evaluation]) -> Self:
-        """The evaluation of the same problem at another factor, whose parts are known."""
+        """The evaluation of the same problem at another factor, from the known evaluations of its parts."""
         return type(self)(self.problem, factor, parts)
 
     @property

@@ -27,8 +27,8 @@ from psdopt.terms.quadratic import LinearTerm
 
 #: The preconditioner's ridge is at least this share of the mean size of the entries on L's diagonal.
 SMALLEST_RIDGE = 0.1
-#: Without L it is this share of the mean curvature of an entry, weight · |y_i|², so that a run does not depend on the
-#: units of the targets. At least RIDGE_FLOOR times this curvature keeps the systems of rows regular.
+#: Without L, the ridge is this share of the mean curvature of an entry, weight · |y_i|², so that a run does not depend
+#: on the units of the targets. It is never below RIDGE_FLOOR times this curvature, to keep the systems of rows regular.
 RIDGE, RIDGE_FLOOR = 0.03, 1e-6
 
 
@@ -41,7 +41,8 @@ class EntryFit(TermSum):
 
         (L_ii I + Σ_j w_ij (1 + [i = j]) y_j y_jᵀ)⁻¹ r_i / 2,   w_ij the weight of (M_ij − t_ij)² per order of (i, j),
 
-    with the size of a row of L, or without L that of the weights and of Y, where L has less than that on its diagonal.
+    with L_ii raised to the size of a row of L if it is smaller, or, without L, replaced by the size of the weights and
+    of Y.
 
     Parameters
     ----------
@@ -73,7 +74,7 @@ class EntryFit(TermSum):
         self._mean_weight = float(np.mean(self.weights))
         fit = MeasuredTerm(entries, LeastSquares(self.targets, self.weights))
         terms: list[Term] = [fit] if self.L is None else [LinearTerm(MatrixForm(self.L)), fit]
-        super().__init__(terms, constant, _precondition)  # a bound method would create a reference cycle
+        super().__init__(terms, constant, _precondition)  # not a bound method, which would create a reference cycle
         self.abilities |= {Ability.SPLIT}
 
     def split(self) -> EntrySplit:
@@ -109,8 +110,8 @@ class EntryFit(TermSum):
     def _diagonal(self) -> Array | None:
         """|L_ii| (n,), or the typical size of the rest of a row if that is larger; None if L = 0.
 
-        For a graph Laplacian the diagonal is larger. An indefinite L has eigenvalues of the size of its rows, and then
-        so has S = L + Diag(w) + ... ⪰ 0.
+        For a graph Laplacian the diagonal is larger. An indefinite L has eigenvalues of the size of its rows, and so
+        has S = L + Diag(w) + ... ⪰ 0.
         """
         if self.L is None:
             return None
@@ -123,7 +124,7 @@ class EntryFit(TermSum):
 def _precondition(evaluation: TermEvaluation) -> Callable[[Array], Array]:
     fit = cast(EntryFit, evaluation.problem)
     size = evaluation.size
-    curvature = fit._mean_weight * (size * size) / fit.n  # a power may be rounded otherwise in other units
+    curvature = fit._mean_weight * (size * size) / fit.n  # a power might be rounded differently in other units
     if fit._diagonal is None:
         ridge = np.full(fit.n, RIDGE * curvature or 1.0)
     else:

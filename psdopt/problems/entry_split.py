@@ -14,7 +14,7 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.problems.term_sum import TermEvaluation, TermSum
 
-#: Relative accuracy of the bound on λ_max(L): the penalty needs its order of magnitude, not its digits.
+#: Relative accuracy of the bound on λ_max(L), of which the penalty needs only the order of magnitude.
 BOUND_ACCURACY = 0.02
 
 
@@ -22,7 +22,7 @@ class EntrySplit(BiconvexSplit):
     """F(V, U) = tr(VᵀL U) + ½ Σ_ij w_ij (v_i·u_j − t_ij)², W and T symmetric (Hu & Kwok, eq. 5).
 
     The sum runs over ordered pairs, so every entry off the diagonal is listed in both orders with the same
-    weight: only then is the U-update the V-update with the blocks exchanged.
+    weight: only then does the U-update equal the V-update with the blocks exchanged.
     """
 
     def __init__(self, problem: TermSum, L: LinearMap | None, updates: RowUpdates, bound: float) -> None:

@@ -31,8 +31,8 @@ class QuadraticPreconditioner(Preconditioner):
 
     The factor Hessian over four is P plus the transposed cross terms A Y (DᵀAY) + B Y (DᵀY) and S D / 2.
     The last one is approximated by its mean, eta = max(0, tr S) / (2 n), and by its size within the span of Y. Both
-    vanish at an interior optimum. If Y has more columns than M needs, they keep P definite with the right scale;
-    without this damping P fails there.
+    vanish at an interior optimum. If Y has more columns than M needs, only this damping keeps P definite with the right
+    scale.
 
     The decomposition of A is computed at first use and stored: one O(n³) eigendecomposition if A is an array of
     order up to 2000, else a randomised one of 60 pairs with two block products.
@@ -57,7 +57,7 @@ class QuadraticPreconditioner(Preconditioner):
 
     @cached_property
     def basis(self) -> EigenBasis:
-        """Decomposition of A; a complete one that was made for another purpose may be assigned."""
+        """Decomposition of A; a complete one, if computed for another purpose, may be assigned."""
         return _decompose(self.A)
 
     @cached_property
@@ -68,7 +68,7 @@ class QuadraticPreconditioner(Preconditioner):
         return self._inverse(evaluation, self.basis)
 
     def diagonal_at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
-        """The same with A replaced by its diagonal: no set-up beyond one pass over the data."""
+        """The preconditioner with A replaced by its diagonal: no set-up beyond one pass over the data."""
         return self._inverse(evaluation, self._diagonal)
 
     def _inverse(self, evaluation: TermEvaluation, basis: EigenBasis) -> Callable[[Array], Array]:

@@ -88,7 +88,7 @@ class QuadraticSDP(TermSum):
         """The same F on W N Wᵀ, W = basis · T orthonormal (n, k): WᵀAW, WᵀBW, WᵀCW are of order k. O(p w²)."""
 
         forms = (self.A, self.B, self.C)
-        # all are requested before the first is read: from a device they travel together
+        # request all before reading the first, so that they share one transfer from a device
         grams = [None if form is None or isinstance(form, IdentityForm) else form.gram(basis, basis) for form in forms]
 
         def compressed(form: Form | None, gram: Array | None) -> Form | None:
@@ -97,7 +97,7 @@ class QuadraticSDP(TermSum):
             if gram is None:
                 return None
             K = T.T @ np.asarray(gram) @ T
-            # A, B were accepted, so that WᵀAW must not be refused because of rounding
+            # A and B were accepted, so rounding must not make WᵀAW refused
             return MatrixForm(LinearMap(0.5 * (K + K.T), owned=True), psd=None if form is self.C else True)
 
         return QuadraticSDP(*map(compressed, forms, grams), constant=self.constant)
@@ -107,7 +107,7 @@ class QuadraticSDP(TermSum):
         return QuadraticStarts(self)
 
     def solve_in_closed_form(self, rank: int | None = None) -> LowRankPSD | None:
-        """Global minimiser (of rank at most `rank`) from eigendecompositions, or None where there is none.
+        """Global minimiser (of rank at most `rank`) from eigendecompositions, or None without a closed form.
 
         - A = 0, B = b I: M = [(−C)₊]_rank / b.
         - B = 0, A ≻ 0: M = A^-½ [(−A^-½ C A^-½)₊]_rank A^-½.
@@ -146,7 +146,7 @@ class QuadraticSDP(TermSum):
 
 
 class QuadraticStarts(Starts):
-    """First atoms from the minimiser over all symmetric matrices; the start M = I if the rank is not limited."""
+    """First atoms from the minimiser over all symmetric matrices; start at M = I if the rank is not limited."""
 
     def __init__(self, problem: QuadraticSDP) -> None:
         self.problem = problem

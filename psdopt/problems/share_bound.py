@@ -18,21 +18,21 @@ from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
-#: The share that an eigenvalue allows is reduced by this fraction, then by more, until a factorisation proves it.
+#: The share θ found from an eigenvalue is reduced by these fractions in turn until a factorisation proves it.
 RESERVES = (1e-10, 1e-6, 1e-3)
 
 
 class ShareBound(Duality):
     """Bounds min F over M ⪰ 0 for F(M) = c + ⟨C, M⟩ + g(M), g convex and nowhere negative, as in hinges with a pull C.
 
-    For θ in [0, 1], g(N) >= θ g(N) >= θ (g(M) + ⟨G, N − M⟩) with G = ∇g(M). Where C + θ G ⪰ 0, therefore,
-    F(N) >= c + θ (g(M) − ⟨G, M⟩) for every N ⪰ 0, whatever its trace. θ is the largest share that an eigenvalue of
-    (G, C) allows; a Cholesky factor of C + θ G, scaled to a unit diagonal, proves it up to ROUNDINGS · n · eps.
+    For θ in [0, 1], g(N) >= θ g(N) >= θ (g(M) + ⟨G, N − M⟩) with G = ∇g(M). Therefore, if C + θ G ⪰ 0, F(N) >= c + θ
+    (g(M) − ⟨G, M⟩) for every N ⪰ 0, whatever its trace. θ is the largest share that an eigenvalue of (G, C) allows; a
+    Cholesky factor of C + θ G, scaled to a unit diagonal, proves it up to ROUNDINGS · n · eps.
 
-    At an optimum C + G ⪰ 0, θ = 1, and the bound is min F. No evaluation at n columns is needed, as a proof by a
-    matrix near M takes. Cost: ∇F(M) as an array (n, n), once more ∇ of the linear part for each problem, and O(n³).
-    Up to order DENSE_LIMIT S is formed where it is not handed over; beyond, up to PROOF_ORDER, the bound is made only
-    from an S that is.
+    At an optimum C + G ⪰ 0, θ = 1, and the bound is min F. Unlike a proof by a matrix near M, this needs no evaluation
+    at n columns. Cost: ∇F(M) as an array (n, n), the gradient of the linear part once per problem, and O(n³). Up to
+    order DENSE_LIMIT, S is formed if the caller does not hand it over; beyond, up to PROOF_ORDER, the bound needs an S
+    from the caller.
 
     `linear` : N ↦ c + ⟨C, N⟩ as a problem; None if F has no linear part. `least` : c if C ⪰ 0 is known, else None.
     """

@@ -30,7 +30,7 @@ class OffersStream(Protocol):
 
 
 def streamed(problem: Any) -> OffersStream:
-    """`problem` as one that offers a stream; IncompatibleError if a member is missing."""
+    """`problem`, if it offers a stream; IncompatibleError if a member is missing."""
     missing = [name for name in MEMBERS[Ability.STREAM] if getattr(problem, name, None) is None]
     if missing:
         raise IncompatibleError(
@@ -70,5 +70,5 @@ class Streamed(Problem):
         return self.gradient(batch, Y)
 
     def counts(self) -> Mapping[str, int]:
-        """Those of the held-out problem, and `samples` seen in batches."""
+        """The counts of the held-out problem, and `samples` seen in batches."""
         return {**self.held_out.counts(), "samples": self.samples}

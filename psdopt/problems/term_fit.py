@@ -60,7 +60,7 @@ class TermFit:
         return self._fit.weight * self._fit.loss.derivative(measured)
 
     def gradient(self, w: Array) -> Array:
-        """S(w) (n, n). O(n²) and what `measurement.add_to` costs; C is formed once."""
+        """S(w) (n, n). O(n²) and one call of `measurement.add_to`; C is formed once."""
         S = self._constant.copy()
         self.measurement.add_to(S, w, self._identity)
         return S
@@ -97,6 +97,6 @@ class TermFit:
         return C
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the images of I, which are as large as the data and can be computed again."""
+        """The state without the images of I, which are as large as the data and can be recomputed."""
         made = ("_identity", "_constant")
         return {name: value for name, value in vars(self).items() if name not in made}

@@ -69,7 +69,7 @@ class TermLine(LineModel):
         if isinstance(self.slope, Deferred):
             evaluation.images.ask(direction)
         self.coefficients = self._sum_coefficients()
-        self._last = 0.0, evaluation.value  # the step needs the value at the search's answer again
+        self._last = 0.0, evaluation.value  # the step needs the value at the end of the search again
 
     def _sum_coefficients(self) -> list[float] | None:
         found = [self.evaluation.value, self.slope, 0.0, 0.0, 0.0]

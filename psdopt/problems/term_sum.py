@@ -61,7 +61,7 @@ class TermSum(Problem):
         self.maps = distinct_maps(terms)
         self.device = _common_device(terms, self.maps)
         if self.device is not None:
-            self.rows = 0  # NumPy's BLAS has small matrices only, and PyTorch's own threads are not limited
+            self.rows = 0  # only small matrices reach NumPy's BLAS; threads of PyTorch are not limited
         elif all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
@@ -273,7 +273,7 @@ class TermEvaluation(Evaluation):
         return self._inverses[kind]
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the functions that are made again when they are needed."""
+        """The state without functions that are rebuilt when needed."""
         return {**self.__dict__, "_inverses": {}, "_curved": None}
 
     def along(self, D: Array) -> TermLine:
@@ -287,7 +287,7 @@ class TermEvaluation(Evaluation):
 
     def mix(self, T: Array) -> TermEvaluation:
         mixed = TermEvaluation(self.problem, self.images.mix(T))
-        mixed._mixed = self.images  # S at Y T times Y itself needs no application either
+        mixed._mixed = self.images  # S at Y T times Y needs no application either
         return mixed
 
     def append(self, v: Array) -> TermEvaluation:

@@ -1,4 +1,4 @@
-"""The minimiser of a quadratic SDP without M ⪰ 0, from which the first block of atoms is made."""
+"""The minimiser of a quadratic SDP without M ⪰ 0, the source of the first block of atoms."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import Form
 from psdopt.terms.quadratic import LinearTerm
 
-#: Up to the first order, A and C are always formed; up to the second, only if A is known as an array.
+#: A and C are always formed up to ORDER; up to ARRAY_ORDER only if A is known as an array.
 ORDER, ARRAY_ORDER = 300, 1000
 #: a_i a_j + b is at least this fraction of the largest a_i a_j: without B, a singular A has no inverse.
 DAMPING = 1e-8
@@ -27,10 +27,10 @@ def positive_part(
 ) -> Array | None:
     """W (n, k) with W Wᵀ = N₊, N = V [−(VᵀCV)_ij / (a_i a_j + b)] Vᵀ, b = tr B / n, A = V diag(a) Vᵀ.
 
-    N is the minimiser of F over all symmetric matrices if B = b I, and close to it otherwise. It solves the problem if
-    it is positive semidefinite; else its positive part has directions, weights and rank that are nearly right, which
-    greedy steps from M = 0 would have to find one by one. If it has more than n/2 columns, it gets all n, the
-    missing ones with small weights: additional columns cost little, and a missing one costs another search.
+    If B = b I, N is the minimiser of F over all symmetric matrices; otherwise it is close to it. A positive
+    semidefinite N solves the problem. Otherwise the positive part of N has nearly the right directions, weights and
+    rank, which greedy steps from M = 0 would have to find one by one. If W has more than n/2 columns, it gets all n,
+    the missing ones with small weights: additional columns cost little, and a missing one costs another search.
 
     None if C or N₊ is zero, or if forming A is too expensive: n > 300, unless A is an array and n <= 1000.
     `adopt` gets the complete decomposition of A if one is computed.

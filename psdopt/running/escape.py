@@ -50,7 +50,7 @@ class Escape:
         return iteration < self.last + self.wait and not binds()
 
     def wants(self, certificate: Certificate, stationarity: float, tol: float, binds: Callable[[], bool]) -> bool:
-        """Whether the dual infeasibility exceeds what stationarity explains, so that the rank limit must cause it."""
+        """Whether the dual infeasibility is too large to come from stationarity, so that the rank limit causes it."""
         infeasible = certificate.dual_infeasibility_relative
         if not self.allowed or infeasible <= max(tol, certificate.stationarity_relative):
             return False

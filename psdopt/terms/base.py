@@ -1,4 +1,4 @@
-"""What a term of an objective offers: F(M) = Σ_k f_k(M), each f_k computed from images of a factor."""
+"""The interface of a term of an objective F(M) = Σ_k f_k(M), with each f_k computed from images of a factor."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ Forces = list[tuple[LinearMap | None, Array]]
 class Term(ABC):
     """A function f(M) of M = U Uᵀ, written in terms of the images of U.
 
-    Features are quantities quadratic in U, such as a vector of measurements ⟨A_t, U Uᵀ⟩ or a small matrix UᵀAU. Along
-    U + mu D they are known quadratics in mu, and so they move with a step as the images do.
+    Features are quantities quadratic in U, such as a vector of measurements ⟨A_t, U Uᵀ⟩ or a small matrix UᵀAU. Along U
+    + mu D they are known quadratics in mu, so that a step updates them as it updates the images.
 
     Attributes: `n` order of M; `maps` the linear maps whose images are needed; `degree` of f as a
     polynomial in M (1, 2) or None; `convex` whether f is known to be convex on symmetric matrices;

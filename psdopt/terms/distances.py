@@ -32,7 +32,7 @@ class PairDistances(RankOne):
 
     Parameters
     ----------
-    i, j : integer arrays (m,), i_t ≠ j_t, of any library: they are read on the host, once. X : data (N, n), array or
+    i, j : integer arrays (m,), i_t ≠ j_t, of any library, read once on the host. X : data (N, n), array or
         shared :class:`LinearMap`; None is the identity, and then `n` is needed.
 
     Attributes: `adjacency`, w (m,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse array over the rows of X.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from psdopt.linalg.arrays import Array
 
 #: Numbers in a block of columns (128 KiB). Gathered rows of this size stay in the processor's cache, and the C library
-#: reuses their memory; it returns larger arrays to the system and has to ask for new pages.
+#: reuses their memory; larger arrays would go back to the system and need new pages each time.
 BLOCK = 16384
 
 

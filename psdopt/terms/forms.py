@@ -89,7 +89,7 @@ class Form(ABC):
         return self.trace(columns, columns)
 
     def diagonal(self) -> Array:
-        """The diagonal (n,) of A; if the entries are not known, its mean in every place."""
+        """The diagonal (n,) of A, or its mean in every place if the entries are unknown."""
         known = self.known_diagonal()
         return np.full(self.n, self.full_trace() / self.n) if known is None else known
 
@@ -99,7 +99,7 @@ class Form(ABC):
 
     @property
     def holds_array(self) -> bool:
-        """Whether the data hold an (n, n) ndarray, so that another one fits in memory, too."""
+        """Whether the data hold an (n, n) ndarray, so that another one fits in memory as well."""
         return False
 
     @property
@@ -211,7 +211,7 @@ class GramForm(Form):
         self.inner: Any = inner
         self.scale, self.psd = float(scale), scale >= 0.0
         if self.X.device is not None and inner is not None:
-            # dense: the standard has no sparse arrays
+            # make it dense, as the standard has no sparse arrays
             dense = as_dense(inner) if sp.issparse(inner) else inner
             self.inner = DeviceMatrix(placed(dense, self.X.device, "inner").raw, self.X.device)
 

@@ -29,9 +29,9 @@ class Loss(ABC):
     degree : of phi as a polynomial in a (1 or 2); None if phi is not a polynomial. convex : whether phi is.
     nonnegative : whether phi >= 0 everywhere, weights included: a lower bound for certificates.
     separable : whether phi is a sum over the measurements. size : m, or None if any m will do.
-    per_measurement : names of all attributes that are either scalars or arrays (m,) of one number per measurement,
-        which a loss must declare to be taken to a device. The declaration covers the class itself, not its
-        subclasses: these may hold more data. None, the default: the data of the loss stay where they are.
+    per_measurement : names of all attributes that are scalars or arrays (m,) of one number per measurement; a loss must
+        declare them to run on a device. The declaration covers the class itself, not its subclasses: these may hold
+        more data. None, the default: the data of the loss stay where they are.
     """
 
     degree: int | None = None
@@ -86,7 +86,7 @@ class Loss(ABC):
 
     @property
     def device(self) -> Device | None:
-        """The device of its arrays of one number per measurement; None for NumPy arrays, or if it has none."""
+        """The device of the arrays with one number per measurement; None for NumPy arrays, or without such arrays."""
         return next(
             (where for name in self._declared or () if (where := device_of(getattr(self, name))) is not None), None
         )
@@ -164,9 +164,8 @@ class SquaredHinge(Loss):
 class HalfSquaredOneSided(Loss):
     """½ Σ_t w_t max(0, direction_t (a_t − target_t))², and ½ w_t (a_t − target_t)² where direction_t = 0.
 
-    Regression with bounds (Meyer et al., section 4): direction +1 says that a_t <= target_t is
-    wanted, −1 that a_t >= target_t is, 0 that a_t = target_t is. Piecewise quadratic, C¹; a quadratic
-    when every direction is 0.
+    Regression with bounds (Meyer et al., section 4): direction +1 asks for a_t <= target_t, −1 for a_t >= target_t, 0
+    for a_t = target_t. Piecewise quadratic, C¹; a quadratic when every direction is 0.
 
     Parameters
     ----------

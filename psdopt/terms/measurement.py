@@ -1,4 +1,4 @@
-"""What a linear measurement M ↦ (⟨A_1, M⟩, ..., ⟨A_m, M⟩) offers to terms and constraints."""
+"""The interface of a linear measurement M ↦ (⟨A_1, M⟩, ..., ⟨A_m, M⟩) for terms and constraints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Measurement(ABC):
     """M ↦ (⟨A_1, M⟩, ..., ⟨A_m, M⟩) for symmetric A_t (n, n), all at once.
 
     Attributes: `n` order of M; `size` = m; `maps` the linear maps whose images are needed; `couples`, whether
-    :meth:`coupling` is there; `device` where X, or the indices if there is no X, were handed in (None for NumPy's).
+    :meth:`coupling` is implemented; `device`, the device of X, or of the indices if there is no X (None for NumPy
+    arrays).
     """
 
     n: int

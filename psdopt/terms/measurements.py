@@ -45,8 +45,8 @@ class QuadraticForms(RankOne):
         return V.of(self.X)
 
 
-#: A gathered inner product of two rows, and an entry of a sparse matrix, take so many times as long as one within a
-#: product of blocks, which is formed for entries that are that dense, of up to so many rows.
+#: A gathered inner product, or an entry of a sparse matrix, takes GATHERING times as long as one within a product of
+#: blocks. Such a product is formed if entries are dense enough, for up to MOST_ROWS rows.
 GATHERING, MOST_ROWS = 8, 4096
 
 

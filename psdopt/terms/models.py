@@ -40,7 +40,7 @@ class PolynomialCurve(Curve):
     def __init__(
         self, coefficients: Sequence[float] | Array, features_at: Callable[[float], Any] | None = None
     ) -> None:
-        # Python numbers: an array of five costs more in calls than the arithmetic on them
+        # Python numbers: calls on an array of five cost more than the arithmetic
         found = [float(c) for c in coefficients]
         self.coefficients = found + [0.0] * (5 - len(found))
         self._features_at = features_at
@@ -56,9 +56,9 @@ class PolynomialCurve(Curve):
 
 
 class LaterCurve(Curve):
-    """A polynomial curve whose coefficients are still on a device: `make` makes it when one is read.
+    """A polynomial curve whose coefficients are still on a device: `make` builds it when one is read.
 
-    All terms of a sum ask for theirs before that, so that they come in one transfer.
+    By then all terms of a sum have requested theirs, so that they share one transfer.
     """
 
     def __init__(self, make: Callable[[], PolynomialCurve]) -> None:

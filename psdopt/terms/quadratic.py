@@ -75,7 +75,7 @@ class ProductTerm(Term):
         return LaterCurve(curve) if isinstance(A[0], Deferred) else curve()
 
     def _curve(self, features: tuple[Array, Array], A: tuple[Array, Array], B: tuple[Array, Array]) -> PolynomialCurve:
-        """From (UᵀAD, DᵀAD), and the same for B."""
+        """The curve from (UᵀAD, DᵀAD), and the same matrices for B."""
         P = _quadratic_in_mu(features[0], *A)
         Q = P if self.same else _quadratic_in_mu(features[1], *B)
         # all nine inner products in one small product: for small n and r, calls dominate the cost

@@ -15,7 +15,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.terms.base import Forces
 from psdopt.terms.forms import Form, times
 
-#: Rows of T add up to 0 where their sums are at most this many roundings of the sums of their sizes.
+#: Rows of T add up to 0 if their sums are at most this many roundings of their sums of absolute values.
 ROUNDINGS = 8.0
 
 
@@ -25,8 +25,8 @@ class WeightedGramForm(Form):
     With T the Laplacian of signed pairs this is Σ_t s_t (x_i − x_j)(x_i − x_j)ᵀ. Shares the products
     with X of every other form that uses the same :class:`LinearMap`; T costs O(nnz(T) r) per product.
 
-    Where T annihilates constants, as a Laplacian does, the mean row of every image X U is subtracted before T is
-    applied: an offset that all rows of X share costs no accuracy.
+    If T annihilates constants, like a Laplacian, the mean row of every image X U is subtracted before T is applied, so
+    that an offset shared by all rows of X costs no accuracy.
 
     Raises InvalidInputError if T is not symmetric of order m.
     """

@@ -1,4 +1,4 @@
-"""What a master problem answers, how it says that it has no answer, and which margins it looks at."""
+"""The answer of a master problem, the error without an answer, and the margins that it uses."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from psdopt.margins.loss import CappedMargin
 from psdopt.margins.masters.newton_system import MOST_ROWS
 from psdopt.margins.structure import SignedSquares
 
-#: Margins in a block master, in units of 1/cap (the least number that can carry the weight), and the least number
-#: for which a selection pays.
+#: Number of margins in a block master, in units of 1/cap, the least number that can carry all the weight; and the least
+#: number for which a selection pays.
 ROWS = 2.5
 FEWEST_ROWS = 600
 #: Near the end, a weight of at most this fraction of the cap does not keep a margin in the master.
@@ -56,7 +56,7 @@ class Master(Protocol):
 def working_rows(
     a: Array, w: Array, loss: CappedMargin, openness: float, before: NDArray[np.bool_] | None
 ) -> NDArray[np.bool_]:
-    """The margins that a master looks at: the ROWS / cap lowest, all that carry weight, and those of `before`.
+    """The margins that a master uses: the ROWS / cap lowest, all that carry weight, and those of `before`.
 
     Up to FEWEST_ROWS margins a selection does not pay, and all are taken. The margins left out have w_r = 0, which is
     feasible; one that falls below ρ joins in the next round. While the relative gap `openness` is large, w is spread
@@ -71,9 +71,9 @@ def working_rows(
 
 
 def widest_block(loss: CappedMargin) -> int:
-    """Most columns of a block master: beyond the margins that are factorised as rows, k(k + 1)/2 unknowns are.
+    """Most columns k of a block master: with too many margins for rows, k(k + 1)/2 unknowns are factorised instead.
 
-    Half a gigabyte at most, in either case; with few margins there is no bound.
+    Either way at most half a gigabyte; with few margins there is no bound.
     """
     rows = ROWS / loss.cap
     return math.isqrt(2 * MOST_ROWS) if min(rows, loss.size) > MOST_ROWS else 10**9

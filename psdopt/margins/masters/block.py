@@ -1,4 +1,4 @@
-"""The block master: weights that are a small PSD matrix, by a feasible primal-dual interior-point method."""
+"""The block master: its weights are a small PSD matrix, found by a feasible primal-dual interior-point method."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ MAX_STEPS = 60
 class BlockMaster:
     """max ρ − cap Σ ξ over T ⪰ 0, tr T = 1, ξ, s >= 0, ⟨VᵀA_rV, T⟩ − ρ = s_r − ξ_r; T a (k, k) matrix.
 
-    Its dual is min π over 0 <= w <= cap, Σ w = 1, Z = π I − Σ w_r VᵀA_rV ⪰ 0. Both have interior points at
-    hand, so every iterate is feasible, ⟨T, Z⟩ + ⟨w, s⟩ + ⟨cap − w, ξ⟩ is the gap, and stopping early is safe: a
-    gap of about the one still to be closed outside gives centred duals w, which is what stabilises column
-    generation (Gondzio, González-Brevis, Munari 2013). Nesterov-Todd directions, Mehrotra's corrector.
+    Its dual is min π over 0 <= w <= cap, Σ w = 1, Z = π I − Σ w_r VᵀA_rV ⪰ 0. Both have known interior points, so every
+    iterate is feasible, ⟨T, Z⟩ + ⟨w, s⟩ + ⟨cap − w, ξ⟩ is the gap, and stopping early is safe: with a gap about as
+    large as the remaining gap of the outer run, the duals w are centred, and this stabilises column generation
+    (Gondzio, González-Brevis, Munari 2013). Nesterov-Todd directions, Mehrotra's corrector.
 
     Cost per step: see :class:`~psdopt.margins.masters.newton_system.NewtonSystem`, plus O(p k²) products.
     """
@@ -48,7 +48,7 @@ class BlockMaster:
         if scale == 0.0:
             return MasterSolution(np.eye(k) / k, uniform, 0)
         scaled = squares.transformed(np.eye(k) / np.sqrt(scale))
-        if loss.cap * m <= 1.0 + 4.0 * EPS * m:  # one feasible w: the leading eigenvector is the answer
+        if loss.cap * m <= 1.0 + 4.0 * EPS * m:  # only one w is feasible: the leading eigenvector solves it
             v = np.linalg.eigh(scaled.combination(uniform))[1][:, -1:]
             return MasterSolution(v @ v.T, uniform, 0)
         goal = max(gap / scale, EPS)
@@ -130,7 +130,7 @@ class _Interior:
 
         D = np.diag(d)
         dw, _, _, dZ, dT, ds, dx = direction(-D, -w * s, -room * xi)
-        # a step of length t along this direction, which keeps both problems feasible, leaves 1 − t of the gap
+        # this direction keeps both problems feasible, and a step of length t leaves 1 − t of the gap
         left = 1.0 - length(dw, dZ, dT, ds, dx)
         mean = max(left**3, EPS) * self.gap / (k + 2 * m)
         cross = dT @ dZ

@@ -15,7 +15,7 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.structure import MarginStructure, SignedSquares
 
-#: Eigenvalues of T below a level, relative to the largest, are trimmed if that costs this fraction of the gap.
+#: The smallest eigenvalues of T are trimmed if that costs at most this fraction of the gap.
 TRIM = 0.1
 TRIM_LEVELS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
 #: Directions of T below this fraction of its largest eigenvalue are dropped.
@@ -56,7 +56,7 @@ class Bundle:
         return T[first:, first:]
 
     def squares(self, margins: MarginStructure) -> SignedSquares:
-        """The margins as functions of the weights: one more direction, with ⟨A_r, M̄⟩ as its sign, is the aggregate."""
+        """The margins as functions of the weights; the aggregate is one more direction, with ⟨A_r, M̄⟩ as its sign."""
         found = margins.squares(self.evaluation)
         q = self.aggregated
         if not q:
@@ -89,8 +89,8 @@ class Bundle:
     def grown(self, T: Array, new: Array, limit: int) -> tuple[Bundle, Array, bool]:
         """The next bundle of at most `limit` columns, T in it (new columns: zero), and whether any column is new.
 
-        The columns become the leading eigenvectors of T; what lies below NEGLIGIBLE is dropped, what exceeds the limit
-        is aggregated.
+        The columns become the leading eigenvectors of T; those below NEGLIGIBLE are dropped, those beyond the limit are
+        aggregated.
         """
         values, W = np.linalg.eigh(self.block(T))
         values = np.maximum(values, 0.0)
@@ -144,7 +144,7 @@ def _compression(Y: Array) -> Array:
 
 
 def _outside(V: Array, new: Array) -> Array:
-    """Orthonormal columns spanning what `new` adds to the span of the orthonormal V."""
+    """Orthonormal columns that extend the span of the orthonormal V to contain `new`."""
     for _ in range(2):
         new = new - V @ (V.T @ new)
     U, s, _ = np.linalg.svd(new, full_matrices=False)

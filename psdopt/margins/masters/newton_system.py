@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins.structure import CHUNK, SignedSquares, matrix_of, vector_of
 
-#: More rows than this are never factorised as such: their Gram matrix would take more than half a gigabyte.
+#: Most rows whose Gram matrix is factorised: for more it would take over half a gigabyte.
 MOST_ROWS = 8000
 #: Beyond this spread the k-by-k route loses too many digits, and the route over rows replaces it.
 SPREAD = 1e9
@@ -22,7 +22,7 @@ class NewtonSystem:
     """Solves (G + Diag(E)) x = r with G_rs = ⟨A_r, A_s⟩ for scaled margins A_r (k, k), E > 0 (m,).
 
     Factorised in whichever of two spaces is smaller: rows (m³/3 flops) or matrices (k(k+1)/2 unknowns, by the Woodbury
-    identity). One step of iterative refinement, of O(p k²), restores digits that either loses.
+    identity). One step of iterative refinement, O(p k²), restores the digits that either route loses.
 
     Raises LinAlgError if the factorisation does not exist at working precision.
     """

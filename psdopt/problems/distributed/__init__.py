@@ -1,4 +1,4 @@
-"""F = Σ_k F_k with every F_k where its data are: in this process, on a Dask cluster, on Ray.
+"""F = Σ_k F_k, with each F_k kept where its data are: in this process, on a Dask cluster, or on Ray.
 
 from psdopt.problems.distributed import OnDask, Summed
 

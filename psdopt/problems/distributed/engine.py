@@ -10,7 +10,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidTypeError
 from psdopt.problems.distributed.resident import Reply, Resident
 
-#: Times that a request is repeated if its part was lost with its worker.
+#: How often a request is repeated if its part was lost with its worker.
 TRIES = 5
 #: A part: a problem, None for a part without data, or (make, *arguments), with make(*arguments) called on the worker of
 #: the part.

@@ -15,7 +15,7 @@ from psdopt.linalg.planes import quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.problems.distributed.rounds import bracket, root_between
 
-#: A step is accepted once |F'| there is at most this share of |F'(0)|, which suffices for conjugate directions.
+#: A step is accepted once its |F'| is at most this share of |F'(0)|, which suffices for conjugate directions.
 FLAT_ENOUGH = 1e-3
 #: Steps tried within a bracket before the best of them is accepted.
 CLOSEST = 30
@@ -106,7 +106,7 @@ class SummedLine(LineModel, Held):
         left, right = found
         for _ in range(CLOSEST):
             mu = root_between(left, right)
-            new = self._stepped(mu)  # its gradient gives F'(mu); mu is likely to be accepted, which saves a round
+            new = self._stepped(mu)  # its gradient gives F'(mu), and saves a round if mu is accepted, which is likely
             at = inner(new.factor_gradient(), self.D)
             self._next = mu, new
             if abs(at) <= FLAT_ENOUGH * abs(self.slope) or not left[0] < mu < right[0]:

@@ -30,7 +30,7 @@ class Reply(NamedTuple):
 
 
 class Resident:
-    """F_k with its evaluations, lines and planes, by the keys that :class:`Summed` gave them.
+    """F_k with its evaluations, lines and planes, stored under the keys that :class:`Summed` gave them.
 
     Only blocks (n, k), small matrices and numbers are received and sent. A part without data is None and adds zero.
     """

@@ -39,7 +39,7 @@ TRIALS = np.array(
         64.0,
     ]
 )
-#: Rounds in search of a sign change of F', each beyond the previous one.
+#: Most rounds in search of a sign change of F', each farther out than the last.
 FARTHEST = 40
 
 Derivatives = Callable[[Array], tuple[Array, Array]]
