@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
-    """Exit code of ``benchmarks.__main__.main``; DataFileError where psdopt does not run from a checkout."""
+    """Exit code of ``benchmarks.__main__.main``; DataFileError if psdopt does not run from a checkout."""
     import psdopt
 
     root = Path(psdopt.__file__).resolve().parents[1]
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
             "benchmarks are not installed with psdopt: clone the repository, and run `python -m benchmarks` in it"
         )
     text = "psdopt bench is deprecated and goes in 0.3: run `python -m benchmarks` in the repository"
-    warnings.warn(text, FutureWarning, stacklevel=2)  # one that users see
+    warnings.warn(text, FutureWarning, stacklevel=2)  # a category that users see
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     return int(importlib.import_module("benchmarks.__main__").main(arguments.arguments))

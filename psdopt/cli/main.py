@@ -86,14 +86,14 @@ def answered(call: Callable[[], int], arguments: argparse.Namespace) -> int:
     except BrokenPipeError:  # the reader, such as `head`, has closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return SUCCESS
-    except BaseException as error:  # an interrupt too: --debug shows where it hung
+    except BaseException as error:  # interrupts too: --debug shows where a command hung
         if arguments.debug:
             raise
         return _told(error, arguments.parameters)
 
 
 def _told(error: BaseException, parameters: frozenset[str]) -> int:
-    """The exit code of a command that ended by `error`, of which one line is printed."""
+    """Print one line about `error`, which ended a command; returns the exit code."""
     match error:
         case PsdoptError():
             return _complain(as_flags(str(error), parameters), WRONG_USE)
@@ -134,7 +134,7 @@ def _warnings_on_stderr(quiet: bool) -> Iterator[None]:
 def _python_warnings_on_stderr(arguments: argparse.Namespace) -> Iterator[None]:
     """Warnings of estimators as one line each, with command-line options in place of arguments and no line of code.
 
-    Each text once: the fits of a cross-validation have much the same to say.
+    Each text is shown once, since the fits of a cross-validation repeat the same warnings.
     """
     shown: set[str] = set()
 

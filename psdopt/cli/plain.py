@@ -11,7 +11,7 @@ from io import TextIOWrapper
 
 #: Name of the codec error handler that replaces characters that an encoding lacks.
 HANDLER = "psdopt.plain"
-#: A character and what replaces it, and so on.
+#: Pairs of a character and its replacement.
 _TABLE = """
 ⪰ >=  ⪯ <=  ≤ <=  ≥ >=  ≠ !=  ≈ ~  ∈ in  ± +-  × x  · *  − -  – -  — -  … ...  → ->  Σ sum  √ sqrt  ∞ inf
 ᵀ ^T  ² ^2  ³ ^3  ₊ +  ½ 1/2  ⟨ <  ⟩ >  λ lambda  ρ rho  ξ xi  ν nu  μ mu  τ tau  ε eps  Ψ Psi  ö oe  ä ae

@@ -71,7 +71,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     """0 if the run converged, else 1. Everything that can be checked is checked before the long computation."""
-    program = arguments.application == SPEC.name  # a file: no samples, and no estimator that fits them
+    program = arguments.application == SPEC.name  # a program in a file: no samples and no estimator
     spec = SPEC if program else manager.get("application", arguments.application)
     arguments.parameters = frozenset(parameter.name for parameter in spec.parameters)
     settings = parse_settings(arguments.settings)

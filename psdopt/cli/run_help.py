@@ -1,4 +1,4 @@
-"""``psdopt run APPLICATION --help``: what one application takes, before what all of them take."""
+"""``psdopt run APPLICATION --help``: the options of one application, before the options of all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from psdopt.errors import PsdoptError
 from psdopt.plugins import Spec
 from psdopt.plugins.manager import plugin_manager
 
-#: Columns of the text, as argparse has them on a narrow screen.
+#: Width of the text, that of argparse on a narrow screen.
 WIDTH = 79
 
 

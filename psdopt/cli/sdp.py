@@ -18,7 +18,7 @@ from psdopt.reports.summary import residual_table
 from psdopt.running.result import Result, Status
 from psdopt.running.solve import solve
 
-#: What ``psdopt run`` knows of it: no estimator, as its data are no samples.
+#: The entry for ``psdopt run``: it has no estimator, because its data are not samples.
 SPEC = Spec(
     "sdp",
     read_sdpa,

@@ -9,9 +9,9 @@ from typing import Any
 
 from psdopt.cli.plain import shown
 
-#: Width if standard output is no terminal and COLUMNS is not set, so that files and pipes get whole lines.
+#: Width if standard output is not a terminal and COLUMNS is not set, so that files and pipes get whole lines.
 PLAIN_WIDTH = 120
-#: Below this a table would have columns of one letter.
+#: Least width; in a narrower table columns would shrink to one letter.
 LEAST_WIDTH = 40
 
 

@@ -21,11 +21,11 @@ from psdopt.linalg.arrays import Array
 SHARE = 0.5
 #: Memory in bytes, if the system does not report it.
 ASSUMED_MEMORY = 8 * 2**30
-#: Deflate shrinks zeros a thousandfold. An array above BOMB_SIZE that shrinks by more than BOMB_RATIO is refused.
+#: An array above BOMB_SIZE that is compressed by more than BOMB_RATIO is refused: deflate shrinks zeros a thousandfold.
 BOMB_RATIO, BOMB_SIZE = 200, 2**28
 #: Member that holds the SHA-256 of all others.
 CHECKSUM = "checksum"
-#: Longest accepted header; those that NumPy writes are far shorter.
+#: Longest accepted header; NumPy writes far shorter ones.
 HEADER_SIZE = 10_000
 #: Characters of a reason in a message; shapes of a damaged header may have thousands of digits.
 REASON = 200
@@ -49,8 +49,8 @@ class Archive:
     """The arrays of a .npz archive by name; each is read on request.
 
     Raises InvalidInputError, beginning with `what`, for bytes that are no archive, a member that is no array of
-    numbers or text (pickles are never read), compression other than deflate, encryption, a size that the member does
-    not have, or arrays that are too large together: 8 bytes per entry are counted, since numbers become float64.
+    numbers or text (pickles are never read), compression other than deflate, encryption, a wrong size of a member, or
+    arrays that together are too large, counting 8 bytes per entry, since numbers become float64.
     """
 
     def __init__(self, content: bytes, what: str, wanted: Collection[str] | None = None) -> None:

@@ -15,7 +15,7 @@ from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.row_sources import RowSource
 
-#: Sets that come with scikit-learn, or that it draws (with a fixed seed): name -> summary.
+#: Data sets that scikit-learn ships or generates (with a fixed seed): name -> summary.
 BUNDLED = {
     "breast_cancer": "569 samples, 30 features, 2 classes: measurements of cell nuclei",
     "diabetes": "442 samples, 10 features, a number to predict: progression of the disease after a year",
@@ -24,7 +24,8 @@ BUNDLED = {
     "swiss_roll": "1000 samples, 3 features, the position along the roll: a strip rolled up",
     "wine": "178 samples, 13 features, 3 classes: chemical analysis of wines",
 }
-#: More different numbers than this and than the square root of the samples, one of them unique, are not class labels.
+#: Numbers are not class labels if there are more distinct ones than this and than the square root of the number of
+#: samples, and one of them is unique.
 MOST_CLASSES = 20
 
 
@@ -34,7 +35,7 @@ class Dataset:
 
     `class_names[k]` is the meaning of label k, for labels 0, 1, 2, ... `common_unit`: all features have the same unit
     (grey levels of pixels, word counts), so that reports scale samples and not features.
-    `notes` : what a reader of files recognised, such as which column is the label. `symmetric` : X is a
+    `notes` : what the file reader recognised, such as which column is the label. `symmetric` : X is a
     symmetric matrix K (n, n) and has no samples. X may be a :class:`psdopt.linalg.RowSource`, rows that are read in
     blocks and then checked for NaN.
 

@@ -96,7 +96,7 @@ class ArrayStream(BatchStream):
     order : "shuffled" draws a new permutation of the rows per epoch (m integers); "blocks" permutes runs of
         consecutive rows, which suits files (m / batch_size integers, and reads that are contiguous); "given"
         keeps the order (no memory). Default: "blocks" for a memory map, else "shuffled".
-    seed : of the permutations; those of epoch e depend on (seed, e) only, so that a run resumes anywhere.
+    seed : of the permutations; the permutation of epoch e depends on (seed, e) only, so that a run can resume anywhere.
     pairs : (m, 2) integers: sample i is then x_a − x_b, formed batch by batch, and y has length m.
     direction : (m,) of −1, 0, +1, passed on with each batch.
     """

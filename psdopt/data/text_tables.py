@@ -182,7 +182,7 @@ def _labels(path: Path, cells: Sequence[tuple[int, str]], comma: bool) -> Array:
 
 def _number(cell: str, comma: bool = False) -> float | None:
     """The number in `cell`, with a decimal comma if `comma` and no point; None if there is none."""
-    if "_" in cell:  # Python's, not a number in a table
+    if "_" in cell:  # valid in Python, not in a table
         return None
     if comma and "." not in cell and cell.count(",") == 1:
         cell = cell.replace(",", ".")

@@ -1,4 +1,4 @@
-"""Cone programs without an optimum: what a run's proofs say of the program, and whether a point is feasible at all."""
+"""Cone programs without an optimum: what a run's proofs say about the program, and whether any point is feasible."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from psdopt.linalg.extreme import smallest_eigenpair
 
 
 class Ending(Enum):
-    """What is proven of a program without an optimum; EITHER means a ray, while no point is known."""
+    """What is proven of a program without an optimum; EITHER: a ray is known, but no feasible point."""
 
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"
@@ -28,8 +28,8 @@ class Ending(Enum):
 @dataclass(frozen=True)
 class Proofs:
     """`y` (R,) : Aᵀy = 0, bᵀy < 0, y in the dual cones: no x is feasible. `x` (N,) : P x = 0, cᵀx < 0, −A x in the
-    cones: from every feasible point the objective falls without end. None where the run has found no such proof.
-    `empty` : whether it is proven that no x is feasible, by y or on a face of the cone, where there need not be a y."""
+    cones: from every feasible point the objective falls without end. None if the run found no such proof. `empty` :
+    whether it is proven that no x is feasible, by y, or on a face of the cone, where no y may exist."""
 
     y: Array | None = None
     x: Array | None = None
@@ -37,7 +37,7 @@ class Proofs:
 
 
 def proofs(form: PrimalForm | DualForm, problem: Problem, certificate: Certificate | None) -> Proofs:
-    """Those of a run on `problem`, the problem of `form`, for the program of `form`; its own numbers confirm them."""
+    """The proofs for the program of `form` from a run on its `problem`, confirmed by the program's own numbers."""
     w = D = None
     if certificate is not None and certificate.constraints is not None:
         w, D = certificate.constraints.infeasibility_proof, certificate.constraints.ray
@@ -56,9 +56,9 @@ def proofs(form: PrimalForm | DualForm, problem: Problem, certificate: Certifica
 
 
 def _semidefinite(problem: Problem, w: Array) -> Array:
-    """w with A*(w) ⪰ 0: where σ(w) < λ_min(A*(w)) τ is the proof, the multipliers v that bound the trace are added.
+    """w with A*(w) ⪰ 0. If the proof is σ(w) < λ_min(A*(w)) τ, the multipliers v that bound the trace are added to it:
 
-    With A*(v) ⪰ I, σ(v) = τ and λ = λ_min(A*(w)) < 0 it is A*(w − λ v) ⪰ 0 and σ(w − λ v) <= σ(w) − λ τ < 0.
+    with A*(v) ⪰ I, σ(v) = τ and λ = λ_min(A*(w)) < 0, A*(w − λ v) ⪰ 0 and σ(w − λ v) <= σ(w) − λ τ < 0.
     """
     if not isinstance(problem, Constrained) or problem.forms is None:
         return w

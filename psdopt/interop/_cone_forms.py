@@ -123,12 +123,12 @@ class PrimalForm:
         return np.asarray(self.K @ row_dots(D[self.i], D[self.j]))
 
     def direction_sizes(self, D: Array) -> Array:
-        """(N,) : what the rounding of :meth:`direction` is relative to, for D Dᵀ known to √(D_ii D_jj)."""
+        """(N,) : the sizes relative to which :meth:`direction` has rounding, for D Dᵀ known to √(D_ii D_jj)."""
         d = np.sqrt(row_dots(D, D))
         return np.asarray(self.K_sizes @ (d[self.i] * d[self.j]))
 
     def refutation(self, w: Array) -> Array:
-        """y (R,) with Aᵀy = 0, bᵀy = σ(w) for multipliers w (m,), on PSD rows A*(w): w as a proof for the program."""
+        """Multipliers w (m,) as a proof for the program: y (R,) with Aᵀy = 0, bᵀy = σ(w), and A*(w) on PSD rows."""
         return self._multipliers(w, np.zeros(self.program.A.shape[1]))
 
     def refutation_sizes(self, w: Array) -> Array:
@@ -180,7 +180,7 @@ class DualForm:
         columns = sp.csr_array((sp.diags_array(twice) @ AZ[p.zero :]).T)
         cost = np.asarray(e.Z.T @ p.c)
         empty = np.diff(columns.indptr) == 0
-        # an unknown with a cost but in no row gives a constraint that no M meets
+        # an unknown that has a cost but is in no row gives a constraint that no M meets
         endless = np.abs(cost[empty]) > NO_COST * np.max(np.abs(p.c), initial=0.0)
         self.rows, self.columns = sp.csr_array(columns[~empty]), np.flatnonzero(~empty)
         self.level = -cost[~empty]
@@ -216,7 +216,7 @@ class DualForm:
         return np.asarray(self.elimination.Z_sizes @ u)
 
     def refutation(self, w: Array) -> Array:
-        """The direction of x that multipliers w (m,) make: −A x is A*(w), cᵀx is σ(w)."""
+        """The direction of x that multipliers w (m,) define: −A x is A*(w), cᵀx is σ(w)."""
         u = np.zeros(self.elimination.Z.shape[1])
         u[self.columns] = -w
         return np.asarray(self.elimination.Z @ u)
@@ -248,7 +248,7 @@ def _constrained(
     n: int,
     trace_bound: float | None,
 ) -> Problem:
-    """F with `rows` of the entries (i, j) between bounds; F itself where there are none."""
+    """F with `rows` of the entries (i, j) between bounds; F itself if there are no rows."""
     columns = sp.csc_array(rows)
     used = np.flatnonzero(np.diff(columns.indptr))
     if not len(used):

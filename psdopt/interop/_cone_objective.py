@@ -80,7 +80,7 @@ def coefficients(linear: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int
 
 
 def _uniform(weight: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> tuple[NDArray[np.bool_], float] | None:
-    """(rows, w) where Σ weight σ² is w times the squared norm of the block of M in `rows`; None where it is not."""
+    """(rows, w) if Σ weight σ² is w times the squared norm of the block of M in `rows`; else None."""
     rows = np.zeros(n, dtype=bool)
     rows[i[weight > 0.0]] = True
     rows[j[weight > 0.0]] = True

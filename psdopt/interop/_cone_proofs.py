@@ -1,8 +1,8 @@
-"""Vectors that prove a cone program infeasible or its objective endless, held to the program's own numbers.
+"""Vectors that prove a cone program infeasible or its objective unbounded, checked against the program's own numbers.
 
 A program whose dual has no point may still have an optimum, and one without a point need not have a proof by
-multipliers: [[0, x], [x, y]] ⪰ 0 with min x, and X_00 = 0 with X_01 = 1. So what a form concludes on a face of the cone
-is a proof of the program only if the vector itself is.
+multipliers: [[0, x], [x, y]] ⪰ 0 with min x, and X_00 = 0 with X_01 = 1. So the conclusion of a form on a face of the
+cone holds for the program only if the vector itself is a proof.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from psdopt.interop._cone_program import ConeProgram
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS, rounding
 
-#: The rounding of a sum, as a multiple of what its own products explain: entries of y and x are computed as well.
+#: Rounding allowed in a sum, as a multiple of the rounding of its products, since entries of y and x are rounded as
+#: well.
 COMPUTED = 512.0
-#: A fall below this share of the terms of cᵀx is none.
+#: A fall of cᵀx must exceed this share of its terms.
 SHARE = math.sqrt(EPS)
 
 
@@ -67,7 +68,7 @@ def _inside(program: ConeProgram, v: Array, allowed: Array) -> bool:
 def _semidefinite(V: Array, allowed: Array) -> bool:
     """Whether changes of entries V_ij by about `allowed` make V semidefinite.
 
-    A diagonal entry that is exactly zero asks for a row of zeros: no multiple of the unit matrix is rounding there.
+    If a diagonal entry is exactly zero, its row must be zero: no multiple of the identity counts as rounding there.
     """
     d = np.sqrt(np.diagonal(allowed))
     exact = d == 0.0

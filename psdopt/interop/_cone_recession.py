@@ -33,7 +33,7 @@ def recession(program: ConeProgram) -> ConeProgram:
     P = program.P if program.P is not None else sp.csr_array((0, len(program.c)))
     sizes = abs(P).sum(axis=1)
     held = np.flatnonzero(sizes)
-    flat = sp.csr_array(sp.diags_array(1.0 / sizes[held]) @ P[held]) if len(held) else P[:0]  # whatever the size of P
+    flat = sp.csr_array(sp.diags_array(1.0 / sizes[held]) @ P[held]) if len(held) else P[:0]  # for any size of P
     A = sp.csr_array(sp.vstack([program.A[: program.zero], flat, program.A[program.zero :]], format="csr"))
     zero = program.zero + flat.shape[0]
     return ConeProgram(program.c, None, A, np.zeros(A.shape[0]), zero, program.nonneg, program.psd)

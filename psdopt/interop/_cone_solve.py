@@ -24,12 +24,12 @@ from psdopt.running.solve import solve
 
 #: The options of a run.
 OPTIONS = ("tol", "max_iterations", "max_time", "max_rank", "rng", "algorithm", "form", "trace_bound")
-#: Where the constraints do not bound the trace, a gap is proven among matrices of up to this many times the trace of M.
+#: If constraints do not bound the trace, a gap is proven among matrices with a trace of up to this many times tr M.
 REACH = 1e3
 #: Default of the relative gap and infeasibility.
 TOL = 1e-6
-#: What :class:`InteriorPoint` is asked for where no tol is given: two digits more cost it a step or two, and M and the
-#: multipliers are as exact as the square root of the gap. The answer is `optimal` where TOL is reached.
+#: Default tol of :class:`InteriorPoint`: two more digits cost it a step or two, and M and the multipliers are only as
+#: exact as the square root of the gap. The answer is `optimal` once TOL is reached.
 FINER = 1e-8
 #: DIMACS errors of an optimal answer are at most this many tol; else the run continues to a finer tol, at least this.
 COARSE, FINEST = 10.0, 1e-13
@@ -85,7 +85,7 @@ class Answer:
 def solved_in_either(
     form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool
 ) -> tuple[PrimalForm | DualForm, Answer]:
-    """:func:`solved`; where that proves nothing and no limit ended it, the other form's answer if it comes further."""
+    """:func:`solved`; if that proves nothing and hit no limit, the other form's answer if it gets further."""
     answer = solved(form, options, last, verbose)
     limited = answer.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
     other = form.other()
@@ -123,7 +123,7 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
     result = solve(problem, method=method, start=start, progress=verbose, **chosen)
     answer = _answer(form, result, tol)
     if answer.status is Status.OPTIMAL and answer.residual > COARSE * tol:
-        # F may vary far more between 0 and M than on the feasible set, and a gap that is small beside it may be large
+        # F may vary far more between 0 and M than on the feasible set, so a gap that is relatively small may be large
         chosen["tol"] = max(0.5 * tol * tol / answer.residual, FINEST)
         start = None if isinstance(method, InteriorPoint) else result.matrix
         answer = _answer(form, solve(problem, method=method, start=start, progress=verbose, **chosen), tol)
@@ -141,9 +141,9 @@ def _ended(
         return _infeasible(form.program, answer, found.y, limits)
     x = found.x
     if x is None and answer.status is Status.NO_PROGRESS and np.any(form.program.b):
-        x = _ray(form.program, limits)  # a program without bounds of its own is its own recession
+        x = _ray(form.program, limits)  # without bounds a program equals its recession program
     if x is None and answer.status in (Status.INFEASIBLE, Status.UNBOUNDED):
-        # what has no multipliers may have a ray, or an optimum that no multipliers prove
+        # without multipliers there may be a ray, or an optimum that no multipliers prove
         message = "no progress: a direction along which the objective falls is none of this program, to rounding"
         x = _ray(form.program, limits) if form.swapped else None
         answer = replace(answer, status=Status.NO_PROGRESS, message=message)
@@ -157,7 +157,7 @@ def _ray(program: ConeProgram, limits: dict[str, Any]) -> Array | None:
 
 
 def _infeasible(program: ConeProgram, answer: Answer, y: Array | None, limits: dict[str, Any]) -> Answer:
-    """`answer`, infeasible by y, or by a face of the cone: then y is looked for, which need not exist."""
+    """`answer` as infeasible, by y or by a face of the cone; in that case y, which may not exist, is searched for."""
     if y is None:
         form = refutation(program)
         found = solved(form, limits, None, False) if form.suits else None

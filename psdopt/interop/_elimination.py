@@ -1,4 +1,4 @@
-"""Unknowns of linear rows with slacks, A x + s = b, as affine functions of the slacks, so that M determines x."""
+"""Unknowns of rows A x + s = b as affine functions of the slacks s, so that M determines x."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ class Elimination:
 
     Attributes: `used` (R,) bool, rows that define an unknown; `free` (k,), unknowns that no row defines. Then
     A[used] x + s[used] = b[used] for every s and u; the other rows remain as constraints. `size` (N,), `K_sizes` and
-    `Z_sizes` are what the rounding of `offset`, K and Z is relative to, by entries: the sizes of all terms, added up.
+    `Z_sizes` are the sums of the sizes of all terms in the entries of `offset`, K and Z, relative to which these have
+    rounding.
     """
 
     offset: Array
@@ -43,9 +44,9 @@ class Elimination:
     free: NDArray[np.intp]
 
     def allowed(self, A: sp.csr_array, b: Array) -> Array:
-        """(R,) : b − A offset is zero up to this: a share of its terms, and rounding of A x for x as large as b asks.
+        """(R,) : the rounding of b − A offset: a share of its terms, and of A x for x as large as b requires.
 
-        Right sides are often computed as A x for some x: then one of nothing but rounding contradicts no other.
+        Right sides are often computed as A x for some x; one that is only rounding must not contradict others.
         """
         terms = np.abs(b) + abs(A) @ self.size
         largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(len(b))
@@ -105,7 +106,7 @@ class _State:
         row, column, pivot = row[keep], column[keep], pivot[keep]
         if not len(row):
             return False
-        # an unknown of a small coefficient would be a large multiple of the rest of its row
+        # an unknown with a small coefficient would be a large multiple of the rest of its row
         share = np.abs(pivot) / self.largest[row]
         sequence = np.lexsort((row, self._reluctance(row) / share))
         row, column, pivot = row[sequence], column[sequence], pivot[sequence]
@@ -149,7 +150,7 @@ class _State:
             R, columns = scipy.linalg.qr(E[chosen], mode="r", pivoting=True)
             columns, rest = columns[:rank], columns[rank:]
             square, beside = E[chosen][:, columns], E[chosen][:, rest]
-            unit = np.max(np.abs(square), axis=1)  # LU is exact row by row only for rows of one size
+            unit = np.max(np.abs(square), axis=1)  # LU is accurate in each row only if all rows have the same size
             inverse = np.linalg.inv(square / unit[:, None]) / unit
             sizes = np.abs(inverse) @ np.abs(square) @ np.abs(inverse)
             self._define(rows[chosen], unknown[columns], sp.csr_array(inverse), sp.csr_array(sizes))
@@ -174,7 +175,7 @@ def _rank(R: Array) -> int:
 
 
 def pruned(product: sp.csr_array, sizes: sp.csr_array) -> sp.csr_array:
-    """A sparse product without entries that are rounding, row by row: of the terms of these `sizes` that it sums."""
+    """A sparse product without entries that are rounding; `sizes` are the sums of the sizes of their terms."""
     if not product.nnz:
         return product
     largest = sizes.max(axis=1).toarray().ravel()
@@ -191,7 +192,7 @@ def consistent(zero_rows: sp.csr_array, right: Array, allowed: Array) -> bool:
 
 
 def merged(rows: sp.csr_array, upper: Array, loose: NDArray[np.bool_]) -> tuple[NDArray[np.intp], sp.csr_array]:
-    """(kept, shares): rows given more than once, as both X_ij >= 0 and X_ji >= 0 are, are kept once.
+    """(kept, shares): rows given more than once, such as X_ij >= 0 and X_ji >= 0, are kept once.
 
     Of equal inequalities rows @ s <= `upper`, those that are `loose`, the tightest is kept; equations are equal only
     with equal right sides. `shares` (rows, kept) distributes multipliers of kept rows among the rows equal to them.
@@ -202,7 +203,7 @@ def merged(rows: sp.csr_array, upper: Array, loose: NDArray[np.bool_]) -> tuple[
     keys = np.column_stack([marks, loose, np.where(loose, 0.0, upper)])
     _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     group = group.ravel()
-    if abs(rows - rows[first[group]]).sum() > 0.0:  # marks may agree by chance
+    if abs(rows - rows[first[group]]).sum() > 0.0:  # equal marks may be a coincidence
         return np.arange(len(upper)), sp.csr_array(sp.eye_array(len(upper), format="csr"))
     least = np.full(len(first), np.inf)
     np.minimum.at(least, group, upper)

@@ -14,7 +14,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 
-#: Slack of "is a fixed point of", in units of eps · size · cond(Y)².
+#: Tolerance for "does not change", in units of eps · size · cond(Y)².
 SLACK = 1024.0
 
 

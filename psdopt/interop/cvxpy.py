@@ -41,7 +41,7 @@ __all__ = ["PSDOPT", "register"]
 
 #: Residuals up to which an answer without proof is called `optimal_inaccurate`.
 INACCURATE = 1e-3
-#: What the bridge takes, in CVXPY's names of sizes of cones and in words.
+#: Supported cones, in CVXPY's names for their sizes.
 TAKEN = ("zero", "nonneg", "soc", "psd")
 TAKES = "PSDOPT takes equations, inequalities, second-order cones and PSD constraints"
 #: CVXPY's words for programs without an optimum.
@@ -58,18 +58,18 @@ class PSDOPT(ConicSolver):
     """A solver for ``problem.solve(solver=PSDOPT(**options), **options)``; options of the call come first.
 
     The solver takes PSD variables and constraints beside scalars, equations, inequalities and second-order cones, with
-    linear and convex quadratic objectives. CVXPY's status is ``optimal`` where the status of :func:`psdopt.solve` is:
-    gap and infeasibility are proven to `tol`. ``optimal_inaccurate`` stands for weaker proofs, and for residuals of at
-    most 1e-3 without a proof; `proven` tells them apart. ``infeasible`` is proven by the multipliers that
-    the constraints get, ``unbounded`` by a ray and a feasible point; ``infeasible_or_unbounded`` has the ray alone.
+    linear and convex quadratic objectives. CVXPY's status is ``optimal`` if that of :func:`psdopt.solve` is: gap and
+    infeasibility are proven to `tol`. ``optimal_inaccurate`` stands for weaker proofs, and for residuals of at most
+    1e-3 without a proof; `proven` tells them apart. ``infeasible`` is proven by the multipliers that the constraints
+    get, ``unbounded`` by a ray and a feasible point; ``infeasible_or_unbounded`` has the ray alone.
 
     Other Parameters
     ----------------
     tol : relative gap and infeasibility, default 1e-6. max_iterations, max_time, max_rank, rng : as in
-        :func:`psdopt.solve`. algorithm : a psdopt method; default, what :func:`psdopt.solve` chooses.
-    form : "primal" makes M of the PSD slacks, "dual" of their multipliers; default "auto", the one of fewer
-        constraints (linear objectives), and if it proves nothing, the other. trace_bound : of that M, where the
-        caller knows one.
+        :func:`psdopt.solve`. algorithm : a psdopt method; default, the choice of :func:`psdopt.solve`.
+    form : "primal" makes M of the PSD slacks, "dual" of their multipliers; default "auto", the form with fewer
+        constraints (linear objectives), then the other if the first proves nothing. trace_bound : a bound on tr M for
+        this M, if known.
 
     ``problem.solver_stats.extra_stats`` is a dict: `result`, psdopt's own; `certificate`; `proven`: "everywhere",
     "loosely" (a gap relative to 1 + |value| + |bound|), "within" (such a gap among matrices of up to 1000 times the
@@ -141,7 +141,7 @@ class PSDOPT(ConicSolver):
         c, A, b = data[settings.C], data[settings.A], data[settings.B]
         try:
             H, zero, nonneg, impossible = without_infinite_bounds(rows[0], b, dims.zero, dims.nonneg)
-            right = np.where(np.isinf(b), 0.0, b)  # those are in no row of H
+            right = np.where(np.isinf(b), 0.0, b)  # rows of H skip these
             program = ConeProgram.from_rows(c, quadratic, A, right, zero, nonneg, (H, rows[1]))
             which = options.pop("form", "auto")
             form = form_of(program, which)
@@ -189,7 +189,7 @@ class PSDOPT(ConicSolver):
         return Solution(status, value, {inverse_data[self.VAR_ID]: point.x}, duals, stats)
 
     def _duals(self, solution: dict[str, Any], y: Any, inverse_data: Any) -> dict[Any, Any]:
-        """Multipliers by constraint; none without y."""
+        """Multipliers by constraint; empty without y."""
         if y is None:
             return {}
         values, zero = solution["rows"].T @ y, solution["program"].zero
@@ -200,7 +200,7 @@ class PSDOPT(ConicSolver):
 
 
 def _dual_value(values: Any, first: int, constraint: Any) -> tuple[Any, int]:
-    """CVXPY's shape of the multipliers of `constraint`, which begin at `first`; it gives no shape to stacks itself."""
+    """The multipliers of `constraint`, from position `first`, in CVXPY's shape, which it does not give to stacks."""
     value, end = utilities.extract_dual_value(values, first, constraint)  # type: ignore[no-untyped-call]
     stacked = isinstance(constraint, PSD) and len(constraint.args[0].shape) > 2
     return (np.reshape(value, constraint.args[0].shape, order="F") if stacked else value), end
@@ -209,7 +209,7 @@ def _dual_value(values: Any, first: int, constraint: Any) -> tuple[Any, int]:
 def register(name: str = "psdopt") -> None:
     """Make ``problem.solve(method=name, **options)`` and ``problem.solve(solver="PSDOPT", **options)`` solve by psdopt.
 
-    CVXPY then lists PSDOPT behind its own conic solvers: it takes no problem that it took to another solver before.
+    CVXPY then lists PSDOPT behind its own conic solvers, so problems that went to another solver before still do.
     """
     cvxpy.Problem.register_solve(name, _solve)
     solver = PSDOPT()
@@ -254,7 +254,7 @@ def _status(answer: Answer, proven: str) -> str:
 
 
 def _failure(answer: Answer) -> str:
-    """Why there is no solution: psdopt's sentence, and how far the last point is from one."""
+    """Why there is no solution: psdopt's sentence, and how far the last point is from a solution."""
     c = answer.certificate
     known = [] if c is None else [("relative gap", c.gap_relative)]
     if c is not None and c.constraints is not None:

@@ -102,8 +102,8 @@ class NonFiniteValue(FloatingPointError):
 class PymanoptOptimizer(Method):
     """Any pymanopt optimizer: each step runs a fresh copy of it for `inner` of its iterations.
 
-    A momentum is lost between steps, so that a larger `inner` costs fewer iterations; budgets are checked
-    between steps. For pymanopt's trust regions use :class:`psdopt.methods.TrustRegions`, which keeps its radius.
+    Momentum is lost between steps, so that a larger `inner` needs fewer iterations; budgets are checked between steps.
+    For pymanopt's trust regions use :class:`psdopt.methods.TrustRegions`, which keeps its radius.
     """
 
     optimizer: Any = field(default=None)

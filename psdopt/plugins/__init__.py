@@ -1,7 +1,7 @@
 """Plugins: typed specs, the hook that yields them, and the manager that loads and checks them.
 
-Also the pieces of reports and pictures of applications: a report is a function (estimator, dataset, options) that
-fits, measures and returns a :class:`Report`; :func:`run_report` makes one from rows, a picture and the run itself.
+It also has the pieces of reports and pictures of applications: a report is a function (estimator, dataset, options)
+that fits, measures and returns a :class:`Report`; :func:`run_report` makes one from rows, a picture and the run itself.
 """
 
 from psdopt import reports

@@ -43,7 +43,7 @@ GEOMETRIES: Mapping[type, tuple[str, str, tuple[Parameter, ...], tuple[int, ...]
     FixedTrace: ("rank at most r and a fixed trace: factors of a fixed norm", SHEN, (_RANK, _TRACE), (6, 2)),
 }
 
-#: Class -> summary, reference, helps of the fields that `--set` may give: types and defaults are those of the fields.
+#: Class -> summary, reference, help texts of the fields for `--set`; types and defaults come from the fields.
 METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
     methods.ConjugateGradient: (
         "nonlinear conjugate gradient on the factor, exact line search",
@@ -150,7 +150,7 @@ def spoken(cls: type) -> str:
 
 
 def _parameters(cls: Any, helps: Mapping[str, str]) -> Iterator[Parameter]:
-    """The fields `helps` of the dataclass as parameters: the type is the first of an optional one."""
+    """The fields in `helps` of the dataclass as parameters; an optional type counts as its first member."""
     kinds, defaults = get_type_hints(cls), {field.name: field.default for field in fields(cls)}
     for name, text in helps.items():
         kind = kinds[name]

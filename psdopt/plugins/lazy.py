@@ -1,4 +1,4 @@
-"""Names that are imported when they are used, so that a plugin's contributions are listed without imports."""
+"""Names that are imported only when used, so that listing a plugin's contributions imports nothing."""
 
 from __future__ import annotations
 
@@ -57,9 +57,10 @@ def lazy_names(package: str, names: Mapping[str, str] | None = None) -> LazyName
         def psdopt_components():
             yield ApplicationSpec("metric-kta", later.KTA, ..., problem=later.kta_problem)
 
-    `names` : public name -> the module within the package that defines it. None: the package's own imports "as" the
-    same name, as above: one list, which type checkers and editors read too. The list is then ``__all__`` as well.
-    A name may be that of its module: ``from package import kta_problem`` is the function, whichever was imported first.
+    `names` : public name -> the module within the package that defines it. None: the imports "as" the same name in the
+    package, as above, so that type checkers and editors read the same list. It then becomes ``__all__`` as well. A name
+    may equal that of its module: ``from package import kta_problem`` is always the function, even if the module was
+    imported first.
 
     Raises PluginError if the list is to be read from a package that was installed without its source.
     """
@@ -113,7 +114,7 @@ class _Later:
         return kept[self.deferred.name]
 
     def __set__(self, module: ModuleType, value: Any) -> None:
-        if not isinstance(value, ModuleType):  # importing a submodule sets it as attribute; the public name must stay
+        if not isinstance(value, ModuleType):  # a submodule, set as attribute by its import; keep the public name
             vars(module)[self.deferred.name] = value
 
     def __delete__(self, module: ModuleType) -> None:

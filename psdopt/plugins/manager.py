@@ -1,4 +1,4 @@
-"""The plugin manager: loads plugins late, validates what they yield, leaves out and lists broken ones."""
+"""The plugin manager: loads plugins on demand, validates what they yield, leaves out and lists broken ones."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class PluginManager:
             with _named(f"plugin {name!r}"):
                 self._pluggy.register(plugin, name)
             specs = self._collect(plugin, name)
-        except BaseException:  # the registration with pluggy may have been made
+        except BaseException:  # it may be registered with pluggy already
             if self._pluggy.has_plugin(name):
                 self._pluggy.unregister(name=name)
             raise
@@ -179,7 +179,7 @@ class PluginManager:
         with _named(f"plugin {name!r}: {HOOK} failed"):
             parts = call()
             specs = tuple(validate(spec, name) for part in parts for spec in part)
-        if not parts:  # pluggy leaves out what is None
+        if not parts:  # pluggy leaves out None
             raise PluginError(f"plugin {name!r}: {HOOK} returned None; let it yield specs, or return a list of them")
         seen: set[tuple[str, str]] = set()
         for spec in specs:

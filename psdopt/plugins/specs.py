@@ -40,9 +40,9 @@ class Spec:
     name : lower-case words joined by hyphens, unique among specs of its kind.
     factory : callable that makes the piece from its parameters.
     summary : one line. reference : paper or book it follows ("" if none).
-    parameters : those that `psdopt run --set` may give, with defaults.
-    example : callable without arguments that makes a small instance (for the conformance kit). None: the factory of a
-        method or an application, where it needs no arguments.
+    parameters : the parameters for `psdopt run --set`, with defaults.
+    example : callable without arguments that makes a small instance (for the conformance kit). None: the factory
+        itself, for a method or an application that needs no arguments.
     """
 
     name: str

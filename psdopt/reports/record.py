@@ -20,12 +20,12 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """What a run has to say.
+    """The report of a run.
 
     title : one line. rows : (label, text) pairs of the main table. tables : further ones.
     figure : callable without arguments that returns a ``matplotlib.figure.Figure``, or None.
     result : of :func:`psdopt.solve`. success : whether the run may be called a success.
-    arrays : what ``--output`` writes besides the result, by name.
+    arrays : further arrays that ``--output`` writes, by name.
     """
 
     title: str

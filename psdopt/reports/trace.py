@@ -21,7 +21,7 @@ SPACING = 1.45
 SHARE = 0.1
 #: Largest tolerance of the eigenvalues of the curve.
 COARSEST = 1e-2
-#: Smallest tolerance: a curve on a log scale needs no more.
+#: Smallest tolerance: a curve on a log scale needs no finer one.
 FINEST = 1e-8
 
 
@@ -29,7 +29,7 @@ FINEST = 1e-8
 class CertificateTrace:
     """A callback for solve() that certifies the iterate at geometrically spaced iterations.
 
-    `problem` is that of the run, set at its first step. `points` holds (iteration, relative certificate).
+    `problem` is the problem of the run, set at its first step. `points` holds (iteration, relative certificate).
     `seconds` and `applications` (of the problem's maps) are the cost of this callback, included in the run's figures.
     If an estimator calls solve() several times, these attributes belong to the last run, and `records` is the history
     of all runs with iterations numbered consecutively.
