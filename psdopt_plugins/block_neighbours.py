@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from psdopt.linalg import Array, RowBlocks, row_dots
 
 Rows = NDArray[np.intp]
-#: Distances held at a time.
+#: Number of distances in memory at a time.
 ENTRIES = 2**20
 #: Additional candidates whose distances are recomputed from differences, since products lose digits.
 SPARE = 4

@@ -1,4 +1,4 @@
-"""What the estimators share: base classes, options for solve(), its result, seeds, geometries by name, signs."""
+"""Shared parts of the estimators: base classes, options for solve(), its result, seeds, geometries by name, signs."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import EPS, Array, rounding
 
 GEOMETRIES = ("flat", "polar")
-#: How a run ends from which a fit of several runs does not go on.
+#: Statuses of a run after which a fit of several runs stops.
 CUT = (Status.INTERRUPTED, Status.OUT_OF_MEMORY, Status.TIME_LIMIT)
 
 
 class Estimator(BaseEstimator):
-    """Base of the estimators; what a class takes is said by its attributes, from which scikit-learn's tags are made.
+    """Base of the estimators; class attributes declare the accepted data and give scikit-learn's tags.
 
     takes_sparse : whether X may be sparse. pairwise : whether X is a matrix (n, n) over pairs of samples, or the name
-    of the parameter that says so where it is "precomputed". needs_y : whether y is required.
+    of the parameter that makes it one if "precomputed". needs_y : whether y is required.
     """
 
     takes_sparse: bool = False
@@ -75,8 +75,8 @@ def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dic
 def solved(problem: Problem, rank: int | None, options: Mapping[str, Any] | None, **defaults: Any) -> Result:
     """:func:`psdopt.solve` with `options` over `defaults`; a `rank` limits M to that rank, None does not.
 
-    If M = 0 is certified optimal and the run has not converged to it, M = 0 is returned; this is not tried
-    where the run was cut (:func:`was_cut`) or `max_time` is spent.
+    If M = 0 is certified optimal and the run has not converged to it, M = 0 is returned; this is not tried if the run
+    was cut (:func:`was_cut`) or `max_time` is used up.
     """
     if rank is not None:
         defaults.setdefault("geometry", FlatQuotient(problem.n, rank))
@@ -93,14 +93,14 @@ def finished(result: Result, stacklevel: int = 3) -> Result:
 
 
 def was_cut(result: Result) -> bool:
-    """Whether Ctrl-C, a lack of memory or the limit of time ended the run: a fit of several runs then ends with it."""
+    """Whether Ctrl-C, a lack of memory or the time limit ended the run; a fit of several runs then ends as well."""
     return result.status in CUT
 
 
 def one_of_several(result: Result) -> Result:
-    """`result` of a run that others may follow: if it was cut, that is its status, even where its point is optimal.
+    """`result` of one of several runs: if the run was cut, the status says so, even if its point is optimal.
 
-    The proof is then of this run alone, and only the message tells of the cut.
+    Otherwise the proof, which concerns this run alone, would hide the cut in the message.
     """
     cut = next((status for status in CUT[:2] if status.value in result.message), result.status)
     return result if cut is result.status else replace(result, status=cut)
@@ -143,7 +143,7 @@ def random_source(random_state: Any) -> np.random.RandomState:
 
 
 def sample_weights(values: Any, size: int, of: str = "one per sample", name: str = "sample_weight") -> Array | None:
-    """`values` as weights (size,), None for None; a number is the weight of each.
+    """`values` as weights (size,); None stays None, and a number is the weight of each.
 
     Raises InvalidInputError unless they are finite, at least 0 and not all 0.
     """
@@ -165,7 +165,7 @@ def centred(X: Any, about: Any = None) -> Any:
 
 
 def column_signs(V: Array) -> Array:
-    """±1 for each column of V (n, k): times these, its entry of largest modulus is positive."""
+    """±1 for each column of V (n, k), so that the product has a positive entry of largest modulus."""
     if V.shape[1] == 0:
         return np.empty(0)
     if isinstance(V, DeviceArray):
@@ -174,7 +174,7 @@ def column_signs(V: Array) -> Array:
     return np.where(largest < 0.0, -1.0, 1.0)
 
 
-#: What M = 0 means to a metric, said where a fit ends there.
+#: Warning about a metric M = 0 at the end of a fit.
 NO_METRIC = "all distances are zero; change lam or the pairs"
 
 

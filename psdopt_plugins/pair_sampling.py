@@ -14,7 +14,7 @@ from psdopt.linalg import RowBlocks
 from psdopt_plugins.block_neighbours import OTHER, SAME, nearest_rows
 from psdopt_plugins.pairs import Pairs, pair_codes, pairs_of
 
-#: Up to this many samples all their pairs are listed where few of them are candidates.
+#: Up to this many samples, all pairs are listed if few of them are candidates.
 LISTED = 4096
 
 
@@ -61,7 +61,7 @@ def nearest_similar(X: Any, y: NDArray[Any], count: int) -> Pairs:
 def nearest_triplets(X: Any, y: NDArray[Any], n_neighbors: int = 1) -> Pairs:
     """(i, j, k) for every sample i, j among its `n_neighbors` nearest of its class, k among those of other classes.
 
-    Shen et al. (section 6) take one of each. Samples without another of their class give none. O(N n_neighbors²)
+    Shen et al. (section 6) take one of each. Samples that are alone in their class give no triplet. O(N n_neighbors²)
     triplets; exact Euclidean neighbours of X (N, d), dense or sparse.
 
     Raises InvalidInputError unless n_neighbors >= 1, or if no triplet arises: one class only, or every class of
@@ -87,8 +87,8 @@ def random_pairs(
 ) -> Pairs:
     """`wanted` pairs i < j of n samples, each pair once, uniformly among all candidates; (p, 2), ascending.
 
-    codes : class of each sample as a number from 0, (n,): the candidates are then the pairs of one class (`same`), or
-        of two. Without it every pair is one. p is less than `wanted` where there are not so many candidates.
+    codes : class of each sample as a number from 0, (n,): candidates are then the pairs within one class (`same`), or
+        between two; without codes, all pairs. p < `wanted` if there are fewer candidates.
 
     O(wanted) expected; O(n²) where the candidates are few and n is at most 4096.
     """

@@ -15,7 +15,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 
 Pairs = NDArray[np.intp]
-#: Pairs that an error names; more would hide the first ones.
+#: Most pairs named in an error; more would hide the first ones.
 NAMED = 5
 KINDS = ("similar", "dissimilar")
 
@@ -23,8 +23,7 @@ KINDS = ("similar", "dissimilar")
 def checked_pairs(pairs: Any, n: int | None = None, name: str = "pairs", empty: bool = True) -> CheckedIndices:
     """`pairs` as checked indices (p, 2), each row two different ones below `n`; an empty list is (0, 2). O(p).
 
-    n : None if the caller checks the range. empty : whether p = 0 is allowed. Pairs that are checked are not looked
-    through again.
+    n : None if the caller checks the range. empty : whether p = 0 is allowed. Checked pairs are not checked again.
 
     Raises InvalidInputError, InvalidTypeError.
     """

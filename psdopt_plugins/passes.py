@@ -14,7 +14,7 @@ from psdopt.plugins import Dataset
 def standardised(
     dataset: Dataset, test: Array, progress: bool
 ) -> Iterator[tuple[Standardized, Array, Callable[..., Array]]]:
-    """(rows but those of `test`, standardised by their own mean and deviation; their labels; rows ↦ such rows).
+    """(rows without those of `test`, standardised by their mean and deviation; their labels; this scaling of any rows).
 
     One pass; this one and later ones show a bar, if `progress` says so.
     """

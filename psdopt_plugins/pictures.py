@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 #: More classes than this are drawn but not named.
 LEGEND_CLASSES = 20
-#: Share of the samples, at either end of an axis, that may be outside the frame.
+#: Share of the samples that may be outside the frame, at either end of an axis.
 OUTLIERS = 0.003
-#: Points drawn per panel; beyond, an evenly spaced part is shown.
+#: Most points drawn per panel; of more points, an evenly spaced part is shown.
 DRAWN = 3000
 
 

@@ -73,7 +73,7 @@ class PairwiseKernel(ClusterMixin, Estimator):
     kernel_: LowRankPSD
     result_: Result
 
-    #: Pairs are drawn by the seed from the rows as they come: other rows, other pairs.
+    #: Pairs are drawn by row number, so that permuted rows give other pairs.
     permutation_invariant = False
 
     def __init__(
@@ -123,7 +123,7 @@ class PairwiseKernel(ClusterMixin, Estimator):
         self.rank_ = self.embedding_.shape[1]
         self.kmeans_ = KMeans(clusters, n_init=10, random_state=random.randint(np.iinfo(np.int32).max))
         with warnings.catch_warnings():
-            # fewer distinct rows than clusters is a property of the data, not an error of this fit
+            # having fewer distinct rows than clusters is a property of the data, not a failure of this fit
             warnings.simplefilter("ignore", ConvergenceWarning)
             self.labels_ = self.kmeans_.fit_predict(self.embedding_)
         self._X = None if is_name(self.laplacian, "precomputed") else X
@@ -138,7 +138,7 @@ class PairwiseKernel(ClusterMixin, Estimator):
 
         The paper has no such rule. A new sample gets the row e that minimises the graph term for fixed learned rows,
         e = Σ_j w_j E_j / Σ_j w_j over the `n_neighbors` nearest samples j, w the graph's similarity.
-        A training sample gets its neighbours' mean, too, not its own row.
+        A training sample also gets its neighbours' mean, not its own row.
         """
         check_is_fitted(self)
         if self._X is None:
@@ -147,7 +147,7 @@ class PairwiseKernel(ClusterMixin, Estimator):
         count = min(int(self.n_neighbors), self._X.shape[0])
         distances, index = NearestNeighbors(n_neighbors=count).fit(self._X).kneighbors(X)
         sigma = heat_kernel_width(self._X) if is_name(self.sigma, "auto") else float(self.sigma)
-        # weights relative to that of the nearest sample, since far from all samples all weights would underflow
+        # weights relative to that of the nearest sample, or far from all samples all weights would underflow
         weights = np.exp(-0.5 * (distances**2 - distances[:, :1] ** 2) / sigma**2)
         weights /= weights.sum(axis=1, keepdims=True)
         return np.asarray(np.einsum("mk,mkr->mr", weights, self.embedding_[index]))

@@ -14,11 +14,11 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, low_pass, row_dots, sparse_product, with_data
 from psdopt_plugins.pairs import distinct_pairs
 
-#: A start takes ROUNDS rounds of PRODUCTS products with L each; a round doubles the lowest modes relative to those
-#: above the cut. More rounds save more steps but leave little of the higher modes, and lost rank is not recovered.
+#: A start takes ROUNDS rounds of PRODUCTS products with L each; a round doubles the lowest modes relative to modes
+#: above the cut. More rounds save more steps, but suppress the higher modes, and lost rank is not recovered.
 ROUNDS, PRODUCTS = 4, 2
-#: Each round adds DRAWN times the mean of its must-link partners (itself included) to row y_i. Sums instead of means
-#: would make the rows of a large clique of must-links equal at once.
+#: Each round adds DRAWN times the mean of its must-link partners (itself included) to row y_i. With sums instead of
+#: means, the rows of a large clique of must-links would become equal at once.
 DRAWN = 2.0
 
 
@@ -31,7 +31,7 @@ class PairwiseKernelProblem(EntryFit):
 
     @cached_property
     def _drawing(self) -> sp.csr_array:
-        """Targets as weights of means, times DRAWN. Every row has one, since the diagonal's target is 1."""
+        """Targets as weights of means, times DRAWN. Every row has a weight, as the diagonal's target is 1."""
         pattern, targets = self._updates.weights, self._updates.target_values
         sums = np.add.reduceat(np.abs(targets), pattern.indptr[:-1])
         return with_data(pattern, targets * np.repeat(DRAWN / sums, np.diff(pattern.indptr)))
@@ -73,8 +73,8 @@ def pairwise_kernel_problem(L: Any, pairs: Any, targets: Any, gamma: float = 10.
 
     T holds every pair in both orders and every diagonal entry with target 1, so the sum has 2 p + n terms:
     in the composition an unordered pair weighs γ and a diagonal entry γ/2. Gradient L + γ P ∘ (K − T), P the
-    0/1 pattern of T. tr(K L) smooths the kernel over the graph; the fit asks K_ii ≈ 1, K_ij ≈ 1 on must-links
-    and K_ij ≈ 0 on cannot-links.
+    0/1 pattern of T. tr(K L) smooths the kernel over the graph; the fit favours K_ii ≈ 1, K_ij ≈ 1 on must-links and
+    K_ij ≈ 0 on cannot-links.
 
     The problem offers exact line and plane searches, a preconditioner, a start that is smooth over the graph, and the
     bi-convex split that :class:`~psdopt.methods.admm.ADMM` needs.

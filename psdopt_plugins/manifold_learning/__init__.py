@@ -42,7 +42,7 @@ def psdopt_components() -> Iterable[Spec]:
                 "disconnected", str, "connect", "connect a graph in pieces, refuse it, or unfold them separate-ly"
             ),
         ),
-        # for samples of any kind: blobs that few neighbours do not connect are no error
+        # for any samples: unconnected blobs must not be an error
         example=partial(later.MaximumVarianceUnfolding, disconnected="separate"),
         report=partial(later.embedding_report, describe=_edge_errors),
         problem=later.mvu_problem,

@@ -21,7 +21,7 @@ from psdopt_plugins.manifold_learning.mvu_problem import connected, scaled_mvu_p
 FIRST_RANK = 8
 #: Accuracy and budget of the stages before the last, which only provide starts.
 STAGE_TOL, STAGE_ITERATIONS = 1e-2, 300
-#: nu falls by a factor between these from stage to stage: edge errors are about proportional to it.
+#: From stage to stage nu falls by a factor between these; edge errors are about proportional to nu.
 FALL = (0.05, 0.5)
 #: Weight of an edge without tension, in units of the mean.
 SLACK = 0.1
@@ -47,8 +47,9 @@ def by_continuation(
 ) -> Unfolding:
     """Conjugate gradient in Laplacian coordinates, nu falling from stage to stage; the rank grows in the last one.
 
-    For graphs whose Hessian would fill in, and for the coloured variant. Starts at nu = 4 λ₂(L) mean(D), at which edges
-    give by about their own length, from the Laplacian's lowest eigenvectors. A stage that is cut is the last.
+    For graphs whose Hessian would fill in, and for the coloured variant. Starts from the Laplacian's lowest
+    eigenvectors at nu = 4 λ₂(L) mean(D), which stretches edges by about their own length. A stage that is cut is the
+    last.
     """
     coordinates = LaplacianCoordinates(connected(edges))
     given = options_for_solve(options, tol=DEFAULT_TOL, method=ConjugateGradient(preconditioner="none"), escape=True)
@@ -69,7 +70,7 @@ def by_continuation(
         result = _solved(edges, level, coordinates, labels, Z, stage)
         iterations += result.iterations
         if result.iterations == 0 and not last:
-            # the start counts as optimal, since nu tr M is below tol · (F(0) − F)
+            # the start already counts as optimal, because nu tr M is below tol · (F(0) − F)
             given["tol"] = max(0.1 * given["tol"], FINEST_TOL)
         Z = _kept(result)
         errors = edge_errors(edges, coordinates.apply(Z))

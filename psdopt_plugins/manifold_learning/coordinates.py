@@ -23,7 +23,7 @@ class LaplacianCoordinates:
     all squared edge lengths of M = B N Bᵀ, and the largest eigenvalues of BᵀB are the reciprocals of the smallest
     non-zero ones of L. Unfolding is ill-conditioned because of the spectrum of L, which these coordinates remove.
 
-    Parameters: `weights` (edges,), positive; default 1. Best are the tensions of a nearby solution: with weights
+    Parameters: `weights` (edges,), positive; default 1. The tensions of a nearby solution are best: with weights
     proportional to them, no eigenvalue of Bᵀ(4 Lap(e))B exceeds four times their mean in size.
 
     A product with B or Bᵀ is one sparse triangular solve, O(fill · r).
@@ -38,7 +38,7 @@ class LaplacianCoordinates:
         self._order = factors.perm_c
         self._root = np.sqrt(factors.U.diagonal())[:, None]
         self._C = sp.csc_array(factors.L)
-        self._solver = splu(self._C, permc_spec="NATURAL", **SYMMETRIC)  # triangular, so no fill; solves are compiled
+        self._solver = splu(self._C, permc_spec="NATURAL", **SYMMETRIC)  # triangular: no fill, and compiled solves
 
     @property
     def operator(self) -> LinearOperator:

@@ -63,8 +63,8 @@ def nearest_neighbour_edges(X: Any, n_neighbors: int) -> Edges:
 def connecting_edges(X: Any, edges: Edges, n_neighbors: int) -> Edges:
     """`edges` on the samples X (n, d), with more edges until the graph is connected.
 
-    In each round every component gets its `n_neighbors` shortest edges to samples outside it. A single edge would have
-    to bear all the repulsion between two parts. At most log2(components) rounds of O(n² d).
+    In each round every component gets its `n_neighbors` shortest edges to samples outside it. A single edge would carry
+    all the repulsion between two parts. At most log2(components) rounds of O(n² d).
     """
     count, labels = edges.components()
     while count > 1:

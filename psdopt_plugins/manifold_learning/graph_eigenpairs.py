@@ -66,7 +66,7 @@ def least_of_graph(
         if residuals[:count].max() <= goal:
             break
     values, V = values[:count].copy(), V[:, :count].copy()
-    if values[0] > 0.0:  # then the null vector e belongs to the least eigenvalue
+    if values[0] > 0.0:  # then e, with eigenvalue 0, is the least
         V[:, 0], values[0], residuals[0] = (
             1.0 / np.sqrt(n),
             0.0,

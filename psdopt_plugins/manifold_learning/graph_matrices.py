@@ -12,9 +12,9 @@ from psdopt.linalg import EPS, Array, incidence
 from psdopt_plugins.manifold_learning.coordinates import SYMMETRIC
 from psdopt_plugins.manifold_learning.graph import Edges
 
-#: Feasible multiples are found up to this factor.
+#: Feasible multiples are found to within this factor of the least.
 BRACKET = 1.25
-#: Multiples below this are rounding of the factorisations that decide.
+#: Smaller multiples are rounding of the factorisations that test feasibility.
 LEAST_MULTIPLE = 1e-12
 #: Levels below this fraction of the largest weight are rounding.
 RESOLVED = 256 * EPS
@@ -59,7 +59,7 @@ class GraphMatrices:
         m, r, _ = blocks.shape
         diagonal = (self._ends @ blocks.reshape(m, r * r)).reshape(self.n, r, r) + shift * np.eye(r)
         data = np.concatenate([diagonal, -blocks, -blocks])[self._slots]
-        if r == 1:  # a symmetric matrix: its rows are its columns
+        if r == 1:  # symmetric, so rows serve as columns
             return sp.csc_array((data[:, 0, 0], self._indices, self._indptr), shape=(self.n, self.n))
         return sp.bsr_array((data, self._indices, self._indptr), shape=(self.n * r, self.n * r)).tocsc()
 

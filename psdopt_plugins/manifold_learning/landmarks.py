@@ -9,9 +9,9 @@ from scipy.sparse.csgraph import dijkstra
 from psdopt.linalg import Array
 from psdopt_plugins.manifold_learning.graph import Edges
 
-#: Landmarks at most; their shortest paths cost O(LANDMARKS edges log n).
+#: Most landmarks; their shortest paths cost O(LANDMARKS edges log n).
 LANDMARKS = 80
-#: Edges of length zero count as this fraction of the mean: a stored zero is no edge to SciPy's graph routines.
+#: Edges of length zero get this fraction of the mean length, since SciPy's graph routines ignore stored zeros.
 SHORTEST = 1e-6
 
 
@@ -23,7 +23,7 @@ def geodesic_axes(edges: Edges, columns: int) -> Array:
     n = edges.n
     lengths = np.sqrt(edges.squared)
     lengths = np.maximum(lengths, SHORTEST * lengths.mean())
-    ends = (edges.i.astype(np.int32), edges.j.astype(np.int32))  # what the paths of SciPy 1.14 read
+    ends = (edges.i.astype(np.int32), edges.j.astype(np.int32))  # the type that shortest paths of SciPy 1.14 need
     graph = sp.csr_array((lengths, ends), shape=(n, n))
     chosen = np.random.default_rng(0).choice(n, min(LANDMARKS, n), replace=False)
     squared = dijkstra(graph, directed=False, indices=chosen) ** 2

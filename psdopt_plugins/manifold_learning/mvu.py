@@ -147,7 +147,7 @@ class MaximumVarianceUnfolding(Embedding):
         return keeping_fitted(self._samples, self.embedding_, X, placed)
 
     def _unfolded(self, edges: Edges, side: Any, cut: Unfolding | None) -> Unfolding:
-        """After a component whose run was cut the others stay at their starts, and have its result."""
+        """Once the run of a component was cut, the other components stay at their starts and get its result."""
         if cut is None:
             found = unfold(edges, self.nu, self.edge_error, side, self.solver_options)
             finished(found.result, stacklevel=5)

@@ -72,7 +72,7 @@ class _InverseLaplacian:
 
 
 class GraphDual(Protocol):
-    """The members that the ability GRAPH_HESSIAN stands for, of F(M) = 2 Σ_t (d_t − D_t)² − nu tr(H M) over edges t.
+    """The members for the ability GRAPH_HESSIAN, for F(M) = 2 Σ_t (d_t − D_t)² − nu tr(H M) over edges t.
 
     Attributes: `nu`; `graph`, the matrices on its neighbour graph.
     """
@@ -91,7 +91,7 @@ class GraphDual(Protocol):
 
 
 def graph_dual_of(problem: Any) -> GraphDual:
-    """`problem` as one with these members; IncompatibleError where one of them is missing."""
+    """`problem`, if it has these members; IncompatibleError if one is missing."""
     missing = [name for name in ("nu", "graph", "tensions", "dual_value") if not hasattr(problem, name)]
     if missing:
         raise IncompatibleError(
@@ -106,9 +106,9 @@ class UnfoldingProblem(TermSum):
     """F(M) = 2 Σ_t (d_t − D_t)² − nu tr(H M) over the edges t, d_t the squared lengths in M, with its dual.
 
     max −Σ (w_t²/8 + w_t D_t) over edge weights w with L(w) ⪰ nu H, L(w) the weighted Laplacian (its second eigenvalue
-    is at least nu; Sun, Boyd, Xiao, Diaconis 2006). At the optimum w = 4 (d − D), and S = L(w) − nu H. S is sparse
-    but for a constant, so that one factorisation proves by its inertia that some w is feasible: the certificate is
-    a duality gap, proved up to rounding, and needs no Lanczos iteration.
+    is at least nu; Sun, Boyd, Xiao, Diaconis 2006). At the optimum w = 4 (d − D), and S = L(w) − nu H. S is sparse up
+    to a constant, so that the inertia of one factorisation proves that some w is feasible: the certificate is a duality
+    gap, proved up to rounding, and needs no Lanczos iteration.
 
     Attributes: `edges`, `nu`, `graph` (made on first use).
     """
@@ -169,8 +169,8 @@ def scaled_mvu_problem(edges: Edges, nu: float, coordinates: LaplacianCoordinate
     """The same F as a function of N (n − 1, n − 1), M = B N Bᵀ, in coordinates made from the graph Laplacian.
 
     S in these coordinates is BᵀSB, positive semidefinite exactly when S is on the complement of e, and
-    tr N = Σ over edges of the squared length: the certificate's λ_min times tr N bounds the gap in F per unit of
-    what the edges add up to, which is known in advance. No preconditioner is needed. B is applied once per step.
+    tr N is the sum of the squared lengths of all edges, which is known in advance: λ_min times tr N bounds the gap. No
+    preconditioner is needed. B is applied once per step.
     """
     X = LinearMap(coordinates.operator, "B")
     fit = MeasuredTerm(PairDistances(edges.i, edges.j, X), LeastSquares(edges.squared, 2.0))

@@ -7,15 +7,16 @@ import numpy as np
 from psdopt.linalg import Array, inner, row_dots
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights, natural
 
-#: Multiplications r³ work per entry r fill of the r small factors beyond which conjugate gradient takes the place of
-#: the factorisation: an iteration touches each of these entries once or twice, and some hundreds are enough.
-#: Measured: swiss rolls are at 600 to 1,200 with r = 8, where factorising is faster by far, 500 digits at 3,200.
+#: Conjugate gradient replaces the factorisation if that takes more multiplications, r³ work, than this number times the
+#: entries, r fill, of the r small factors: an iteration reads each entry once or twice, and some hundreds of iterations
+#: suffice. Measured ratios: 600 to 1,200 for swiss rolls with r = 8, where factorising is much faster, 3,200 for 500
+#: digits.
 MOST_WORK = 2_000.0
-#: Most entries of the factors that are kept at once (8 bytes each, twice).
+#: Most entries of factors kept at the same time (8 bytes each, twice).
 MOST_FILL = 40_000_000
-#: Residual, relative and in the norm of the preconditioner, at which a Newton direction is accurate enough, and
-#: iterations at most. Every iterate is a direction of descent, so that stopping short is safe; against a residual of
-#: 1e-3 it takes half the iterations in as many steps.
+#: Relative residual, in the norm of the preconditioner, at which a Newton direction is accurate enough; most
+#: iterations. Every iterate is a direction of descent, so that stopping early is safe; compared with a residual of 1e-3
+#: it halves the iterations without more steps.
 ACCURACY, ITERATIONS = 3e-2, 500
 
 
@@ -87,7 +88,7 @@ class FactorisedSystem(NewtonSystem):
 class ColumnwiseSystem(NewtonSystem):
     """Conjugate gradient, preconditioned by the r diagonal blocks of the system.
 
-    The block of column a, L(2 (w + delta |w|) + 16 δ_a²) − 2 nu H, is sparse of order n and positive semidefinite where
+    The block of column a, L(2 (w + delta |w|) + 16 δ_a²) − 2 nu H, is sparse of order n, and positive semidefinite if
     the system is. It contains the edges that pull in that column's direction and, for a short column, the near null
     space of S. With Y in its principal axes some tens to hundreds of iterations are needed. On the complement of e, H
     is the identity, so that the factors are those of L − 2 nu I and map centred vectors to centred ones.
@@ -118,7 +119,7 @@ class ColumnwiseSystem(NewtonSystem):
         for _ in range(ITERATIONS):
             image = self.apply(P)
             curvature = inner(P, image)
-            # solved; or semidefinite to rounding, and no further progress is possible
+            # solved, or singular to rounding, so that no progress is possible
             if not (energy > goal and curvature > 0.0):
                 break
             X = X + (energy / curvature) * P

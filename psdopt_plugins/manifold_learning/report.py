@@ -1,4 +1,4 @@
-"""Report of an embedding: how well neighbourhoods survive, what the estimator says of itself, pictures."""
+"""Report of an embedding: how well neighbourhoods are preserved, the estimator's own figures, pictures."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from psdopt.linalg import as_dense
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report
 from psdopt_plugins.pictures import embedding_picture
 
-#: Neighbours of each sample whose survival is measured.
+#: Number of neighbours of each sample for this measure.
 NEIGHBOURS = 5
 
 

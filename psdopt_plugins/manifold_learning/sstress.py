@@ -43,7 +43,7 @@ def sstress_problem(delta: Any, pairs: Any = None, *, n: int | None = None) -> T
 
 
 def known_entries(D: Any) -> tuple[NDArray[np.intp], Array]:
-    """Pairs (m, 2), i < j, and entries (m,) of a symmetric D (n, n) that are not NaN; one known side is enough."""
+    """Pairs (m, 2), i < j, and entries (m,) of a symmetric D (n, n), if D_ij or D_ji is not NaN."""
     dense = _numbers(D)
     if dense.ndim != 2 or dense.shape[0] != dense.shape[1] or len(dense) < 2:
         raise InvalidInputError(f"dissimilarities must be square, of order at least 2; found shape {dense.shape}")

@@ -21,21 +21,21 @@ from psdopt_plugins.manifold_learning.mvu_problem import UnfoldingProblem, conne
 from psdopt_plugins.manifold_learning.newton_systems import affordable, factorises
 from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
 
-#: Columns of the start along geodesic axes, and of the rough stages and the last one in all.
+#: Number of columns along geodesic axes at the start, in the rough stages, and in the last stage.
 AXES, ROUGH_COLUMNS, COLUMNS = 2, 3, 8
-#: Columns of the last stage if the Hessian fills in. A graph that is not that of a surface needs more columns, and
-#: columns added late take tens of steps to grow from zero.
+#: Columns of the last stage if the Hessian fills in. Unless the graph is that of a surface, more columns are needed,
+#: and columns added late take tens of steps to grow from zero.
 MORE_COLUMNS = 16
 #: Root mean square entries of the other columns, in units of the root mean square edge.
 RANDOM_SIZE = 0.1
 #: Newton steps of a rough stage, after which the large columns are accurate to some percent of edge errors.
 ROUGH_STEPS = 8
-#: Median edge error aimed at, as a fraction of the one allowed; edge errors are about proportional to nu.
+#: Target for the median edge error, as a fraction of the allowed one; edge errors are about proportional to nu.
 AIM = 0.8
-#: nu changes by a factor within these from stage to stage, and by one within SETTLED in the last of the rough ones.
+#: From stage to stage nu changes by a factor within CHANGE; a factor within SETTLED ends the rough stages.
 CHANGE, SETTLED = (0.02, 20.0), (0.6, 1.6)
 STAGES = 20
-#: If less tension leaves more than FALLING of the median error, the tolerance is multiplied by TIGHTER.
+#: If lower tension leaves more than FALLING of the median error, the tolerance is multiplied by TIGHTER.
 FALLING, TIGHTER = 0.9, 0.1
 
 
@@ -85,7 +85,7 @@ def _by_newton(
         errors = edge_errors(edges, Y)
         if nu is not None or not result.optimal or float(np.median(errors)) <= edge_error:
             break
-        if medians.level_out(level, errors):  # F is too far from its minimum to see short edges
+        if medians.level_out(level, errors):  # F is too far from its minimum to resolve short edges
             level, given = medians.level, {**given, "tol": TIGHTER * given["tol"]}
         else:
             level *= _change(edges, Y, edge_error)
@@ -104,7 +104,7 @@ class _Medians:
     median: float = math.inf
 
     def level_out(self, level: float, errors: Array) -> bool:
-        """Whether the errors at a lower `level` are about those before; if not, they are stored for the next call."""
+        """Whether errors at a lower `level` stay about the same; if not, they are stored for the next call."""
         median = float(np.median(errors))
         if level < self.level and median > FALLING * self.median:
             self.median = math.inf
@@ -121,7 +121,7 @@ def _solved(edges: Edges, nu: float, Y: Array, options: Mapping[str, Any]) -> Re
 
 
 def _change(edges: Edges, Y: Array, edge_error: float) -> float:
-    """Factor by which nu should change for the median edge error that is aimed at."""
+    """Factor by which nu should change to reach the target median edge error."""
     median = max(float(np.median(edge_errors(edges, Y))), np.finfo(float).tiny)
     return min(max(AIM * edge_error / median, CHANGE[0]), CHANGE[1])
 

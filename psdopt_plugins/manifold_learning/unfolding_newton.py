@@ -43,9 +43,9 @@ from psdopt_plugins.manifold_learning.newton_systems import NewtonSystem
 
 #: The damping is the least that makes the scalar part positive semidefinite, times this.
 DAMPING = 1.05
-#: The least multiple: columns that shrink to zero are nearly free, and with less damping only short steps descend.
+#: Least damping: columns that shrink to zero are nearly free, and with less damping only short steps descend.
 LEAST_DAMPING = 1e-6
-#: Steps without the best gap falling by half after which columns are added.
+#: Columns are added after this many steps in which the best gap did not fall by half.
 PATIENCE = 8
 #: After IDLE full Newton steps that lower F by less than LITTLE times the gap and find no better dual point, the value
 #: has converged at this rank, and more steps would not close the gap.

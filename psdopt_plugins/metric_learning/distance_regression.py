@@ -44,8 +44,8 @@ def pair_distance_problem(
     Parameters
     ----------
     X : (N, d) samples as rows, array or sparse array, or rows that are read in blocks
-        (:func:`psdopt.linalg.row_source`): then those that occur in pairs are loaded, and percentiles are of distances
-        among them.
+        (:func:`psdopt.linalg.row_source`): then only rows that occur in pairs are loaded, and percentiles are taken of
+        distances among these.
     pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of rows (i, j, ±1).
     upper, lower : thresholds; None takes the 5th and the 95th percentile (`percentiles`) of the squared distances
         between samples under `baseline` (None: Euclidean), estimated on 20,000 random pairs (`seed`) or on all.

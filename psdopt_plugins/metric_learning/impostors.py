@@ -40,8 +40,8 @@ def violated_triplets(
     excess = |z_i − z_j|² + margin − |z_i − z_k|²; an infinite margin gives all triplets.
 
     Z (m, r): samples under the metric, d_M(i, j) = |z_i − z_j|². Distances between two classes are computed once, in
-    blocks, so that memory is bounded by `limit` rows and one block, whatever m; O(m² r) flops. Of more than `limit`
-    triplets the most violated are kept (their number is cut block by block).
+    blocks, so that memory is bounded by `limit` rows and one block, whatever m; O(m² r) flops. If there are more than
+    `limit` triplets, the most violated are kept (cut block by block).
 
     Blocks are formed in single precision, with a slack that covers their rounding; candidates are checked in double
     precision.
@@ -86,7 +86,7 @@ def _close_pairs(Z: Array, y: NDArray[Any], radius: Array) -> Iterator[tuple[Ind
     order = np.argsort(y, kind="stable")
     squares = row_dots(Z, Z)
     unit = float(squares.max()) or 1.0
-    # in units of the largest |z|², so that nothing overflows: |z_i|² − 2⟨z_i, z_k⟩ + |z_k|² is one product
+    # use units of the largest |z|², so that nothing overflows: |z_i|² − 2⟨z_i, z_k⟩ + |z_k|² is one product
     reach = (radius[order] / unit + 6.0 * (Z.shape[1] + 4) * SINGLE).astype(np.float32)
     right = np.empty((len(Z), Z.shape[1] + 2), dtype=np.float32)
     np.divide(Z[order], math.sqrt(unit), out=right[:, :-2], casting="same_kind")
@@ -134,7 +134,7 @@ def _with_targets(i: Indices, first: Indices) -> tuple[Indices, Indices]:
 def _expanded(
     i: Indices, k: Indices, far: Array, pairs: Indices, near: Array, first: Indices, margin: float
 ) -> tuple[Indices, Array]:
-    """Triplets of every close (i, k) with each target of i whose margin k violates, and by how much."""
+    """The triplets of every close (i, k) with each target of i whose margin k violates, and the violations."""
     source, pair = _with_targets(i, first)
     excess = near[pair] + margin - far[source]
     keep = excess > 0.0

@@ -61,7 +61,7 @@ class LinearProgram:
     def solve(self, columns: Sequence[Array], weights: CappedSimplex) -> Answer:
         """θ and w for the margins a_i (m,) of the columns, w in the set `weights`.
 
-        Raises Unsolved if the solver gives up, which scaled data do not make it do.
+        Raises Unsolved if the solver gives up, which does not happen for scaled data.
         """
         try:
             import highspy
@@ -88,7 +88,7 @@ class LinearProgram:
 def feasible(w: Array, weights: CappedSimplex) -> Array:
     """w (m,) moved into the set `weights`, for a w that is there up to a solver's tolerance. O(m).
 
-    Too large a sum is scaled down, too small a one is made up for in proportion to the room below the cap.
+    Too large a sum is scaled down; too small a sum is raised in proportion to the room below the cap.
     """
     w = np.clip(w, 0.0, weights.cap)
     lacking = 1.0 - float(w.sum())
@@ -125,6 +125,6 @@ def _from_scratch(columns: Sequence[Array], weights: CappedSimplex) -> Answer:
 
 
 def _answer(theta: Array, w: Array, weights: CappedSimplex, steps: int) -> Answer:
-    """Moved into the feasible sets: solvers answer to a tolerance."""
+    """The answer, moved into the feasible sets, since solvers meet them only to a tolerance."""
     theta = np.maximum(theta, 0.0)
     return Answer(theta / theta.sum(), feasible(w, weights), steps)

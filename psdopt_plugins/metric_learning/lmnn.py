@@ -64,8 +64,8 @@ class LMNN(MahalanobisTransformer):
         first standardises features whose ranges differ by a factor above 1000.
     max_rounds : rounds of the active set. max_triplets : most triplets held; beyond, the most violated are kept.
     solver_options : keyword arguments for :func:`psdopt.solve`, for every round, but `max_time` for all of them
-        together; default tol 0.1, since a smaller one changed no measured error rate. With a smaller one the last round
-        goes on for a proof on the whole cone.
+        together; default tol 0.1, since a smaller tol changed no measured error rate. With a smaller tol the last round
+        continues in search of a proof on the whole cone.
 
     Attributes
     ----------
@@ -103,7 +103,7 @@ class LMNN(MahalanobisTransformer):
     #: `result_` is in the coordinates of the scatter of target pairs, `components_` in those of X.
     components_of_result = False
 
-    #: A second copy of a sample is its nearest neighbour, a sample of weight 2 is not.
+    #: A second copy of a sample is its nearest neighbour; weight 2 does not make a sample its own neighbour.
     expected_failed_checks: ClassVar[Mapping[str, str]] = {
         f"check_sample_weight_equivalence_on_{kind}_data": "copies of a sample are neighbours of each other"
         for kind in ("dense", "sparse")
@@ -158,7 +158,7 @@ class LMNN(MahalanobisTransformer):
                 self._weights = None if self._weights is None else self._weights[rows]
         self._check_parameters(X)
         units = units_of_features(X) if self.target_metric == "auto" else None
-        X = centred(X)  # distances do not change, and an offset would cost digits
+        X = centred(X)  # distances stay the same, and an offset would cost digits
         if units is not None:
             X = in_units(X, units)
         if triplets is None:

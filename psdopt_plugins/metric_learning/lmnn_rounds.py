@@ -21,20 +21,21 @@ from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_t
 from psdopt_plugins.metric_learning.lmnn_problem import across_columns, lmnn_problem
 from psdopt_plugins.metric_learning.lmnn_start import scaled
 
-#: Triplets short of violation by less than this are kept ready, so that a step does not run into unseen ones.
+#: Triplets that miss violation by less than this are included, so that a step does not violate unseen ones.
 BUFFER = 0.15
 #: Conjugate gradient steps on the current triplets before the first round. Far from the optimum the active set changes
 #: quickly, so that a smaller buffer and a random part of very many triplets suffice.
 WARM_STEPS = (4, 4, 4)
 WARM_BUFFER = 0.1
 WARM_TRIPLETS = 2**17
-#: Tolerance of these steps, so small that all of them are made.
+#: Tolerance of these steps, small enough that all of them are made.
 WARM_TOL = 1e-12
 #: If the last of these steps leaves F above this fraction of its previous value, the optimum is near.
 NEAR = 0.998
-#: As long as a round lowers F below this fraction of its least value, the active set is replaced; afterwards it grows.
+#: While rounds lower F below this fraction of its least value, they replace the active set; later rounds only extend
+#: it.
 ENOUGH = 0.99
-#: |L| decreases at most by this factor from round to round.
+#: From round to round |L| decreases by at most this factor.
 SHRINKAGE = 0.8
 ROUND_ITERATIONS = 200
 
@@ -72,10 +73,10 @@ class Rounds:
 
     `rank`, `max_rounds` and `max_triplets` are those of LMNN, `options` keyword arguments of :func:`psdopt.solve`; a
     `max_time` among them is that of all rounds together. A run that is cut ends the rounds.
-    `waits` says whether the last round goes on for a proof where its residuals are small.
+    `waits` says whether the last round continues in search of a proof once its residuals are small.
     After :meth:`run`: `result` of the last round, or of the steps before the first if those are cut; `made`, number of
     rounds; `iterations` of all rounds and of the steps before the first; `held`, number of triplets in the last;
-    `complete`, whether it lacks no violated triplet; `warm_up_values`, F after each step before the first round.
+    `complete`, whether no violated triplet is missing; `warm_up_values`, F after each step before the first round.
     """
 
     labelled: Labelled
@@ -112,7 +113,7 @@ class Rounds:
             triplets = rows if value < ENOUGH * best else merged(triplets, rows, m)
             if value < best:
                 best, best_Z = value, Z
-            else:  # the round violates triplets that were left out: repeat it with them
+            else:  # the result violates triplets that were left out: repeat the round with them
                 Z = best_Z
             before = Z
             last = none_missing or self.made + 1 == self.max_rounds
@@ -132,7 +133,7 @@ class Rounds:
         return Z
 
     def _solve(self, triplets: Indices, Z: Array, patient: bool) -> None:
-        """One round from Z, with `triplets`; `patient`: it goes on for a proof where its residuals are small."""
+        """One round from Z, with `triplets`; `patient`: it continues in search of a proof once residuals are small."""
         whole = self.labelled
         given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **self.options, **self._time_left()}
         with round_problem(whole.data, whole.targets, triplets, whole.lam, whole.weights) as problem:
@@ -148,7 +149,7 @@ class Rounds:
         self._cut = was_cut(self.result)
 
     def _time_left(self) -> dict[str, Any]:
-        """`max_time` of the next run, if there is a limit; :func:`psdopt.solve` refuses what is none."""
+        """`max_time` of the next run, if there is a limit; :func:`psdopt.solve` refuses invalid limits."""
         limit = self.options.get("max_time")
         if isinstance(limit, Real) and float(limit) >= 0.0:
             return {"max_time": max(float(limit) - (time.perf_counter() - self._clock), 0.0)}
@@ -181,7 +182,7 @@ class Rounds:
         values = [float(value) for value in result.history["value"]] or [result.value]
         self.warm_up_values += values[1:]
         last, before = values[-1], values[-2] if len(values) > 1 else values[-1]
-        # M = 0 may be optimal for these triplets; others, found around Z, keep M from vanishing
+        # M = 0 may be optimal for these triplets; triplets found at Z keep M from vanishing
         found = result.matrix.factor if norm(result.matrix.factor) > 0.0 else Z
         return found, last / before if before > 0.0 else 1.0
 

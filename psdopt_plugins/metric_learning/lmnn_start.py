@@ -31,18 +31,18 @@ from psdopt_plugins.pairs import pair_laplacian
 
 #: Up to this many features a dense X is whitened by the scatter of its target neighbours.
 WHITENED_FEATURES = 2000
-#: Damping of this scatter relative to its mean eigenvalue, with features divided by their ranges, so that units do not
-#: matter and collinear features do no harm. (Standard deviations would give rarely lit pixels too much weight.)
+#: Damping of this scatter relative to its mean eigenvalue, with features divided by their ranges: units then do not
+#: matter, and collinear features do no harm. (Standard deviations would give rarely lit pixels too much weight.)
 DAMPING = 0.1
 #: If ranges of features differ by more than this factor, the features are taken to have different units.
 UNLIKE_UNITS = 1e3
 #: A range below this fraction of a feature's largest entry is rounding: the feature counts as constant.
 CONSTANT = 64 * EPS
-#: Samples whose part of the scatter is summed at a time.
+#: Number of samples summed into the scatter at a time.
 ROWS = 1024
 #: Samples that vote on the metric in which targets are chosen.
 VOTERS = 500
-#: Random triplets to which the scale of the metric is fitted; about one in a hundred is violated.
+#: Number of random triplets for fitting the scale of the metric; about one in a hundred is violated.
 SCALE_TRIPLETS = 2**16
 #: Tolerance of the derivative along the ray, relative to that at M = 0, where every triplet is violated.
 SCALE_ACCURACY = 1e-6
@@ -56,7 +56,7 @@ def can_be_whitened(X: Any) -> bool:
 def units_of_features(X: Any) -> Array | None:
     """Standard variances (d,) of the features of X (m, d), dense or sparse, if their ranges max − min are unlike.
 
-    That is, if the ranges differ by a factor above UNLIKE_UNITS; else None. 1 for constant features.
+    Ranges are unlike if they differ by a factor above UNLIKE_UNITS; None otherwise. 1 for constant features.
     """
     sparse = sp.issparse(X)
     extremes: Any = _extremes_of(X) if isinstance(X, RowBlocks) else (X.min(axis=0), X.max(axis=0))
@@ -133,7 +133,7 @@ def _scatter(X: Array, targets: Indices) -> Array:
 
 
 def _scatter_in_blocks(X: RowBlocks, targets: Indices) -> Array:
-    """The same for rows that are read in blocks: as many targets at a time as a block has rows, ordered by i."""
+    """The scatter for rows read in blocks: as many targets at a time as a block has rows, ordered by i."""
     scatter, size = np.zeros((X.shape[1], X.shape[1])), X.source.block
     ordered = targets[np.argsort(targets[:, 0], kind="stable")]
     for start in range(0, len(ordered), size):
@@ -166,7 +166,7 @@ def _misclassified(X: Any, y: NDArray[Any], n_neighbors: int) -> NDArray[np.bool
     search = NearestNeighbors(n_neighbors=count + 1, algorithm="brute").fit(X)
     found = search.kneighbors(X[voters], return_distance=False)
     others = found != voters[:, None]
-    others[others.all(axis=1), -1] = False  # a sample that duplicates crowd out of its own list
+    others[others.all(axis=1), -1] = False  # a sample missing from its own list because of duplicates
     agree = np.sum((y[found] == y[voters][:, None]) & others, axis=1)
     return np.asarray(2 * agree <= count)
 
@@ -187,7 +187,7 @@ def centred(X: Any) -> Any:
 
 
 def in_basis(X: Any, basis: Array) -> Any:
-    """X B: of rows that are read in blocks as rows that are read in blocks."""
+    """X B; rows that are read in blocks stay so."""
     if isinstance(X, RowBlocks):
         return RowBlocks(transformed(X.source, basis=basis), X.name)
     return X @ basis
@@ -214,9 +214,9 @@ def principal_axes(X: Any, rank: int) -> Array:
 def scaled(
     data: LinearMap, y: NDArray[Any], targets: Indices, lam: float, Z: Array, weights: Array | None = None
 ) -> Array:
-    """The multiple of Z (d, r) of least F, all targets counted, margins estimated from triplets drawn at random.
+    """The multiple of Z (d, r) with the least F, from all targets, and margins estimated from random triplets.
 
-    An active set found under a metric of a wrong scale holds far too many triplets, or too few to keep M from
+    Under a metric of the wrong scale, the active set would have far too many triplets, or too few to keep M from
     shrinking.
     """
     m, every = len(y), len(targets) * len(y)

@@ -60,9 +60,10 @@ class Smoothing:
 
 #: Named stabilisations.
 STABILIZATIONS = ("smoothing", "none")
-#: Accuracy asked of the oracle, relative to the gap. The error bound of the oracle is subtracted from the bound on F.
+#: Required accuracy of the oracle, relative to the gap. The error bound of the oracle is subtracted from the bound on
+#: F.
 ORACLE_ACCURACY = 0.01
-#: Rounds without lower value or better bound that count as the end.
+#: A run ends after this many rounds without a lower value or a better bound.
 IDLE_ROUNDS = 5
 #: Columns kept by default: WIDTH n, and at least FEWEST.
 WIDTH, FEWEST = 20, 60
@@ -71,7 +72,7 @@ SHARE = 0.75
 
 
 class Margins(CappedSimplex, Protocol):
-    """What a problem with the ability "margins" returns from ``margins()``, as far as it is used here."""
+    """The members used here of the object that ``margins()`` of a problem with the ability "margins" returns."""
 
     def values(self, evaluation: Any) -> Array:
         """⟨A_r, M⟩ (m,)."""
@@ -105,15 +106,15 @@ class MatrixGenerationState(State):
 
 @dataclass(frozen=True)
 class MatrixGeneration(Method[MatrixGenerationState]):
-    """M = Σ θ_i v_i v_iᵀ over columns v_i that the dual of a linear program asks for (Shen et al., algorithm 1).
+    """M = Σ θ_i v_i v_iᵀ over columns v_i generated from the dual of a linear program (Shen et al., algorithm 1).
 
     One round: the linear program on the columns is solved for θ and the dual weights w; the lowest eigenvector of
     S = −Σ w_r A_r becomes a new column. Every w proves F >= trace · λ_min(S) over the whole set and every θ gives a
     value, so each round has a gap. :class:`psdopt.ColumnGeneration` solves the same problem in tens of rounds less,
-    since its weights are a matrix; this method is never faster, and is there to repeat the paper.
+    since its weights are a matrix; this method is never faster, and serves to reproduce the paper.
 
-    Departures from the printed algorithm: the run does not begin with π = 0, which ends it at once if the optimum is
-    negative, and does not stop when the value of the program stalls, which happens with degenerate duals. The best
+    Departures from the printed algorithm: the run does not begin with π = 0, which would end it at once if the optimum
+    is negative, and does not stop when the value of the program stalls, as happens with degenerate duals. The best
     value and the best bound are kept, since neither sequence is monotone.
 
     Parameters
@@ -183,7 +184,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
         margins = _margins(state.problem)
         try:
             answer, query, stabilizer = state.stabilizer.ask(state.program, state.squares, margins)
-        except Unsolved:  # the best matrix and the best bound so far stand
+        except Unsolved:  # keep the best matrix and the best bound so far
             return replace(state, outcome=Outcome.STALLED)
         weights = np.repeat(answer.theta, state.widths) * (state.geometry.trace or 1.0)
         used = weights > 0.0
@@ -247,7 +248,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
         return useful, atoms[0].value - atoms[0].gap_bound
 
     def _mispriced(self, state: MatrixGenerationState, margins: Margins, dual: Array, atom: Atom) -> bool:
-        """Whether the column found for another query does not cut off the program's own dual."""
+        """Whether the column found for another query fails to cut off the program's own dual."""
         pi = max(float(a @ dual) for a in state.squares)
         a = margins.values(state.problem.at((atom.vector / norm(atom.vector))[:, None]))
         return float(a @ dual) <= pi + EPS * norm(a)
@@ -272,14 +273,14 @@ class MatrixGeneration(Method[MatrixGenerationState]):
 
 
 def _aggregated(state: MatrixGenerationState, kept: NDArray[np.bool_]) -> MatrixGenerationState:
-    """The blocks that are not `kept` as one block, the first, with the weight that they had. No map is applied."""
+    """Merge the blocks that are not `kept` into the first block, with their weights. No map is applied."""
     theta, share = state.theta, float(state.theta[~kept].sum())
     columns = np.repeat(kept, state.widths)
     total = int(np.sum(state.widths))
     parts, widths, squares, weights = [np.eye(total)[:, columns]], [], [], []
     if share > 0.0:
         scale = np.sqrt(np.repeat(np.where(kept, 0.0, theta) / share, state.widths))
-        # right singular vectors leave Y Yᵀ as it is, and no more columns than the order of M or the rank needs
+        # multiplying by right singular vectors keeps Y Yᵀ, with only as many columns as order and rank of M need
         _, s, Vt = np.linalg.svd(state.columns.factor * scale, full_matrices=False)
         into = scale[:, None] * Vt[s > EPS * total * s[0]].T
         parts, widths, weights = [into, *parts], [into.shape[1]], [share]
@@ -295,5 +296,5 @@ def _aggregated(state: MatrixGenerationState, kept: NDArray[np.bool_]) -> Matrix
 
 
 def _margins(problem: Problem) -> Margins:
-    """The member that the ability "margins" stands for."""
+    """The member for the ability "margins"."""
     return cast(Margins, cast(Any, problem).margins())

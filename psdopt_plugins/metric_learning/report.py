@@ -16,7 +16,7 @@ from psdopt_plugins.passes import standardised
 from psdopt_plugins.pictures import plot_metric
 
 TEST_SHARE = 0.3
-#: Test samples of rows that are read in blocks.
+#: Number of test samples if rows are read in blocks.
 SAMPLE = 2000
 
 
@@ -42,8 +42,9 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         Parameters in ``options.grid`` are chosen by fivefold cross-validation on the training part (Yuan et al.,
         section 5.2).
 
-    Of rows that are read in blocks SAMPLE are kept back to test, and their neighbours are searched among as many of the
-    others; parameters are not tuned. Two passes, one for the scale and one for the fit, which also read the samples.
+    If rows are read in blocks, SAMPLE of them are kept back as test samples, and their neighbours are searched among as
+    many other rows; parameters are not tuned. Two passes, one for the scale and one for the fit, which also read the
+    samples.
 
     Raises InvalidInputError for data without labels, of one class, or too small to split.
     """

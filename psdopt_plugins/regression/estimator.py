@@ -17,7 +17,7 @@ from psdopt_plugins.regression.online import OnlineModel, psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import projected, validated, weighted
 
-#: What W = 0 means, said where a fit ends there.
+#: Warning about W = 0 at the end of a fit.
 NO_FORM = "every prediction is the same; no quadratic form lowers the error, as where no target is above the intercept"
 
 

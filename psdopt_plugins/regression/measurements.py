@@ -19,7 +19,8 @@ class GeneralForms(Measurement):
     """a_t = tr(X_t M) for matrices X_t (n, n), of which only the symmetric part counts.
 
     All X_t are stored, flattened, as the rows of one (m, n²) array or sparse matrix, so that a step costs one product
-    with it, O(m n²) or O(nnz), after an O(n² r) product of factors. An (n, n) array is formed, as m of them were given.
+    with it, O(m n²) or O(nnz), after an O(n² r) product of factors. One (n, n) array is formed, which is small beside
+    the m given ones.
 
     Parameters
     ----------

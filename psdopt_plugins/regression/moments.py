@@ -15,7 +15,7 @@ from psdopt.terms import Measurement, PairDistances, QuadraticForms
 
 #: Up to this order the second moment is kept as an array (n, n); above, its diagonal alone.
 FULL_ORDER = 1000
-#: The moment is estimated from so many random samples, which suffices, since only speed depends on it.
+#: Number of random samples for estimating the moment; this is enough, since only speed depends on it.
 SAMPLES = 10_000
 #: Ridge of the moment, in units of its diagonal, for directions in which the data vanish.
 RIDGE = 1e-8
@@ -83,7 +83,7 @@ class MomentPreconditioner(Preconditioner):
             return lambda G: _times(self.inverse, G)
         b = np.maximum(b, EPS * b[-1])
         YX = Y @ X
-        # of columns below √eps of the largest b is rounding, but their own lengths are not
+        # for columns below √eps of the largest, b is rounding, but their own lengths are accurate
         lengths = np.einsum("ij,ij->j", YX, _times(self.moment, YX))
         products = 0.5 * np.einsum("ij,ij->j", YX, evaluation.factor_gradient() @ X)
         pull = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0.0)

@@ -31,7 +31,7 @@ from psdopt_plugins.regression.problem import checked_directions, psd_regression
 
 #: Size and number of the batches that are set aside if no held-out data are given and X is not in memory.
 HELD_OUT_BATCH, HELD_OUT_BATCHES = 32, 32
-#: A step that is still too long after so many halvings, a factor of 1e-15, is due to rounding.
+#: Most halvings of a step, a factor of 1e-15: if it is still too long, the cause is rounding.
 HALVINGS = 50
 
 
@@ -96,7 +96,7 @@ def rank_one_gradient(batch: Batch, Y: Array) -> tuple[Array, float]:
 def careful_updates(
     problem: Streamed, geometry: Geometry, point: Any, batches: Iterable[Batch], pace: Pace, samples: int
 ) -> tuple[Any, float, int]:
-    """x⁺ = R(x, −s g) for each batch, g the gradient of its loss: s is that of the pace, halved until it is safe.
+    """x⁺ = R(x, −s g) for each batch, g the gradient of its loss: s is the step of the pace, halved until it is safe.
 
     A step is safe if it satisfies Armijo's condition F(x⁺) <= F(x) − s |g|²/2 on the batch itself. On a quadratic this
     holds exactly up to the minimiser along the line, so that the curvature of the batch limits the step. If no step

@@ -17,15 +17,15 @@ from psdopt_plugins.regression.moments import MomentPreconditioner
 #: Ridge of the blocks, relative to their mean eigenvalue: a sample with few pairs, or far too small columns of Y, leave
 #: a block without curvature in some directions.
 RIDGE = 0.1
-#: Up to this rank. A step costs n r³ and m r² on top of a pass of m r: above, the moment alone has to do.
+#: Largest rank: a step costs n r³ and m r² on top of a pass of m r, so at higher ranks only the moment is used.
 HIGHEST_RANK = 16
 
 
 class PairRowsPreconditioner(Preconditioner):
     """(evaluation) ↦ (row r_i ↦ (4/m Σ_j δ_ij δ_ijᵀ + eta I)⁻¹ r_i), δ_ij = y_i − y_j over the pairs of sample i.
 
-    The block of row i in the Gauss-Newton Hessian of 1/(2m) Σ (|δ_ij|² − d_ij)². The moment of the data alone, the
-    degree of i times the mean of all δδᵀ, takes neighbours for a fair sample of all directions: they are not, and
+    The block of row i in the Gauss-Newton Hessian of 1/(2m) Σ (|δ_ij|² − d_ij)². The moment of the data, the degree of
+    i times the mean of all δδᵀ, would be as good only if neighbours were a fair sample of all directions; with it
     conjugate gradient takes two to eight times as many steps. Symmetric positive definite; equivariant under Y → Y O.
 
     The blocks, one after the other, are a banded matrix: one call of LAPACK solves them. Cost O(m r² + n r³), memory
@@ -51,7 +51,7 @@ class PairRowsPreconditioner(Preconditioner):
         n, r = Y.shape
         if r > HIGHEST_RANK:
             return self.coarse.at(evaluation)
-        # sums of δδᵀ are differences of sums of yyᵀ, which lose nothing to an offset once the mean is taken off
+        # sums of δδᵀ are differences of sums of yyᵀ; subtracting the mean first avoids cancellation
         Y = Y - Y.mean(axis=0)
         A = self._neighbours
         sums = sparse_product(A, Y)
@@ -77,7 +77,7 @@ class PairRowsPreconditioner(Preconditioner):
             return self.coarse.at(evaluation)
         diagonal += RIDGE * mean
         factor, info = dpbtrf(band.reshape(n * r, r).T, lower=1, overwrite_ab=1)
-        if info != 0:  # differences far below the rounding of the rows
+        if info != 0:  # all differences are below the rounding of the rows
             return self.coarse.at(evaluation)
 
         def solve(R: Array) -> Array:

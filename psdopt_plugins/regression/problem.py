@@ -42,7 +42,7 @@ def psd_regression_problem(
 
     Parameters
     ----------
-    X, pairs : what X_i is.
+    X, pairs : the data of X_i.
 
         - X (m, n), array, sparse array, ``LinearOperator`` or rows that are read in blocks
           (:func:`psdopt.linalg.row_source`): X_i = x_i x_iᵀ from its rows;
@@ -86,7 +86,7 @@ def psd_regression_problem(
         and not w.all()
         and (pairs is not None or isinstance(X, (np.ndarray, sp.csr_array, sp.csr_matrix)))
     ):
-        # they add nothing to F, but a loss that ignores measurements has no expansion in multipliers
+        # samples of weight 0 add nothing to F, and a loss that ignores measurements has no expansion in multipliers
         kept = np.flatnonzero(w)
         signs = None if direction is None else checked_directions(direction, m)[kept]
         some = (X, pairs[kept]) if pairs is not None else (X[kept], None)
@@ -103,8 +103,8 @@ def psd_regression_problem(
 
 
 def _preconditioner(measurement: Measurement, moment_only: bool, weights: Array | None) -> Any:
-    # with bounds the active pairs change from step to step: blocks of all pairs take from a third to eight times the
-    # steps that the moment takes (eight on labelled digits); blocks of the active pairs are in between
+    # with bounds the active pairs change from step to step: relative to the moment, blocks of all pairs take from a
+    # third to eight times as many steps (eight on labelled digits); blocks of the active pairs are in between
     if measurement.device is not None:
         return None  # both need decompositions on the host
     if isinstance(measurement, PairDistances) and measurement.X is None and not moment_only:

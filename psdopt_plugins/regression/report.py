@@ -17,7 +17,7 @@ TEST_SHARE = 0.3
 FOLDS = 5
 #: Least number of samples that leaves both training and test samples.
 LEAST = 5
-#: Test samples of rows that are read in blocks.
+#: Number of test samples if rows are read in blocks.
 SAMPLE = 2000
 
 
@@ -30,8 +30,8 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
         a quadratic form has linear terms and an offset. Parameters in ``options.grid`` are chosen by fivefold
         cross-validation of R² on the training part, unless a rank or a geometry is named.
 
-    Of rows that are read in blocks SAMPLE are kept back, and parameters are not tuned. Passes: one for the scale, one
-    for linear least squares, and those of the fit (two per step).
+    If rows are read in blocks, SAMPLE of them are kept back, and parameters are not tuned. Passes: one for the scale,
+    one for linear least squares, and those of the fit (two per step).
 
     Raises InvalidInputError for data without numbers y or with fewer than 5 samples.
     """

@@ -32,14 +32,14 @@ from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.rows import validated
 
 AFFINITIES = ("neighbors", "precomputed")
-#: Where the number of communities is not given, 1 to this many are tried.
+#: If the number of communities is not given, 1 to this many are tried.
 MOST_TRIED = 10
-#: Starts of k-means for each number, and most steps of each: moves of single vertices do the rest.
+#: Starts of k-means for each number of communities, and most steps of each; moves of single vertices do the rest.
 STARTS, STEPS = 5, 50
 
 
 class CommunityDetection(ClusterMixin, Estimator):
-    """Communities of a graph with high modularity: as many as modularity asks for, or at most `n_clusters`.
+    """Communities of a graph with high modularity: their number maximises modularity, or is at most `n_clusters`.
 
     max ⟨B, M⟩/(2w) over M ⪰ 0 with M_ii = 1 gives unit vectors of the vertices; k-means on their k leading coordinates
     gives k communities, and moves of single vertices improve them. Of k = 1, ..., 10 the one of highest modularity is
@@ -107,7 +107,7 @@ class CommunityDetection(ClusterMixin, Estimator):
         found = [self._divided(A, k, resolution, seed) for k in counts]
         self.modularity_, self.labels_ = max(found, key=lambda division: division[0])
         bound = proven_bound(self.result_)
-        # of k parts: ((1 − k) bound + 1 − resolution) / k, which is largest at one of the ends
+        # bound for k parts: ((1 − k) bound + 1 − resolution) / k, largest at one end of the range of k
         ends = (1, n) if most is None else (most,)
         self.modularity_bound_ = max(((1 - k) * bound + 1.0 - resolution) / k for k in ends)
         return self
@@ -115,9 +115,9 @@ class CommunityDetection(ClusterMixin, Estimator):
     def _divided(self, A: sp.csr_array, k: int, resolution: float, seed: int) -> tuple[float, NDArray[np.intp]]:
         """(modularity, labels) of at most k communities."""
         means = KMeans(k, n_init=STARTS, max_iter=STEPS, random_state=seed)
-        # a step is so short that threads would mostly wait for each other
+        # steps are so short that threads would mostly wait for each other
         with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
-            # fewer distinct vectors than clusters are a fact of the data
+            # having fewer distinct vectors than clusters is a property of the data
             warnings.simplefilter("ignore", ConvergenceWarning)
             labels = means.fit_predict(self.embedding_[:, :k]).astype(np.intp)
         labels = np.unique(moved(A, labels, k, resolution), return_inverse=True)[1].astype(np.intp)

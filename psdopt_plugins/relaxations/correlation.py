@@ -16,7 +16,7 @@ from psdopt_plugins.rows import validated
 
 
 class NearestCorrelation(Estimator):
-    """min ½ |W ∘ (M − G)|² over M ⪰ 0 with M_ii = 1, rank M <= r if asked for, entries kept if asked for.
+    """min ½ |W ∘ (M − G)|² over M ⪰ 0 with M_ii = 1, optionally with rank M <= r and with some entries kept.
 
     For W = w wᵀ at full rank by Newton's method on the multipliers of the equations (Qi & Sun 2006), an
     eigendecomposition or a few per step and rarely more than ten steps; for any other W, and at rank r from the leading
@@ -24,7 +24,7 @@ class NearestCorrelation(Estimator):
 
     Parameters
     ----------
-    rank : most rank of M; None for none. A minimum at low rank is a local one: `distance_bound_` says how good.
+    rank : largest rank of M; None for no limit. At low rank the minimum is local: `distance_bound_` bounds its loss.
     weights : None, w (n,) above 0 for W = w wᵀ, or W (n, n) >= 0, where zeros leave entries free.
     fixed : pairs (p, 2) of indices whose entries of G are kept.
     solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...).
@@ -84,10 +84,10 @@ class NearestCorrelation(Estimator):
         return self
 
     def _solved(self, problem: Constrained, rank: int | None, entrywise: bool) -> Result:
-        """The run that counts; at a rank that binds it begins at the full solution's leading eigenvectors."""
+        """The final run; if the rank binds, it begins at the leading eigenvectors of the full solution."""
         n = problem.n
         defaults: dict[str, Any] = {"rng": 0}
-        if entrywise:  # answers had a rank of up to half of n
+        if entrywise:  # in experiments, solutions had rank up to n / 2
             defaults["geometry"], defaults["escape"] = FlatQuotient(n, (n + 1) // 2), True
         full = relaxed(problem, self.solver_options if rank is None else _accuracy(self.solver_options), **defaults)
         self._bound = proven_bound(full)
@@ -102,5 +102,5 @@ class NearestCorrelation(Estimator):
 
 
 def _accuracy(options: Mapping[str, Any] | None) -> dict[str, Any]:
-    """What of the user's options is for the run at full rank as well."""
+    """Those of the user's options that also apply to the run at full rank."""
     return {name: value for name, value in (options or {}).items() if name in ("tol", "max_time")}

@@ -24,7 +24,7 @@ from psdopt.plugins import (
 from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.relaxations.run_panels import plot_constrained
 
-#: Edges beyond this many are drawn in part: more are a grey field.
+#: Most edges drawn; of more edges, which would be a grey field, only a part is shown.
 DRAWN_EDGES = 2000
 
 

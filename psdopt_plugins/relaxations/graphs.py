@@ -1,4 +1,4 @@
-"""Weighted undirected graphs, checked where they enter: symmetric sparse arrays without loops."""
+"""Weighted undirected graphs, checked on construction: symmetric sparse arrays without loops."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Graph:
             raise InvalidTypeError(f"{name} must be an array, dense or sparse; found {type(W).__name__}")
         if data.shape[0] < 2:
             raise InvalidInputError(f"{name} must hold a graph of at least 2 vertices; found n = {data.shape[0]}")
-        A = 0.5 * sp.csr_array(data.data, dtype=np.float64)  # halves first: their sum is finite
+        A = 0.5 * sp.csr_array(data.data, dtype=np.float64)  # halve first, so that the sum is finite
         A = sp.csr_array(A + A.T)
         A = sp.csr_array(A - sp.diags_array(A.diagonal()))
         with np.errstate(over="ignore"):

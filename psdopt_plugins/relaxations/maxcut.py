@@ -24,7 +24,7 @@ def maxcut_problem(W: Any) -> Constrained:
 
     For signs s (n,) of the two sides M = s sᵀ is feasible, and −F is the weight of the cut: −min F bounds every cut
     from above. As tr M = n is fixed, every vector of multipliers proves such a bound. F(0) is minus half the weight of
-    all edges, what a random cut has in the mean: gaps are relative to what is won beyond that.
+    all edges, the mean weight of a random cut: gaps are relative to the gain over that.
 
     Parameters
     ----------
@@ -57,7 +57,7 @@ class MaxCut(Estimator):
     labels_ : (n,) 0 or 1, the side of each vertex; vertex 0 is on side 0.
     cut_value_ : weight of the edges between the sides.
     upper_bound_ : no cut weighs more: the dual value that the certificate proves, whatever the run's accuracy.
-    ratio_ : cut_value_ / upper_bound_, a proven share of the heaviest cut; 1 where no cut weighs more than 0.
+    ratio_ : cut_value_ / upper_bound_, a proven share of the heaviest cut; 1 if no cut weighs more than 0.
     expected_cut_ : mean weight over the hyperplanes; for weights >= 0 at least 0.878 times the relaxation's value.
     embedding_ : (n, r) unit vectors of the vertices. ``result_`` : the :class:`psdopt.Result`, −F a bound on cuts.
 

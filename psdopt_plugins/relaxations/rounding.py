@@ -12,7 +12,7 @@ from psdopt.linalg import EPS, Array
 
 #: Hyperplanes drawn at a time: (n, BLOCK) signs are held.
 BLOCK = 64
-#: So many of the best cuts are improved.
+#: Number of the best cuts that are improved.
 IMPROVED = 10
 
 
@@ -49,7 +49,7 @@ def hyperplane_cut(W: sp.csr_array, V: Array, rng: np.random.Generator, trials: 
     signs = found[0][1]
     if improve:
         signs = max((improved(W, each) for _, each in found), key=lambda each: cut_value(W, each))
-    if cut_value(W, signs) < 0.0:  # with negative weights no cut at all may be the best
+    if cut_value(W, signs) < 0.0:  # with negative weights the best may be no cut at all
         signs = np.ones(len(V))
     return Cut(signs, cut_value(W, signs), seen / trials)
 

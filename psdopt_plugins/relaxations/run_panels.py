@@ -1,4 +1,4 @@
-"""Pictures of a constrained run: iterates leave the constraints, so that a value alone says little."""
+"""Pictures of a constrained run: iterates violate constraints, so that a value alone says little."""
 
 from __future__ import annotations
 

@@ -36,9 +36,9 @@ def localize_sensors(
 ) -> Localization:
     """Positions of n sensors: P of :func:`sensor_problem`, refined by least squares on Σ (|p_i − p_j| − distance)².
 
-    The refinement starts from P, and bounds are no longer hard in it (:func:`refined`). It makes noisy distances count
-    equally, and sharpens a P of higher rank. options : keyword arguments for :func:`psdopt.solve`.
-    Raises what :func:`~psdopt_plugins.relaxations.sensor_problem` raises.
+    The refinement starts from P, and treats bounds as soft (:func:`refined`). It makes noisy distances count equally,
+    and sharpens P if Z has higher rank. options : keyword arguments for :func:`psdopt.solve`. Raises what
+    :func:`~psdopt_plugins.relaxations.sensor_problem` raises.
 
     Examples
     --------
@@ -70,8 +70,8 @@ class SensorLocalization(Estimator):
     Attributes
     ----------
     positions_ : (n, d) of the sensors. relaxed_ : (n, d) before the refinement, P.
-    uncertainty_ : (n,) Q_ii − |p_i|² >= 0. 0 says that sensor i has one place in the relaxation's solution; where it is
-        large, the distances leave the sensor room, in dimensions beyond d (Biswas & Ye).
+    uncertainty_ : (n,) Q_ii − |p_i|² >= 0. 0 means that the relaxation fixes the position of sensor i; if it is large,
+        the distances leave the sensor room, in dimensions beyond d (Biswas & Ye).
     misfit_ : Σ (|p_i − p_j|² − distance²)² at `positions_`. misfit_bound_ : proven; no positions have less, in any
         dimension, that keep the bounds.
     edges_ : (m, 2) pairs with a measured distance, the sensor first; distances_ : (m,) their distances.
@@ -114,7 +114,7 @@ class SensorLocalization(Estimator):
         """Locate the first N − k of N nodes from distances X (N, N), symmetric, dense or sparse: 0 is not measured.
 
         lower, upper : None, or (N, N) like X: hard bounds of true distances, 0 where there is none. They may bound
-        pairs that X has no distance of. Distances between anchors are not used.
+        pairs without a distance in X. Distances between anchors are not used.
 
         Sensors that no path of measured or bounded pairs joins to an anchor get the position NaN, and a warning.
 
@@ -124,7 +124,7 @@ class SensorLocalization(Estimator):
         X = validated(self, X, accept_sparse=["csr", "csc", "coo"], dtype=np.float64, ensure_min_samples=2)
         network = self._network(X, lower, upper)
         network, alone = self._reached(network)
-        centre = network.anchors.mean(axis=0)  # positions far from zero would drown in their squares
+        centre = network.anchors.mean(axis=0)  # positions far from zero lose digits in their squares
         centred = network._replace(anchors=network.anchors - centre)
         self.result_ = relaxed(problem_of(centred), self.solver_options, rng=0)
         P, self.uncertainty_ = relaxed_positions(self.result_, network.anchors.shape[1])
@@ -204,8 +204,8 @@ def relaxed_positions(result: Result, d: int) -> tuple[Array, Array]:
 def refined(P: Array, network: Network) -> Array:
     """A local minimum of ½ Σ (|p_i − p_j| − distance)², plus squares by which bounds are exceeded, from P (n, d).
 
-    Newton's method with a trust region, at most STEPS steps by conjugate gradient. Pairs without a distance count by
-    their bounds alone. Cost of a product with the Hessian: O(pairs d).
+    Newton's method with a trust region, at most STEPS steps by conjugate gradient. Pairs without a distance count only
+    through their bounds. Cost of a product with the Hessian: O(pairs d).
     """
     n, d = P.shape
     if not len(network.pairs):

@@ -131,7 +131,7 @@ def trace_reach(network: Network) -> float | None:
     origin = np.full(len(at), size - 1)
     a = np.concatenate([i, np.arange(n, n + len(at))])
     b = np.concatenate([j, origin])
-    # an edge of length zero would be no edge of a sparse graph
+    # a sparse graph drops edges of length zero
     lengths = np.maximum(np.concatenate([longest[used], np.linalg.norm(at, axis=1)]), np.finfo(float).tiny)
     order = np.lexsort((lengths, b, a))
     a, b, lengths = a[order], b[order], lengths[order]
@@ -139,7 +139,7 @@ def trace_reach(network: Network) -> float | None:
     first[1:] = (np.diff(a) != 0) | (np.diff(b) != 0)  # the shortest of repeated pairs
     graph = _graph(lengths[first], a[first], b[first], size)
     reach = dijkstra(graph, directed=False, indices=np.array([size - 1]))[0, :n]
-    reach[np.setdiff1d(np.arange(n), pairs)] = 0.0  # a sensor in no pair may lie anywhere, at 0 too
+    reach[np.setdiff1d(np.arange(n), pairs)] = 0.0  # a sensor in no pair may lie anywhere, so at 0
     return float(d + np.sum(reach**2)) if np.all(np.isfinite(reach)) else None
 
 
@@ -168,7 +168,7 @@ def any_numbers(values: Any, name: str) -> Array:
 
 
 def _per_pair(values: Any, name: str, size: int) -> Array:
-    """`values` as :func:`any_numbers` (size,); a number is that of each pair."""
+    """`values` as :func:`any_numbers` (size,); a single number applies to each pair."""
     array = any_numbers(values, name)
     if array.shape not in ((), (size,)):
         raise InvalidInputError(f"{name} must be a number or have shape ({size},), one per pair; found {array.shape}")

@@ -31,7 +31,7 @@ from psdopt_plugins.relaxations.run_panels import plot_constrained
 
 ORANGE = COLOURS[1]
 SENSORS, REACH, NOISE = 60, 0.35, 0.02
-#: Bytes of a file of anchors, at most.
+#: Most bytes of a file of anchors.
 LARGEST_FILE = 2**24
 CORNERS = ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.9, 0.9), (0.5, 0.5))
 

@@ -42,7 +42,7 @@ def theta_problem(graph: Any) -> Constrained:
 def theta_lower_bound(graph: Any, M: LowRankPSD) -> float:
     """A proven lower bound of theta from any M: its entries on edges are set to 0, and M is shifted until M ⪰ 0.
 
-    The bound is eᵀN e / tr N of the N that comes out, and at least 1. One O(n³) eigensolve.
+    The bound is eᵀN e / tr N for the resulting N, and at least 1. One O(n³) eigensolve.
     """
     i, j = Graph.of(graph, "graph").edges.array.T
     N = M.to_dense()
@@ -89,7 +89,7 @@ def lovasz_theta(graph: Any, **options: Any) -> ThetaInterval:
 def not_universal(A: sp.csr_array) -> NDArray[np.intp]:
     """The vertices that are not joined to all others; the first two of a complete graph.
 
-    A vertex joined to all others is in no independent set but its own, and theta is the same without it.
+    The only independent set of a vertex joined to all others is itself, and theta is the same without the vertex.
     """
     kept = np.flatnonzero(np.diff(A.indptr) < A.shape[0] - 1)
     return kept if len(kept) else np.arange(2)

@@ -33,7 +33,7 @@ class TopKProblem(QuadraticSDP):
         self.K, self.k = K, k
         super().__init__(A=None, B=1.0, C=MatrixForm(K, -1.0))
         if isinstance(K.data, LinearOperator) or K.is_sparse:
-            self.abilities -= {Ability.CLOSED_FORM}  # it would need an (n, n) array
+            self.abilities -= {Ability.CLOSED_FORM}  # a closed form would need an (n, n) array
 
 
 def topk_problem(K: Any, k: int) -> TopKProblem:
