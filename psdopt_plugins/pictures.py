@@ -188,7 +188,7 @@ def _add_legend(axes: Axes, classes: int, parts: int) -> None:
 
 
 def _frame(axes: Axes, points: Array) -> None:
-    """Limits that keep a few far points from squeezing all others; how many are outside is written in a corner."""
+    """Limits at which a few far points do not squeeze all others; a corner gives the number of points outside."""
     low, high = np.quantile(points, [OUTLIERS, 1.0 - OUTLIERS], axis=0)
     room = np.where(high > low, 0.12 * (high - low), 1.0)
     low = np.maximum(low - room, points.min(axis=0) - 0.4 * room)

@@ -117,7 +117,7 @@ def list_checks(console: Console | None = None) -> int:
 
 
 def _table(name: str, records: list[Record]) -> Table:
-    """One row per check; what does not apply comes last, dimmed."""
+    """One row per check; checks that do not apply come last, dimmed."""
     table = Table(title=name, title_justify="left", box=box.SIMPLE)
     for column in ("check", "verdict", "error", "tolerance", "samples"):
         numeric = column in ("error", "tolerance", "samples")
@@ -197,7 +197,7 @@ def _of_module(target: str, known: list[str]) -> Iterator[Target]:
 
 
 def _refusals(module: Any, name: str) -> Iterator[Target]:
-    """What a plugin manager with nothing but the core's pieces says against the module: it would not be loaded."""
+    """The reasons for which a plugin manager with only the core's pieces would not load the module."""
     manager = PluginManager([])
     manager.plugins()  # the core's pieces come first
     try:
@@ -212,7 +212,7 @@ def _refusals(module: Any, name: str) -> Iterator[Target]:
 
 
 def _yielded(components: Any) -> list[Any]:
-    """What the hook yields, up to where it raises: that is reported as a refusal."""
+    """The objects that the hook yields until it raises; the exception is reported as a refusal."""
     found: list[Any] = []
     with suppress(Exception):
         found.extend(components())

@@ -1,4 +1,4 @@
-"""Naive twins of what :mod:`psdopt.constraints` computes: dense A_t, dense dual bounds, optima of a conic solver."""
+"""Naive twins of :mod:`psdopt.constraints`: dense A_t, dense dual bounds, optima of a conic solver."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class DenseConstraints:
         return np.asarray(np.tensordot(y, self.A, axes=1))
 
     def support(self, y: Array) -> float:
-        """σ(y), term by term; infinite where a multiplier pushes against a bound that is not there."""
+        """σ(y), term by term; infinite if a multiplier pushes against an infinite bound."""
         total = 0.0
         for value, low, high in zip(y, self.lower, self.upper, strict=True):
             total += 0.0 if value == 0.0 else max(value * low, value * high)
@@ -91,7 +91,7 @@ class DenseConstraints:
 
     @cached_property
     def largest_trace(self) -> float | None:
-        """max tr M over the feasible M, by Clarabel; inf where it is unbounded, None where nobody knows."""
+        """max tr M over the feasible M, by Clarabel; inf if unbounded, None if unknown."""
         found = _clarabel(self.n, lambda cp, M: cp.Maximize(cp.trace(M)), lambda cp, M: _rows(cp, self, M))
         return None if found is None else found.value
 
@@ -176,14 +176,14 @@ def _rows(cp: Any, dense: DenseConstraints, M: Any) -> list[Any]:
 
 
 def multipliers_of(dual: Any) -> list[Array]:
-    """The vectors of multipliers in what a method's state calls `dual`: those of the best bound, those of its point."""
+    """The vectors of multipliers in `dual` of a method's state: of the best bound, and of the current point."""
     if isinstance(dual, Multipliers):
         return [y for y in (dual.best, dual.y) if y is not None]
     return [np.asarray(dual, dtype=np.float64)]
 
 
 def with_groups(problem: ConstrainedModel, groups: list[Constraint]) -> Constrained:
-    """`problem` under other constraints, of the same class, so that what the class gets wrong it gets wrong there."""
+    """`problem` under other constraints, of the same class, so that it keeps the faults of its class."""
     twin: Any = object.__new__(type(problem))
     ConstrainedModel.__init__(twin, problem.problem, groups, problem.given_trace_bound)
     return twin  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""What an error looks like: a wrong sign, a factor of two, a transpose, a constant."""
+"""Patterns in an error: a wrong sign, a factor of two, a transpose, a constant."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _FACTORS = {
     4.0: "four times too large",
     0.25: "a quarter of what it should be",
 }
-#: How much of the error a pattern must explain to be named.
+#: A pattern is named if it leaves at most this share of the error unexplained.
 EXPLAINED = 1e-3
 
 

@@ -40,13 +40,13 @@ def with_spectrum(values: Any, seed: int = 0) -> Array:
     return np.asarray(0.5 * (M + M.T))
 
 
-# The problems are made once: methods do not change them, which a check of the kit makes sure of.
+# The problems are made once: methods do not change them, as a check of the kit verifies.
 @cache
 def problems(n: int = ORDER, definite: bool = False) -> Mapping[str, Problem]:
     """Convex problems with a bounded minimum, at a matrix of intermediate rank or, if `definite`, of full rank.
 
-    A set that is not closed (:attr:`Geometry.closed`) does not hold the former: there a method has only the latter
-    to converge to.
+    A set that is not closed (:attr:`Geometry.closed`) does not contain the former, so that methods there can only
+    converge to the latter.
     """
     import autograd.numpy as anp
 
@@ -168,7 +168,7 @@ def instances_for(method: Method, extra: Iterable[tuple[Problem, Geometry]] = ()
                 found.append(Instance(f"{name} over {geometry!r}", problem, geometry))
     ordinary = frozenset().union(*(problem.abilities for problem in problems().values()))
     for name, special in special_problems().items():
-        # shown to those only that cannot do without what it has and ordinary problems have not
+        # only for methods that need an ability that ordinary problems lack
         wanted = any(needs_ability(method, ability) for ability in special.abilities - ordinary)
         for geometry in geometries() if wanted else ():
             width = geometry.factor(geometry.random_point(np.random.default_rng(0))).shape[1]

@@ -1,4 +1,4 @@
-"""The hostile set: where a method or its certificate is tempted to claim too much, and none may."""
+"""The hostile set: problems on which a method or its certificate might claim too much, and must not."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def _constrained() -> list[tuple[str, Problem, Any]]:
 
 
 def _margins() -> list[tuple[str, Problem, Any]]:
-    """Margins xᵀM x: the least of them is greatest where the worst directions are balanced."""
+    """Margins xᵀM x: the least margin is greatest if the worst directions are balanced."""
     n, rng = ORDER, np.random.default_rng(12)
     X = rng.standard_normal((2 * n, n))
     close = np.eye(n)[np.arange(2 * n) % n] + 1e-6 * X

@@ -1,4 +1,4 @@
-"""A problem that returns NaN below a given value: what a method makes of it decides whether it can be trusted."""
+"""A problem that returns NaN below a given value, to test how methods handle NaN."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class _Problem:
 
 
 class _Model:
-    """A line or plane model: its own search sees the healthy function, what it steps to may be NaN."""
+    """A line or plane model: its search uses the healthy function, but its steps may give NaN."""
 
     def __init__(self, inner: Any, poison: Poison) -> None:
         self.inner, self.poison = inner, poison

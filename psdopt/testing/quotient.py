@@ -1,4 +1,4 @@
-"""Points, fibres and velocities of any geometry: what the geometry checks look through.
+"""Points, fibres and velocities of any geometry, as the geometry checks use them.
 
 Matrices are compared, never representatives, so that point types do not matter. Optional members of a
 geometry that are looked at, each with a default where the meaning allows one:
@@ -93,7 +93,7 @@ def has_fibre_action(geometry: Geometry) -> bool:
 
 
 def moved(geometry: Geometry, tree: Any, Q: Array) -> Any:
-    """The representative YQ of a point, or the same vector seen from there."""
+    """The representative YQ of a point, or the same vector at that representative."""
     own = getattr(geometry, "move_along_fibre", None)
     return own(tree, Q) if own is not None else tree @ Q
 

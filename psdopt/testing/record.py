@@ -1,4 +1,4 @@
-"""What a check answers: a measured error against a computed tolerance, and what the error looks like."""
+"""The answer of a check: a measured error, a computed tolerance, and the pattern of the error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class CheckStatus(StrEnum):
 class Deviation:
     """One sample of a check: `error` must not exceed `tolerance`; `diagnosis` says what an error looks like.
 
-    allowed : the tolerance, or a unit, which is sampled for it where `error` exceeds its known part.
+    allowed : the tolerance, or a unit, which is sampled only if `error` exceeds its known part.
     traceback : where the object raised, for a sample that ended in an exception.
     """
 
@@ -102,7 +102,7 @@ class Record:
 
 
 class Trivial(Exception):
-    """Raised by a check when a sample lies where the claim is trivial: it does not count."""
+    """Raised by a check if the claim is trivial for a sample, which then does not count."""
 
 
 def worst(deviations: Sequence[Deviation], none: str | None = None) -> Deviation:

@@ -102,9 +102,9 @@ def dense_certificate(
 ) -> DenseCertificate:
     """Residuals of S ⪰ 0, S M = 0 (S shifted by λ_min(S) if the trace is fixed), by one dense eigensolve.
 
-    S is a gradient, or the subgradient that the weights `dual` stand for: what it is short of one counts in ⟨S, M⟩.
-    A bound that the problem knows of is believed: it has a check of its own, `problem.dual_bound`.
-    Under constraints S = ∇F + A*(y), with multipliers from `dual`, and infeasibility counts.
+    S is a gradient, or the subgradient from the weights `dual`, whose epsilon is added to ⟨S, M⟩. A bound of the
+    problem's own is trusted here, since the check `problem.dual_bound` tests it. Under constraints S = ∇F + A*(y), with
+    multipliers from `dual`, and infeasibility counts.
     """
     if isinstance(problem, Constrained):
         return _constrained_certificate(problem, DenseConstraints(problem), M, multipliers_of(dual))
@@ -130,7 +130,7 @@ def _constrained_certificate(problem: Any, dense: Any, M: LowRankPSD, candidates
 
 
 def _unit_of_gaps(problem: Any, Y: Array, value: float, bound: float) -> float:
-    """The range on the ray, or where F(M) and the bound are less, no more than they or F towards a feasible matrix."""
+    """The range on the ray, but at most the largest of |F(M)|, |bound| and the range of F towards a feasible matrix."""
     ray, values = _range_on_the_ray(problem, Y, bound), max(abs(value), abs(bound) if math.isfinite(bound) else 0.0)
     N = problem.feasible_factor if values < ray else None
     if N is None:
@@ -144,7 +144,7 @@ def _unit_of_gaps(problem: Any, Y: Array, value: float, bound: float) -> float:
 
 
 def _range_on_the_ray(problem: Any, Y: Array, bound: float) -> float:
-    """What F varies by between 0 and Y Yᵀ; for linear F, between F(0), F(M) and the bound."""
+    """The range of F between 0 and Y Yᵀ; for linear F, the range of F(0), F(M) and the bound."""
     far, *near = (float(problem.at(math.sqrt(share) * Y).value) for share in (0.0, 0.25, 0.5, 1.0))
     if problem.conic is not None:
         return max(abs(near[-1] - far), abs(bound - far) if math.isfinite(bound) else 0.0)

@@ -18,7 +18,7 @@ from psdopt.testing.regimes import FEW as FEW
 from psdopt.testing.regimes import REGIMES as REGIMES
 from psdopt.testing.regimes import Case as Case
 
-#: What a check yields that measures several things; one that it returns is the answer.
+#: The deviations that a check yields if it measures several things; one that it returns is the answer.
 Deviations = Generator[Deviation, None, Any]
 CheckFunction = Callable[[Any, Case], Deviation | Deviations]
 
@@ -64,7 +64,7 @@ class Check:
 
 #: All checks by name, in the order of definition.
 CHECKS: dict[str, Check] = {}
-#: Checks that are run before the others of their kind: what they find explains what the others would find.
+#: Checks that run before the others of their kind, because their failures explain failures of the others.
 FIRST = (
     "problem.abilities_kept",
     "problem.refuses_bad_factors",
@@ -97,7 +97,8 @@ def checks_of(kind: str) -> list[Check]:
 def pinned(up_to: Any, name: str = "up_to") -> str:
     """A version such as "0.3", up to which checks are to run.
 
-    Raises InvalidTypeError for what is no text, InvalidInputError for what is no version, or older than every check.
+    Raises InvalidTypeError for anything but text, InvalidInputError for text that is no version, or older than every
+    check.
     """
     oldest = min((one.since for one in CHECKS.values() if one.since), key=_numbers)
     allowed = f"{name} must be a version such as '0.3', from {oldest!r} on, which has the first checks"

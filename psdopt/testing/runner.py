@@ -24,7 +24,7 @@ from psdopt.testing.waivers import Waivers, waivers_of
 
 #: Seeds per regime.
 PROFILES: dict[str, int] = {"ci": 1, "thorough": 12}
-#: Frames of a traceback that a record keeps, counted from where the exception was raised.
+#: Number of frames of a traceback in a record, counted from where the exception was raised.
 FRAMES = 8
 
 
@@ -78,7 +78,7 @@ def yield_checks(
     pass, {name: reason} or {name: {regime: reason}}, beside the object's own ``conformance_waivers``. up_to : a version
     of psdopt such as "0.3": checks that later versions add do not run, so that an upgrade of psdopt fails nothing new.
 
-    Raises UnknownNameError, InvalidTypeError or InvalidInputError for options that are none.
+    Raises UnknownNameError, InvalidTypeError or InvalidInputError for invalid options.
     """
     if profile not in PROFILES:
         raise unknown_name("profile", profile, PROFILES)
@@ -104,7 +104,7 @@ def run_checks(
 ) -> list[Record]:
     """Run every check of the object's kind; one :class:`Record` each, skipped ones with the reason.
 
-    Arguments as for :func:`yield_checks`; `only` names the checks to run. Never raises for what `obj` does.
+    Arguments as for :func:`yield_checks`; `only` names the checks to run. Exceptions of `obj` become failures.
     """
     wanted = None if only is None else {check_named(name).name for name in only}
     options: dict[str, Any] = {"profile": profile, "instances": instances, "data": data, "source": source}

@@ -13,12 +13,12 @@ from psdopt.linalg.tolerances import EPS
 
 #: Each row of the table has a step shorter by this factor.
 SHRINK = 1.6
-#: Rows at least and at most, and columns of extrapolations at most. A step of the last row is 1e-8 of the first.
+#: Least and most rows, and most columns of extrapolations. The step of the last row is 1e-8 of the first.
 FEWEST, ROWS, COLUMNS = 5, 40, 8
-#: A difference may be this many times farther from an estimate than its error and the order of differences say.
+#: A difference may be this many times farther from an estimate than its error and the order of differences predict.
 LOOSE = 4.0
-#: Differences that are off by less than this share of the values may say that f lacks digits, not that it varies: where
-#: no estimate is known to this share of its size without that.
+#: Differences that are off by less than DIGITS of the values may mean that f lacks digits, not that it varies. This is
+#: assumed if otherwise no estimate is known to RESOLVED of its size.
 DIGITS, RESOLVED = 1e-6, 1e-6
 
 
@@ -43,8 +43,8 @@ def derivative(function: Callable[[float], Any], width: float, unit: float = 0.0
     Cost: about 15 values of a smooth f, 80 of one that is kinked or lacks digits.
     """
     table: list[list[Array]] = []
-    rounding: list[float] = []  # of the difference of each row
-    missing: list[float] = []  # what digits that f lacks may add to it
+    rounding: list[float] = []  # in the difference of each row
+    missing: list[float] = []  # possible error from digits that f lacks
     estimates: list[_Estimate] = []
     chosen: _Estimate | None = None
     h = width

@@ -1,4 +1,4 @@
-"""What is under test: its kind, what it is tried on, and a line of Python that makes it again."""
+"""The object under test: its kind, the data for its checks, and a line of Python that recreates it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from psdopt.testing.gallery import Instance, instances_for
 from psdopt.testing.hostile import hostile_for
 from psdopt.testing.splits import Split
 
-#: What has checks of its own, besides estimators.
+#: Kinds of objects that have checks, besides estimators.
 KINDS: dict[str, type[Any]] = {
     "problem": Problem,
     "geometry": Geometry,
@@ -71,7 +71,7 @@ def kind_of(obj: Any) -> str:
 
 
 def subject_of(obj: Any, instances: Iterable[tuple[Problem, Geometry]] = (), data: Sequence[Any] | None = None) -> Any:
-    """What check functions receive for `obj`."""
+    """The argument of check functions for `obj`."""
     kind = kind_of(obj)
     if kind == "method":
         return MethodSubject(obj, tuple(instances_for(obj, instances)), tuple(hostile_for(obj)))

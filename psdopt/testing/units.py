@@ -1,4 +1,4 @@
-"""Magnitudes in which rounding is measured, sampled only where a deviation is larger than what is known without."""
+"""Magnitudes in which rounding is measured, sampled only if a deviation exceeds the known part."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Unit:
 
 
 def enough(unit: Unit | float, error: float) -> float:
-    """The known part of a unit where `error` is no larger, else all of it."""
+    """The known part of a unit if `error` is no larger, else the whole unit."""
     if not isinstance(unit, Unit):
         return unit
     return unit.known if error <= unit.known else float(unit)

@@ -1,4 +1,4 @@
-"""What an object holds, as data that can be compared: a check that nothing is changed in place looks at it twice."""
+"""The contents of an object as comparable data, taken twice by checks that nothing is changed in place."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-#: Nesting beyond which nothing is looked at, and entries of one list that are looked at.
+#: Deepest nesting that is followed, and most entries of one list.
 DEPTH, ENTRIES = 12, 4096
 
 #: Path -> type, shape and bytes of an array; repr of a number or text; length of a list.
@@ -25,9 +25,9 @@ def snapshot(obj: Any, skip: tuple[type, ...] = ()) -> Snapshot:
 
 
 def changes(before: Snapshot, after: Snapshot, *, caches: bool = False) -> list[str]:
-    """Paths at which something is now another value, has gone, or (unless `caches`) has come.
+    """Paths at which a value has changed, disappeared, or (unless `caches`) appeared.
 
-    caches : what was None or absent under a private name may have come since: results that are kept.
+    caches : private names may have appeared or replaced None in the meantime, as caches do.
     """
     broken = [path for path, value in before.items() if path not in after or not _same(value, after[path])]
     broken = [
@@ -75,7 +75,7 @@ def _parts(obj: Any, path: str, found: Snapshot) -> list[tuple[Any, Any]]:
     if dataclasses.is_dataclass(obj) and not hasattr(obj, "__dict__"):
         return [(field.name, getattr(obj, field.name)) for field in dataclasses.fields(obj)]
     if any("__getstate__" in vars(cls) for cls in type(obj).__mro__[:-1]):
-        kept = obj.__getstate__()  # what is not pickled, such as the warm start of a solver, is not held
+        kept = obj.__getstate__()  # parts that are not pickled, such as a solver's warm start, do not count
         return list(kept.items()) if isinstance(kept, dict) else [("_state", kept)]
     slots = [name for cls in type(obj).__mro__ for name in getattr(cls, "__slots__", ())]
     return (

@@ -59,7 +59,7 @@ class TripletsClassifier(TupleLearner):
         return self._learned(inner.fit(X, triplets=rows))
 
     def partial_fit(self, triplets: Any, y: Any = None) -> Self:
-        """Continue learning from triplets as in :meth:`fit`, by the ``partial_fit`` of :class:`LMNN`, say."""
+        """Continue learning from triplets as in :meth:`fit`, by the ``partial_fit`` of, for example, :class:`LMNN`."""
         inner = self._going_on()
         X, rows = points_of_tuples(triplets, 3, self.preprocessor)
         return self._learned(inner.partial_fit(X, triplets=rows))

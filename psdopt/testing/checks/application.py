@@ -19,11 +19,11 @@ from psdopt.testing.subjects import ApplicationSubject, is_pairwise
 PLAIN = ("full-rank",)
 
 
-#: Accuracy that a solver is asked for where the estimator passes options on: defaults leave room for wrong data.
+#: Accuracy requested of a solver if the estimator passes options on, since default tolerances may hide wrong data.
 FINE_TOL = 1e-9
 #: Accuracy of a model that is computed without iterations.
 DIRECT_TOL = 1e-12
-#: Models of one data set may differ by this many roots of the accuracy: values to tol fix M to its root only.
+#: Models of one data set may differ by this many roots of the accuracy: values to tol determine M only to √tol.
 AGREEMENT = 300.0
 claim = partial(check, "application", regimes=PLAIN)
 
@@ -61,7 +61,7 @@ def _fitted(subject: ApplicationSubject, order: Any = None) -> Any:
 
 
 def model_of(estimator: Any, X: Any) -> dict[str, Array]:
-    """What a fitted estimator has learned, free of signs and rotations: metric, predictions, distances."""
+    """The results of a fitted estimator that do not depend on signs and rotations: metric, predictions, distances."""
     model: dict[str, Array] = {}
     if hasattr(estimator, "get_mahalanobis_matrix"):
         model["Mahalanobis matrix"] = np.asarray(estimator.get_mahalanobis_matrix())
@@ -151,7 +151,7 @@ def permuted_samples(subject: ApplicationSubject, case: Case) -> Deviations:
     order = case.rng.permutation(len(subject.X))
     back = np.argsort(order)
     plain, permuted = _fitted(subject), _fitted(subject, order)
-    # relations to the fitted samples come in the order of these samples
+    # relations to the fitted samples follow the order of these samples
     rows = subject.X[:, order] if is_pairwise(subject.estimator) else subject.X
     left, right = model_of(plain, subject.X), model_of(permuted, rows)
     per_sample = {"distances of embedding_", "kernel_", "approximation_"}  # one row and column per sample

@@ -19,14 +19,14 @@ from psdopt.testing.registry import Case, Deviation, Deviations, Trivial
 from psdopt.testing.subjects import ApplicationSubject, is_pairwise
 from psdopt.testing.untouched import changes, snapshot
 
-#: Samples that are moved, and by how many times their own size.
+#: Number of samples that are moved, and the distance relative to their size.
 MOVED, FAR = 3, 0.5
-#: A learned matrix and the one of `result_` are one to this accuracy.
+#: Accuracy to which the learned matrix and that of `result_` must agree.
 ONE_MODEL = 1e-8
 
 
 def _array(subject: ApplicationSubject) -> Array:
-    """X as a dense float array; trivial where it is something else."""
+    """X as a dense float array; the check is trivial for other X."""
     X = subject.X
     if sp.issparse(X) or not isinstance(X, np.ndarray) or X.dtype.kind != "f" or X.ndim != 2:
         raise Trivial("X is no dense array of floats")
@@ -96,7 +96,7 @@ def fits_apart(subject: ApplicationSubject, case: Case) -> Deviations:
     X = _array(subject)
     first = fitted_on(subject, copy.deepcopy(X), copy.deepcopy(subject.y))
     before = model_of(first, X)
-    other = 1.25 * X  # a stretch keeps what pairwise data must be: a symmetric matrix stays one
+    other = 1.25 * X  # pairwise data may only be stretched, so that a symmetric matrix stays symmetric
     other = other if is_pairwise(subject.estimator) else other + 0.1 * case.rng.standard_normal(X.shape)
     fitted_on(subject, other, copy.deepcopy(subject.y))
     return agreement("after another estimator was fitted", before, model_of(first, X), 0.0)
@@ -136,7 +136,7 @@ def seed_counts(subject: ApplicationSubject, case: Case) -> Deviation:
 
 
 def _course(fitted: Any) -> tuple[float, ...]:
-    """The values along the run, where the estimator keeps its result."""
+    """The values along the run, if the estimator keeps its result."""
     result = getattr(fitted, "result_", None)
     return () if result is None else tuple(map(float, result.history["value"]))
 

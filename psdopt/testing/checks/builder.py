@@ -24,12 +24,12 @@ from psdopt.testing.slopes import derivative
 from psdopt.testing.untouched import changes, snapshot
 
 PLAIN = ("full-rank",)
-#: Samples that are moved one at a time, and how far, relative to their size.
+#: Number of samples that are moved, one at a time, and the distance relative to their size.
 MOVED, FAR = 4, 0.5
-#: Data in another form are summed in another order: so many times the rounding of one problem.
+#: Allowance, in roundings of one problem: data in another form are summed in another order.
 LOOSE = 16.0
 NO_SAMPLES = "has no argument with one sample per row"
-#: Kinds whose objects hold the caller's arrays. A builder is asked by `builder.arguments_untouched`.
+#: Kinds whose objects hold the caller's arrays. For builders see `builder.arguments_untouched`.
 KINDS = ("problem", "loss", "measurement")
 claim = partial(check, "builder", regimes=PLAIN)
 
@@ -165,9 +165,9 @@ def formula(builder: Builder, case: Case) -> Deviations:
 
 
 def _arguments(obj: Any) -> dict[str, Any]:
-    """What `obj` holds under the names of its constructor's parameters, also with an underscore before them.
+    """Attributes of `obj` with the names of its constructor's parameters, with or without a leading underscore.
 
-    Forms and linear maps that hold a dense matrix stand for the array that they were made of.
+    Forms and linear maps that hold a dense matrix stand for the original array.
     """
     found: dict[str, Any] = {}
     for name, parameter in inspect.signature(type(obj)).parameters.items():
@@ -194,7 +194,7 @@ def constructor_untouched(obj: Any, case: Case) -> Deviation:
     before = snapshot(given)
     try:
         type(obj)(**given)
-    except Exception as error:  # what it holds is not what it takes
+    except Exception as error:  # its attributes are no valid arguments
         raise Trivial("cannot be made of what it holds under the names of its parameters") from error
     changed = changes(before, snapshot(given))
     if changed:

@@ -18,20 +18,20 @@ from psdopt.testing.registry import Case, Deviation, Trivial
 from psdopt.testing.slopes import derivative
 from psdopt.testing.units import Unit
 
-#: The error of a derivative by differences may be so many times its estimate.
+#: Largest ratio of the error of a derivative by differences to its estimate.
 TRUST = 64.0
-#: Relative distances of the points at which noise is looked for; noise of constants is at most so many roundings of the
+#: Relative distances of the points at which noise is measured; noise of constants is at most CONSTANTS roundings of the
 #: quantity at a matrix of unit size.
 SPACINGS, CONSTANTS = (1e-13, 1e-10, 1e-7, 1e-5, 1e-3), 16.0
-#: Outcomes of the perturbation that measures rounding: of so many the largest counts.
+#: Number of perturbations by which rounding is measured; the largest effect counts.
 PERTURBATIONS = 2
 
 
 def point_of(problem: Problem, case: Case, r: int | None = None) -> Evaluation:
     """An evaluation in the domain of F, for a factor of the case's regime; samples outside do not count.
 
-    A sample is outside where F is not finite, or where rounding of M leaves S fewer than half of its digits, as of
-    -log det M at a singular M. A factor as wide as high, with the spectrum of the same regime, is then tried instead.
+    A sample is outside if F is not finite, or if rounding of M leaves S fewer than half of its digits, as for -log det
+    M at a singular M. A square factor with the spectrum of the same regime is then tried instead.
     """
     Y = case.factor(problem.n, r)
     found = defined(problem, Y)
@@ -56,16 +56,16 @@ def defined(problem: Problem, Y: Array) -> Evaluation | None:
         size = norm(np.asarray(evaluation.gradient @ V))
     except np.linalg.LinAlgError:  # a matrix that F inverts is singular
         return None
-    # a gradient that is not finite beside a finite value is for the checks to find
+    # a gradient that is not finite although the value is finite must be found by the checks
     return None if lost > math.sqrt(EPS) * size else evaluation
 
 
 def sensitivity(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any]) -> float:
     """How much `quantity` changes per relative change of M = Y Yᵀ, measured over changes as small as rounding.
 
-    EPS times it is what rounding of M alone does to `quantity`. M changes by EPS |M| u uᵀ and by the rounding of the
-    entries of Y, for random u; factors have a column more, which `quantity` must allow for. 0 if an evaluation that is
-    repeated gives other digits (such noise is not rounding), or where something is not finite.
+    Times EPS, this is the effect of rounding of M alone on `quantity`. M changes by EPS |M| u uᵀ and by the rounding of
+    the entries of Y, for random u; factors have one more column, which `quantity` must allow. 0 if a repeated
+    evaluation gives different digits (such noise is not rounding), or if something is not finite.
     """
     rng = np.random.default_rng(Y.shape)
     wide = append_columns(Y, np.zeros((len(Y), 1)))
@@ -85,9 +85,9 @@ def sensitivity(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any
 def noise(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any]) -> float:
     """How far values of `quantity` beside Y are from a smooth curve, per EPS: from their differences of order 6.
 
-    A constant within F, as I in log det(I + M), takes digits from it that no change of M shows; where the values at the
-    longest spacing are all equal, it took all. Only what is lost of the quantity at a matrix of unit size counts, so
-    that an F that is computed to fewer digits is not excused. After Moré and Wild (2011).
+    A constant within F, such as I in log det(I + M), costs digits that no change of M reveals; if the values at the
+    longest spacing are all equal, it cost all of them. Only the loss relative to the quantity at a matrix of unit size
+    counts, so that an F computed to fewer digits is not excused. After Moré and Wild (2011).
     """
 
     def along(step: float) -> Array:
@@ -109,7 +109,7 @@ def noise(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any]) -> 
 
 
 def value_unit(problem: Problem, evaluation: Evaluation) -> Unit:
-    """Magnitude in which rounding of F near Y is measured: |F|, |F(0)|, |S||M|, and what is sampled of F."""
+    """Magnitude in which rounding of F near Y is measured: |F|, |F(0)|, |S||M|, and a sampled part."""
     at_zero = value_at_zero(problem)
     slope = norm(evaluation.factor_gradient()) * norm(evaluation.factor)
     known = abs(evaluation.value) + (abs(at_zero) if math.isfinite(at_zero) else 0.0) + slope
@@ -117,7 +117,7 @@ def value_unit(problem: Problem, evaluation: Evaluation) -> Unit:
 
 
 def _lost(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any]) -> float:
-    """What is sampled of a unit: how much rounding of M, and constants within F, change `quantity`, per EPS."""
+    """The sampled part of a unit: how much rounding of M, and constants within F, change `quantity`, per EPS."""
     return sensitivity(problem, Y, quantity) + noise(problem, Y, quantity)
 
 
@@ -130,7 +130,7 @@ def value_at_zero(problem: Problem) -> float:
 
 
 def slope_unit(problem: Problem, evaluation: Evaluation) -> Unit:
-    """Magnitude in which rounding of 2 S Y is measured: its own, and what is sampled of it."""
+    """Magnitude in which rounding of 2 S Y is measured: its own size, and a sampled part."""
     Y = evaluation.factor
     r = Y.shape[1]
 
@@ -142,7 +142,7 @@ def slope_unit(problem: Problem, evaluation: Evaluation) -> Unit:
 
 
 def bend_unit(problem: Problem, evaluation: Evaluation, D: Array) -> Unit:
-    """Magnitude in which rounding of the Hessian times D is measured: |2 S Y|, its own, and what is sampled of it."""
+    """Magnitude in which rounding of the Hessian times D is measured: |2 S Y|, its own size, and a sampled part."""
     Y, r = evaluation.factor, D.shape[1]
     padded = append_columns(D, np.zeros((len(D), 1)))
 
@@ -177,7 +177,7 @@ def compare_slope(
     size of the values themselves.
     """
     x = np.asarray(found, dtype=float)
-    for known in (True, False):  # what must be sampled of `values`, only where the known part does not do
+    for known in (True, False):  # sample `values` only if the known part is not enough
         size = values.known if known and isinstance(values, Unit) else float(values)
         expected, uncertainty = derivative(function, width, size)
         if x.shape != expected.shape:

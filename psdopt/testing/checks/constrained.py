@@ -22,11 +22,11 @@ from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 from psdopt.testing.subjects import MethodSubject
 from psdopt.testing.vectors import symmetric
 
-#: Accuracy of what a conic solver says, relative to its size.
+#: Relative accuracy of a conic solver's answer.
 SOLVER = 1e-6
 #: Multipliers are tried in these sizes, relative to |∇F|.
 SIZES = (0.0, 0.1, 1.0, 10.0)
-#: A violation of this many times |A_t| is one that a proof must find.
+#: A proof must find violations of at least this many times |A_t|.
 APART = 0.5
 claim = partial(check, "problem", needs={Ability.CONSTRAINTS}, regimes=PLAIN)
 
@@ -36,7 +36,7 @@ def _has_cvxpy(obj: Any) -> bool:
 
 
 def _multipliers(problem: Constrained, case: Case, size: float) -> Array:
-    """Random y (m,) of |y_t| |A_t| around size |∇F(0)|. Signs that no bound allows are to count as zero."""
+    """Random y (m,) of |y_t| |A_t| around size |∇F(0)|. Entries whose sign no bound allows must count as zero."""
     G = problem.at(np.zeros((problem.n, 1))).gradient @ np.eye(problem.n)
     y = size * (norm(G) or 1.0) * case.rng.standard_normal(problem.m)
     return np.asarray(y / np.where(problem.norms > 0.0, problem.norms, 1.0))

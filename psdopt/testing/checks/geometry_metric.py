@@ -95,7 +95,7 @@ def gradient_slope(geometry: Geometry, case: Case) -> Deviation:
     """⟨gradient(x, ∇F), v⟩ in the metric equals d/dt F(M(R(t v))) for every tangent v, and gradient is tangent."""
     point, allowed = quotient.regular_point(geometry, case)
     scale = geometry.to_matrix(point).norm()
-    # F(M) = scale tr(C M) + |M − T|²/2 has no symmetry to hide behind
+    # F(M) = scale tr(C M) + |M − T|²/2 has no symmetry that could hide an error
     C, T = case.symmetric(geometry.n), scale * case.symmetric(geometry.n)
 
     def value(t: float, v: Any) -> float:

@@ -16,7 +16,7 @@ from psdopt.testing.diagnose import describe
 from psdopt.testing.registry import Case, Deviation, Deviations, Trivial
 from psdopt.testing.slopes import derivative, observed_order
 
-#: A step of which the fifth power is rounding.
+#: A step whose fifth power is rounding.
 SHORT = 1e-3
 
 

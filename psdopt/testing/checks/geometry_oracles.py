@@ -44,7 +44,7 @@ def linear_oracle(geometry: Geometry, case: Case) -> Deviations:
         atom = geometry.minimize_linear(S, relative * size)
         v = np.asarray(atom.vector).reshape(-1)
         member, length = geometry.from_factor(v[:, None]), float(v @ v)
-        # from_factor takes what is no member to the closest one
+        # from_factor moves a matrix outside the set to the closest member
         moved = float(np.linalg.norm(geometry.to_matrix(member).to_dense() - np.outer(v, v)))
         defect = geometry.check_point(member)
         if defect is not None or not moved <= 1e-8 * length:

@@ -17,11 +17,11 @@ from psdopt.testing.gallery import with_spectrum
 from psdopt.testing.registry import Case, Deviation, Deviations
 from psdopt.testing.slopes import observed_order
 
-#: How far a measured order may lie below the one that is due.
+#: How far a measured order may lie below the required one.
 SLACK = 0.15
 #: Errors, relative to the size of the quantity, that count as zero.
 ZERO = 1e-9
-#: The longest step of a model along a unit vector; and steps so short that a distance is nothing but rounding.
+#: The longest step of a model along a unit vector; steps so short that a distance is only rounding.
 LONGEST, GROUND = 0.1, (1e-12, 1e-11, 1e-10)
 
 
@@ -83,7 +83,7 @@ def pymanopt_hessian(geometry: Geometry, case: Case) -> Deviations:
     gradient, hessian = at.problem.riemannian_gradient(at.point), at.problem.riemannian_hessian
     inner, Hv = geometry.inner, hessian(at.point, at.vector)
     yield at.model("quadratic model", inner(at.point, gradient, at.vector), inner(at.point, Hv, at.vector), 3.0)
-    # without a formula for it the Hessian is a difference of gradients, of half the digits
+    # without a formula the Hessian is a difference of gradients, with half the digits
     formulas = ("riemannian_hessian", "hessian", "euclidean_to_riemannian_hessian")
     exact = Ability.STRAIGHT in geometry.abilities or any(hasattr(geometry, name) for name in formulas)
     size = geometry.norm(at.point, Hv) + geometry.norm(at.point, gradient)

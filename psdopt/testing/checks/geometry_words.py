@@ -16,7 +16,7 @@ from psdopt.testing.checks.geometry_points import PLAIN, riemannian
 from psdopt.testing.counting import OnlyMatmul
 from psdopt.testing.registry import Case, Deviation, Deviations, Trivial, check
 
-#: Relative size of a velocity outside a space that counts as outside: velocities are differences, to about 1e-10.
+#: A velocity is outside a space if this share of it is: velocities are differences, accurate to about 1e-10.
 OUTSIDE = 1e-6
 #: A singular value, relative to the largest, that counts as zero.
 VANISHED = 1e-12
@@ -123,7 +123,7 @@ def tangent_part(geometry: Geometry, case: Case) -> Deviation:
         return failed("tangent_part is zero, or moves along no slope, where F falls along a tangent vector")
     if not geometry.restricted:
         return PASSED
-    if geometry.trace is not None:  # a fixed trace is taken care of by who asks
+    if geometry.trace is not None:  # callers take care of a fixed trace
         space = np.linalg.svd(np.vstack([space, _half(Y @ Y.T) / norm(_half(Y @ Y.T))]), full_matrices=False)[2]
     away = _outside(space, motion)
     return Deviation(away, OUTSIDE, f"{away:.3g} of tangent_part lies in directions in which no point can move")
@@ -195,7 +195,7 @@ def closed(geometry: Geometry, case: Case) -> Deviation:
             return False
         found = np.linalg.svd(geometry.factor(point), compute_uv=False)
         if last == 0.0 and found[-1] > VANISHED * found[0]:
-            return False  # moved back to full rank, be it by rounding only
+            return False  # moved back to full rank, if only by rounding
         return float(np.linalg.norm(quotient.dense(geometry, point) - M)) <= OUTSIDE * float(np.linalg.norm(M))
 
     if not all(kept(last) for last in (1e-1, 1e-2)):

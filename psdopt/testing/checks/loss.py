@@ -20,7 +20,7 @@ PLAIN = ("full-rank",)
 SCALES = ("full-rank", "scale-up", "scale-down")
 #: Measurements tried on a loss that takes any number, and steps along a line.
 FEW_VALUES, STEPS = 7, (0.0, 0.5, -0.3, 1.3)
-#: Measurements by which a loss for any number is tried beside a few.
+#: Number of measurements tried, besides a few, on a loss that takes any number.
 MANY_VALUES = 10_000
 #: Distances from 0 and from the loss's own numbers at which slopes are compared.
 LADDER = np.concatenate([-(2.0 ** np.arange(26.0, -27.0, -1.0)), [0.0], 2.0 ** np.arange(-26.0, 27.0)])
@@ -46,7 +46,7 @@ def _drawn(loss: Any, case: Case, size: int | None = None) -> Array:
 
 
 def _direction(loss: Any, case: Case) -> Array:
-    """A change of a few of the values: where many change, a kink is always near."""
+    """A change of only a few values: if many change, a kink is always near."""
     d = _drawn(loss, case)
     d[case.rng.permutation(len(d))[FEW_VALUES:]] = 0.0
     return d
@@ -173,7 +173,7 @@ def convexity(loss: Any, case: Case) -> Deviations:
 
 
 def _numbers(loss: Any) -> list[Array]:
-    """0, and what the loss holds as a number or as one number per measurement: targets, margins."""
+    """0, and the loss's own numbers, one in all or one per measurement: targets, margins."""
     m = size_of(loss)
     held = [np.asarray(x, dtype=float) for x in vars(loss).values() if isinstance(x, (float, int, np.ndarray))]
     return [np.zeros(m), *(np.broadcast_to(x, (m,)) for x in held if x.shape in ((), (1,), (m,)))]

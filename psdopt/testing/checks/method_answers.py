@@ -34,9 +34,10 @@ TOL = 1e-5
 BUDGET = 1500
 #: Accuracy of the value that a claim is compared with.
 REFERENCE_TOL = 1e-10
-#: On the hostile set nothing needs to be reached, only claims must hold.
+#: Iterations on the hostile set, where nothing has to be reached: only claims must hold.
 HOSTILE_BUDGET = 150
-#: A method of order p is to have won a factor BUDGET^p / this by the end of its budget; never less than a tenth.
+#: By the end of its budget, a method of order p must have gained the factor BUDGET^p / HEADSTART; never less than a
+#: tenth.
 HEADSTART = 10.0
 
 
@@ -53,7 +54,7 @@ def _run(subject: MethodSubject, instance: Instance, case: Case, problem: Proble
 
 
 def plain_run(subject: MethodSubject, instance: Instance, case: Case) -> Result:
-    """The run to the certificate asked for, on which several checks look; done once."""
+    """The run to the required certificate, done once for several checks."""
     key = instance.name, case.seed
     if key not in subject.runs:
         budget = HOSTILE_BUDGET if instance in subject.hostile else BUDGET
@@ -67,7 +68,7 @@ def descent(subject: MethodSubject, case: Case) -> Deviation:
     results = []
     for instance in (*_each(subject), *subject.hostile):
         if not subject.method.on(instance.problem).descends:
-            continue  # the form that the method takes there does not claim it
+            continue  # the method's form for this instance does not claim it
         broken: Exception | None = None
         try:
             states = first_states(subject, instance, case, 20)
@@ -79,7 +80,7 @@ def descent(subject: MethodSubject, case: Case) -> Deviation:
             words = f"step {k + 1} on {instance.name} raises the value by {rise:.3g}"
             results.append(Deviation(rise, rounding_of(unit, instance.problem.n), words))
         if broken is not None and all(result.ok for result in results):
-            raise broken  # before it broke the value never rose: the break itself is what there is to report
+            raise broken  # the value never rose before the exception, so report that
         if broken is not None:
             break
     return worst(results)
@@ -95,7 +96,7 @@ def _honest(subject: MethodSubject, case: Case, instances: tuple[Instance, ...])
         )
         allowed = 2.0 * tol_of(subject) + rounding_of(certificate.condition, instance.problem.n)
         gap, words = certificate.relative, f"optimal is claimed on {instance.name}, but {certificate.words}"
-        if not gap <= allowed:  # the promise is one of values: residuals may be larger where F is known to be flat
+        if not gap <= allowed:  # the promise is about values: residuals may be larger if F is known to be flat
             value = float(instance.problem.at(result.matrix.factor).value)
             gap = min(gap, (value - _least(instance)) / certificate.unit)
             words += f", and F lies {gap:.3g} units above the least value that is known"
@@ -138,7 +139,7 @@ def unbounded_is_true(subject: MethodSubject, case: Case) -> Deviations:
     endless = [Instance("a linear F without a minimum", linear, geometry) for geometry in fitting]
     for instance in (*_each(subject), *endless):
         if Ability.CONSTRAINTS in instance.problem.abilities:
-            continue  # rays are proofs there, which constrained.dual_proof judges
+            continue  # rays are proofs here, which constrained.dual_proof checks
         state = first_states(subject, instance, case)[-1]
         if state.outcome is not Outcome.UNBOUNDED:
             continue
@@ -173,7 +174,7 @@ def nan_is_non_finite(subject: MethodSubject, case: Case) -> Deviation:
     tried = 0
     for instance in _each(subject):
         start = start_of(instance, case)
-        # below F(0) too: the driver may look at M = 0, and is to find the problem healthy there
+        # also below F(0), since the driver may evaluate M = 0, where the problem must be healthy
         first = min(instance.problem.at(instance.geometry.factor(start)).value, instance.problem.value_at_zero())
         last = plain_run(subject, instance, case).value
         if not last < first - 1e-6 * abs(first):

@@ -28,10 +28,10 @@ from psdopt.testing.gallery import ORDER, Instance, with_spectrum
 from psdopt.testing.registry import Case, Deviation, Deviations, Trivial
 from psdopt.testing.subjects import MethodSubject
 
-#: Steps over which an order of convergence is measured, how many of them set the constant, and from where it must hold:
-#: a start that happens to be good is left behind before the order shows.
+#: Steps over which an order of convergence is measured; first steps, which set the constant; step from which the order
+#: must hold, since after a lucky start it shows only later.
 ORDER_STEPS, ORDER_FIRST, ORDER_LATE = 300, 8, 50
-#: The least order that may be declared: what is slower reaches no certificate.
+#: The least order that may be declared: slower methods reach no certificate.
 LEAST_ORDER = 0.25
 #: k^p · residual may exceed its largest value over the first steps by this factor: at half the order it passes 6.
 ORDER_SLACK = 2.0
@@ -106,7 +106,7 @@ def units_independent(subject: MethodSubject, case: Case) -> Deviations:
     return _agreement(subject, case, [(1.0, 2.0**40), (1.0, 2.0**-40)])
 
 
-#: Where no number of steps is declared: steepest descent's, times this, and this many more.
+#: If no number of steps is declared: SLOWER times that of steepest descent, plus EXTRA_STEPS.
 SLOWER, EXTRA_STEPS = 1.5, 10
 #: Condition number of the quadratic on which steps are counted, and the accuracy that is asked for.
 CONDITION, COUNTED_TOL = 10.0, 1e-5
@@ -156,7 +156,7 @@ def steps_counted(subject: MethodSubject, case: Case) -> Deviation:
 def _agreement(subject: MethodSubject, case: Case, variants: Sequence[tuple[float, float]]) -> Deviations:
     """How far the values on c F(M / s) are from c times those on F, for each (c, s).
 
-    F is a quadratic, and a fit to entries without a linear term: nothing in them but their data says what is large.
+    F is a quadratic, and a fit to entries without a linear term: only their data set a scale.
     """
     for geometry in {repr(instance.geometry): instance.geometry for instance in _each(subject)}.values():
         if geometry.n != ORDER or (geometry.trace is not None and any(s != 1.0 for _, s in variants)):

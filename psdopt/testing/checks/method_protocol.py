@@ -35,13 +35,14 @@ PLAIN = ("full-rank",)
 STEPS = 6
 #: Evaluations that one step may cost; a method that needs more declares `evaluations_per_step`.
 EVALUATIONS_PER_STEP = 100
-#: What a state refers to and does not hold: it may count its work. What an object does not pickle is no state either.
+#: Objects that a state refers to but does not hold, and which may count their work. Parts that an object does not
+#: pickle are not state either.
 NOT_STATE = (Problem, Geometry, Method, LinearMap, LineModel, PlaneModel, np.random.Generator)
 #: A tolerance that no run reaches, so that runs end by their budget.
 NEVER = 1e-15
-#: One that the certificate of a run may meet some steps before the run looks for it.
+#: A tolerance that a certificate may meet some steps before the run computes one.
 COARSE = 0.1
-#: Pairs that a method with a `memory` is told to keep, and more than any of these runs could fill.
+#: Values of `memory` for methods that have it: a few pairs, and more than any of these runs could fill.
 FEW_PAIRS, ENDLESS = 2, 1000
 claim = partial(check, "method", regimes=PLAIN)
 
@@ -151,7 +152,7 @@ def resume_repeats(subject: MethodSubject, case: Case) -> Deviations:
             file = Path(folder) / f"{number}.ckpt"
             common: dict[str, Any] = {"start": start_of(instance, case), "tol": tol}
             arguments = instance.problem, instance.geometry, subject.method
-            # the uninterrupted run comes between: what a method keeps outside its state is gone by then
+            # the uninterrupted run comes in between, so that anything kept outside the state is lost
             with named(f"on {instance.name}"):
                 solve(*arguments, max_iterations=cut, checkpoint=file, **common)
                 whole = solve(*arguments, max_iterations=8, **common)
@@ -163,7 +164,7 @@ def resume_repeats(subject: MethodSubject, case: Case) -> Deviations:
                 return failed(f"the resumed run has {len(found)} records, {len(expected)} were expected")
             k = int(np.argmax(np.abs(found - expected)))
             words = f"value {k} on {instance.name} is {found[k]:.17g} after resuming, {expected[k]:.17g} without"
-            # solvers of other libraries restart cold: what they return may differ in the last bits
+            # solvers of other libraries restart cold, so their answers may differ in the last bits
             last_bits = 16.0 * EPS * float(np.max(np.abs(expected)))
             yield Deviation(float(abs(found[k] - expected[k])), last_bits, words)
     return "every run ends before it is cut"
@@ -235,7 +236,7 @@ def given_evaluation(subject: MethodSubject, case: Case) -> Deviations:
         with named(f"in init on {instance.name}"):
             plain = method.init(instance.problem, instance.geometry, start)
             given = method.init(problem, instance.geometry, start, known)
-        frame = instance.geometry.frame(start)  # methods look at F there as well, and it may be the factor
+        frame = instance.geometry.frame(start)  # methods evaluate F there as well, and the frame may be the factor
         if frame is None and any(np.array_equal(Y, known.factor) for Y in asked):
             return failed(f"F at the start is given to init on {instance.name}, and computed again")
         values = [float(state.evaluation.value) for state in (plain, given)]
@@ -279,10 +280,10 @@ def memory_kept(subject: MethodSubject, case: Case) -> Deviation:
 
 
 def _fresh(instance: Instance) -> Instance | None:
-    """The instance with a copy of its problem that has kept nothing of earlier runs; None if it cannot be copied."""
+    """The instance with a copy of its problem that keeps nothing of earlier runs; None if copying fails."""
     try:
         problem: Any = copy.deepcopy(instance.problem)
-    except TypeError:  # as of a generator: a stream may be read once
+    except TypeError:  # for example of a generator, as a stream may be read only once
         return None
     vars(problem).pop("_made", None)  # what Problem.once keeps
     return dataclasses.replace(instance, problem=problem)

@@ -102,7 +102,7 @@ def convexity(problem: Problem, case: Case) -> Deviations:
 def strong_convexity(problem: Problem, case: Case) -> Deviations:
     """F(M₁) ≥ F(M₀) + ⟨S₀, M₁ − M₀⟩ + sigma/2 |M₁ − M₀|² for the declared lower_curvature sigma."""
     far, near = _two_points(problem, case)
-    # along weak directions of F the inequality is nearly tight: try differences of one atom as well
+    # along directions of weak curvature the inequality is nearly tight: also try differences by one atom
     atoms = [
         problem.at(append_columns(near.factor, column[:, None])) for column in np.eye(problem.n)[:8] * norm(near.factor)
     ]

@@ -30,7 +30,7 @@ from psdopt.testing.units import Unit
 #: Where models are compared with direct evaluation: both signs, small and large, not symmetric about 0.
 STEPS = (-0.7, 0.01, 0.35, 1.0, 2.5)
 WEIGHTS = ((0.3, 0.9), (1.0, 0.2), (0.0, 1.5), (2.0, 0.0))
-#: Relative steps to both sides of a minimum: at the shortest with a change F may not be less, as between minima it is.
+#: Relative steps to both sides of a minimum: at the shortest step that changes F, it must not be lower.
 NEAR = (1e-6, 1e-5, 1e-4, 1e-3)
 
 
@@ -116,7 +116,7 @@ def line_minimum(problem: Problem, case: Case) -> Deviations:
         return failed(f"minimize() returned {mu}, not a step of at least 0")
     unit = value_unit(problem, problem.at(evaluation.factor + mu * D)) + value_unit(problem, evaluation)
     allowed, found = rounding_of(unit, problem.n), line.value(mu)
-    # along Y + mu D a function of M has any number of minima, of which only a quartic has all within reach
+    # along Y + mu D, F may have any number of minima; only for a quartic can all be found
     grids = [[0.0], *([mu * (1.0 - share), mu * (1.0 + share)] for share in NEAR)]
     if line.coefficients is not None:
         grids[0] += list(np.geomspace(1e-4, 1e3, 60))

@@ -65,7 +65,7 @@ def proposed_start(problem: Problem, case: Case) -> Deviation:
     if np.shape(Z) != Y.shape or not np.all(np.isfinite(Z)):
         return failed(f"proposed_start made an array of shape {np.shape(Z)} of {Y.shape}, finite or not")
     turned = problem.starts.proposed_start(Y @ Q)
-    # rows or columns may have been brought to unit length, whatever was left of them: half the digits are enough
+    # rows or columns may have been scaled to unit length, however small they were: require half the digits
     return Deviation(norm(turned - Z @ Q), math.sqrt(EPS) * norm(Z), "proposed_start(YQ) is not proposed_start(Y) Q")
 
 

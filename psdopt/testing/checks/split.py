@@ -42,7 +42,7 @@ def _over(split: Split, case: Case) -> Iterator[tuple[Evaluation, Evaluation, Un
         def same(noun: str, found: Any, expected: Any, unit: Unit, sizes: str = sizes) -> Deviation:
             return compare(f"{noun} over parts of {sizes} items", found, expected, unit, split.whole.n)
 
-        # sums of parts that cancel are no more exact than the parts
+        # if parts cancel, the sum is no more accurate than the parts
         parts = [split.local, *(made(split.part(np.sort(items))) for items in partition)]
         units = (value_unit(part, part.at(whole.factor)) for part in parts if part is not None)
         yield split.summed(partition).at(whole.factor), whole, sum(units, 4.0 * value_unit(split.whole, whole)), same
