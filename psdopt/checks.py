@@ -274,7 +274,7 @@ def classes(labels: Any, name: str = "y", size: int | None = None) -> tuple[NDAr
 
     size : m, if known.
 
-    Raises InvalidInputError for labels that are no vector, not finite, not (m,), or all of one class.
+    Raises InvalidInputError for labels that are not a vector, not finite, not (m,), or all of one class.
     """
     array = real_array(labels, name)
     if array.ndim != 1 or (size is not None and len(array) != size):

@@ -62,7 +62,7 @@ class Embedding(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
 def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dict[str, Any]:
     """Keyword arguments for :func:`psdopt.solve`: `options` that are not None, else `defaults`.
 
-    Raises InvalidTypeError if `options` is no mapping, UnknownNameError for an option that solve does not take.
+    Raises InvalidTypeError if `options` is not a mapping, UnknownNameError for an option that solve does not take.
     """
     if options is not None and not isinstance(options, Mapping):
         raise InvalidTypeError(f"solver_options must be a dict or None; found {options!r}")

@@ -44,7 +44,7 @@ class ConstraintRecord:
     violations : (name, largest such ratio) for each group of constraints.
     dimacs : the DIMACS errors: "primal" |A(M) − Π|/(1 + max |b_t|), "dual" max(0, −λ_min(S))/(1 + max |C_ij|), "gap"
         |F − bound|/(1 + |F| + |bound|), "complementarity" |⟨S, M⟩| likewise (e1, e4, e5 and e6; M ⪰ 0 makes e2 zero,
-        and S is no variable of its own, which makes e3 zero). max |C_ij| is over the entries of a linear F, else
+        and e3 is zero because S is not a separate variable). max |C_ij| is over the entries of a linear F, else
         |∇F(M)|. Without a trace bound, "gap" uses the dual value as if S ⪰ 0, an estimate.
     multipliers : y (m,) of the best bound.
     trace_bound, trace_source : τ and its origin, "given" or "constraints"; None and "" if there is no bound.

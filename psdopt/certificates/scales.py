@@ -166,7 +166,7 @@ def gradient_size(evaluation: Evaluation) -> float:
 
 
 def natural_trace(problem: Problem) -> float:
-    """An estimate of the trace at which F ceases to be linear, from one random unit vector z; 0 where there is none.
+    """An estimate of the trace at which F ceases to be linear, from one random unit vector z; 0 if F stays linear.
 
     If F is quadratic along t z zᵀ, this is the t at which slope and curvature balance, |∇F(0) z| / ⟨z zᵀ, ∇²F[z zᵀ]⟩,
     else |F(0)| / |∇F(0) z|. Stored with the problem. Cost, once: one product with ∇F(0) and one plane.

@@ -21,7 +21,7 @@ CONTRADICTS = 1.5e-8
 NEGLIGIBLE = 1e-7
 #: A step makes progress if its residual is below this share of the least one so far.
 GAIN = 0.9
-#: An error of at most this share of another one is negligible beside it.
+#: An error of at most this share of another error is negligible relative to it.
 SLIGHT = 0.1
 #: While M is infeasible, multipliers are tested as a proof that no matrix is feasible once they are this many times
 #: larger than at first, or than the objective.

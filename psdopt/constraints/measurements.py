@@ -1,4 +1,4 @@
-"""Measurements for constraints beside those of terms: the trace, general sparse forms, and stacks of measurements."""
+"""Further measurements for constraints: the trace, general sparse forms, and stacks of measurements."""
 
 from __future__ import annotations
 

@@ -155,7 +155,7 @@ class SdpaText:
             return self._stream.read(BLOCK).translate(BLANKS)
 
     def _packed(self) -> bool:
-        """Whether the file is compressed. One that is gets unpacked once, which is fast beside reading its numbers."""
+        """Whether the file is compressed. If so, its unpacked size is checked first, which is fast."""
         with self.path.open("rb") as raw:
             if raw.peek(2)[:2] != b"\x1f\x8b":
                 return False

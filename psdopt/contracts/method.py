@@ -25,7 +25,7 @@ class Outcome(Enum):
 
 
 class Residual(StrEnum):
-    """What `State.gradient_norm` of a method measures, always in the units of the factor gradient 2 S Y.
+    """The quantity that a method's `State.gradient_norm` measures, in the units of the factor gradient 2 S Y.
 
     With S̃ = S if the trace is free, S̃ = S − (⟨S, M⟩ / tr M) I if it is fixed (see :func:`factor_residual`):
     """
@@ -82,7 +82,7 @@ class Method(ABC, Generic[S]):
     requires: ClassVar[Requires] = {}
     #: Whether the value never increases from step to step.
     descends: ClassVar[bool] = False
-    #: What `State.gradient_norm` measures.
+    #: The quantity that `State.gradient_norm` measures.
     residual: ClassVar[Residual] = Residual.GRADIENT
     #: p, if the certificate falls like (steps)^−p and no faster; None for linear convergence or better.
     #: The conformance kit then requires less accuracy, and checks the order.

@@ -48,7 +48,7 @@ class Header:
 class Archive:
     """The arrays of a .npz archive by name; each is read on request.
 
-    Raises InvalidInputError, beginning with `what`, for bytes that are no archive, a member that is no array of
+    Raises InvalidInputError, beginning with `what`, for bytes that are not an archive, a member that is not an array of
     numbers or text (pickles are never read), compression other than deflate, encryption, a wrong size of a member, or
     arrays that together are too large, counting 8 bytes per entry, since numbers become float64.
     """

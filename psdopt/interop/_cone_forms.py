@@ -132,7 +132,7 @@ class PrimalForm:
         return self._multipliers(w, np.zeros(self.program.A.shape[1]))
 
     def refutation_sizes(self, w: Array) -> Array:
-        """(R,) : what the rounding of :meth:`refutation` is relative to."""
+        """(R,) : the sizes relative to which :meth:`refutation` has rounding."""
         y = np.zeros(len(self.program.b))
         y[self.rest] = self.shares @ np.abs(w)
         return self.elimination.multiplier_sizes(self.program.A, y)
@@ -204,13 +204,13 @@ class DualForm:
         return self._multipliers(D, np.zeros(self.program.A.shape[1]))
 
     def direction_sizes(self, D: Array) -> Array:
-        """(R,) : what the rounding of :meth:`direction` is relative to, for D Dᵀ known to √(D_ii D_jj)."""
+        """(R,) : the sizes relative to which :meth:`direction` has rounding, for D Dᵀ known to √(D_ii D_jj)."""
         y, d = np.zeros(len(self.program.b)), np.sqrt(row_dots(D, D))
         y[self.program.zero :] = np.where(self.i == self.j, 1.0, 2.0) * d[self.i] * d[self.j]
         return self.elimination.multiplier_sizes(self.program.A, y)
 
     def refutation_sizes(self, w: Array) -> Array:
-        """(N,) : what the rounding of :meth:`refutation` is relative to."""
+        """(N,) : the sizes relative to which :meth:`refutation` has rounding."""
         u = np.zeros(self.elimination.Z.shape[1])
         u[self.columns] = np.abs(w)
         return np.asarray(self.elimination.Z_sizes @ u)

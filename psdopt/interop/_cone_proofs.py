@@ -27,8 +27,8 @@ SHARE = math.sqrt(EPS)
 def refutes(program: ConeProgram, y: Array, sizes: Array) -> bool:
     """Whether Aᵀy = 0 and y in the dual cones up to the rounding of their terms, and bᵀy < 0 beyond that of its own.
 
-    Then 0 = yᵀ(A x + s − b) > 0 for every feasible x, so that there is none. `sizes` (R,) : what the rounding of y is
-    relative to. Cost: the eigenvalues of the blocks of y.
+    Then 0 = yᵀ(A x + s − b) > 0 for any feasible x, so no x is feasible. `sizes` (R,) : sizes relative to which y has
+    rounding. Cost: the eigenvalues of the blocks of y.
     """
     p, lost, sizes = program, rounding(1.0, len(y), COMPUTED), np.maximum(sizes, np.abs(y))
     if not np.all(np.isfinite(y)) or not p.b @ y < -lost * float(np.abs(p.b) @ sizes):
@@ -43,8 +43,8 @@ def refutes(program: ConeProgram, y: Array, sizes: Array) -> bool:
 def falls(program: ConeProgram, x: Array, sizes: Array) -> bool:
     """Whether P x = 0 and −A x in the cones up to the rounding of their terms, and cᵀx < 0 clearly beyond that.
 
-    Then the objective falls without end along x from every feasible point. `sizes` (N,) : what the rounding of x is
-    relative to. Cost: the eigenvalues of the blocks of A x.
+    Then the objective falls without end along x from every feasible point. `sizes` (N,) : sizes relative to which x has
+    rounding. Cost: the eigenvalues of the blocks of A x.
     """
     p, lost = program, rounding(1.0, len(x), COMPUTED)
     fall = -SHARE * float(np.abs(p.c) @ np.abs(x)) - lost * float(np.abs(p.c) @ sizes)

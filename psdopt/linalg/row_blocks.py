@@ -206,7 +206,7 @@ def linear_map(data: Any, name: str = "A", *, owned: bool = False, checked: bool
 
     `owned`, `checked` : as for :class:`LinearMap`; a LinearMap is returned as it is.
 
-    Raises InvalidInputError or InvalidTypeError where `data` is no finite real matrix, or could only be loaded whole.
+    Raises InvalidInputError or InvalidTypeError if `data` is not a finite real matrix, or could only be loaded whole.
     """
     if isinstance(data, LinearMap):
         return data

@@ -75,7 +75,7 @@ class WithConstant(RowSource):
 
 
 def mean_and_scale(source: RowSource) -> tuple[Array, Array]:
-    """Mean and standard deviation (d,) of the columns, 1 in the place of 0: one pass, means of blocks combined.
+    """Mean and standard deviation (d,) of the columns, with 1 instead of a deviation of 0: one pass over blocks.
 
     Raises InvalidInputError for NaN and infinity if this is the first pass.
     """

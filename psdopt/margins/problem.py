@@ -43,7 +43,7 @@ class MarginProblem(TermSum):
 
     Raises
     ------
-    InvalidInputError for C that is no positive number, or with C m < 1 (ρ → ∞ is then free: F = −∞).
+    InvalidInputError for C that is not a positive number, or for C m < 1 (then ρ → ∞ costs nothing: F = −∞).
     """
 
     def __init__(self, measurement: Measurement, C: float | None = None, smoothing: float = 0.0) -> None:

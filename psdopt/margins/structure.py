@@ -22,7 +22,7 @@ from psdopt.linalg.arrays import Array, row_dots
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
 
-#: Rows of a Gram matrix made at a time: the memory needed beside the result is 2 CHUNK p numbers.
+#: Rows of a Gram matrix computed at a time, which needs memory for 2 CHUNK p numbers besides the result.
 CHUNK = 512
 
 

@@ -112,7 +112,7 @@ class Alternating(Method[AlternatingState]):
 
     @property
     def requires(self) -> Requires:  # type: ignore[override]
-        """What both methods need."""
+        """The needs of both methods."""
         needs = (self.first.requires, self.second.requires)
         return {role: tuple(n for r in needs for n in r.get(role, ())) for role in ("problem", "geometry")}
 

@@ -97,7 +97,7 @@ def takes_face(method: Method, problem: Problem) -> bool:
 
 
 def reduction_of(problem: Problem) -> Reduction:
-    """The reduction of a constrained problem to its face; IncompatibleError where there is none."""
+    """The reduction of a constrained problem to its face; IncompatibleError without a face."""
     reduction = constrained_of(problem).reduction
     if reduction is None:
         raise IncompatibleError(f"{problem!r} has no face to reduce to: no constraint <A, M> = 0 with A semidefinite")

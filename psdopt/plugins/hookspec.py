@@ -44,6 +44,6 @@ class PsdoptHooks:
                     example=GradientDescent,
                 )
 
-        Called once, when names are first asked for; never during a run.
+        Called once, when names are first needed; never during a run.
         """
         raise NotImplementedError

@@ -176,7 +176,7 @@ class Result:
 
         Its certificate is of the class that was saved and has the same fields. Files of versions before 0.2 are read.
 
-        Raises DataFileError if the file cannot be read or is no saved result.
+        Raises DataFileError if the file cannot be read or is not a saved result.
         """
         try:
             content = Path(path).read_bytes()

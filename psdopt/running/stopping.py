@@ -43,7 +43,7 @@ class Stopping(ABC):
 
     @abstractmethod
     def reason(self) -> str:
-        """What being met means, in words."""
+        """The meaning of the criterion being met, in words."""
 
     def __or__(self, other: Stopping) -> Stopping:
         return AnyOf((self, other))

@@ -47,7 +47,7 @@ PROPORTIONAL = 1e-6
 RECOVERIES = 50
 
 
-#: What a message says of a run that was cut before its first record.
+#: Part of the message about a run that was cut before its first record.
 NOT_BEGUN = "F at the start is not known"
 
 

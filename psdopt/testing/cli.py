@@ -130,7 +130,7 @@ def _table(name: str, records: list[Record]) -> Table:
 
 
 def targets(target: str, manager: PluginManager) -> Iterator[Target]:
-    """What `target` names: a plugin's specs, one spec, or the contents of a module; and what of it was not loaded."""
+    """The objects that `target` names: a plugin's specs, one spec, or a module's contents; and parts not loaded."""
     for problem in manager.problems:
         if target == problem.plugin:
             yield Target(f"plugin:{problem.plugin}", None, "", str(problem))

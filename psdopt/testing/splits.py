@@ -37,7 +37,7 @@ class Split:
         below `count`.
     count : number of items, at least 1: rows, pairs, triplets.
     local : what is added once, or None.
-    engine : () -> a new engine, asked for once per partition.
+    engine : () -> a new engine, called once per partition.
     partitions : the partitions to try; None draws three from the seed of the sample. Each is a sequence of arrays of
         items in which every number below `count` occurs once.
 

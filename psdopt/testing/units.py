@@ -9,9 +9,9 @@ from functools import cache
 
 @dataclass(frozen=True)
 class Unit:
-    """known + Σ_k weight_k sampled_k(): a magnitude of which a part is measured when it is asked for.
+    """known + Σ_k weight_k sampled_k(): a magnitude of which a part is measured only on demand.
 
-    Units are added, and multiplied by numbers. ``float(unit)`` measures what is sampled, once.
+    Units can be added, and multiplied by numbers. ``float(unit)`` measures the sampled part, once.
     """
 
     known: float

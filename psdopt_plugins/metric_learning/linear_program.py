@@ -42,7 +42,7 @@ class LinearProgram:
     """min π over 0 <= w <= cap, Σ w = 1, ⟨a_i, w⟩ <= π for the columns i (Shen et al., D1), a_i = (v_iᵀA_rv_i)_r.
 
     Its multipliers are the weights θ of the columns. With ``highspy`` (extra ``lp``) one model is kept: a column
-    becomes one more row, and the dual simplex goes on from its basis. Without, ``scipy.optimize.linprog`` solves
+    becomes one more row, and the dual simplex continues from its basis. Without it, ``scipy.optimize.linprog`` solves
     each program from scratch (about 25 times as much work).
 
     The model is a cache: it is left out of pickles and rebuilt when the columns are not those it holds plus more.

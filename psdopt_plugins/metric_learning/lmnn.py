@@ -205,7 +205,7 @@ class LMNN(MahalanobisTransformer):
         The objective is E d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over the stream. No update is longer than
         the curvature of its own triplets allows, no triplet is kept: O(d r) memory beyond X. The first call chooses
         coordinates (in which the scatter of its pairs (i, j) is the identity), step and annealing on its own samples;
-        after :meth:`fit` it goes on from M. `result_` is removed. `loss_` is the mean loss of the triplets of this
+        after :meth:`fit` it continues from M. `result_` is removed. `loss_` is the mean loss of the triplets of this
         call, each before it was learned from. Warns and raises as :meth:`fit` does.
         """
         fresh = not hasattr(self, "components_")

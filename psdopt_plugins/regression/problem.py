@@ -55,7 +55,7 @@ def psd_regression_problem(
     direction : None, or (m,) of −1, 0, +1: the loss of sample i is ½ max(0, direction_i (ŷ_i − y_i))² (section 8.2),
         +1 means ŷ <= y, −1 means ŷ >= y, 0 means equality.
     n : order of W if X is None.
-    offset : whether to minimise 1/(2m) Σ_i (tr(W X_i) + c − y_i)² over c, too. For X_i = x_i x_iᵀ predictions are at
+    offset : whether to minimise 1/(2m) Σ_i (tr(W X_i) + c − y_i)² over c as well. For X_i = x_i x_iᵀ predictions are at
         least c, and without an offset at least 0. Not with `direction`.
     weights : w (m,), at least 0 and not all 0: a weight of 2 counts a sample twice, samples of weight 0 are left out.
 

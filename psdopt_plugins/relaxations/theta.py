@@ -23,7 +23,7 @@ def theta_problem(graph: Any) -> Constrained:
 
     Parameters
     ----------
-    graph : (n, n) symmetric, dense or sparse; each entry beside the diagonal that is not 0 is an edge.
+    graph : (n, n) symmetric, dense or sparse; each nonzero entry off the diagonal is an edge.
 
     Raises
     ------

@@ -13,7 +13,7 @@ from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, Table,
 
 #: Eigenvalues are compared with LAPACK's up to this order: a few seconds, and (n, n) doubles.
 COMPARED_ORDER = 2000
-#: What the residuals prove, and what they do not.
+#: The statement that the residuals prove.
 PROVEN = "K has an eigenvalue within |K u − λ u| of each λ"
 COMPARED = "LAPACK's largest eigenvalues stand beside them"
 UNPROVEN = "that none larger is missing is not proven"

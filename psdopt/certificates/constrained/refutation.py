@@ -44,8 +44,8 @@ def contradictory_equations(problem: ConstrainedModel, violation: Array) -> Arra
 def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None]) -> Array | None:
     """A y among the candidates with A*(y) ⪰ 0 and σ(y) < 0, or σ(y) < λ_min(A*(y)) τ where tr M <= τ is known.
 
-    Where feasible M are W N Wᵀ (:class:`~psdopt.constraints.faces.face.Face`), WᵀA*(y)W is in the place of A*(y),
-    unless the face was found by a numerical search.
+    Where feasible M are W N Wᵀ (:class:`~psdopt.constraints.faces.face.Face`), WᵀA*(y)W replaces A*(y), unless the face
+    was found by a numerical search.
     """
     problem = problem.shown
     limit = problem.trace_limit

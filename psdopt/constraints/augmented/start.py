@@ -50,7 +50,8 @@ def stiff_penalty(problem: ConstrainedModel) -> float:
     """30 F'' along a random v vᵀ of length one, for a quadratic F of entries; 0 for other F. O(entries of F's A_t).
 
     A round of an augmented Lagrangian with penalty sigma leaves F''/(F'' + sigma) of the infeasibility. A single
-    measurement of F may be far stiffer than those that matter, so its share is capped at that of all others together.
+    measurement of F may be far stiffer than those that matter, so its share is capped at the share of all others
+    together.
     """
     F = problem.problem
     known = problem.objective_by_entries if Ability.QUADRATIC in F.abilities else None

@@ -248,7 +248,7 @@ def _semidefinite(
             continue
         support = np.unique(np.concatenate([forms.i[places], forms.j[places]]))
         if len(diagonal) < len(support):
-            continue  # a zero on the diagonal beside other entries
+            continue  # a zero on the diagonal, but other entries in its row
         if len(places) == len(support):
             rows.append(int(t))
             parts += [(support[k : k + 1], np.ones((1, 1))) for k in range(len(support))]

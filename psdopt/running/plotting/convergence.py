@@ -87,7 +87,7 @@ def draw_gap(axes: Axes, result: Shown, best: float | None) -> None:
 
 
 def draw_certificate(axes: Axes, result: Shown, certificates: tuple[Array, Array] | None, tol: float | None) -> None:
-    """Stationarity and certificates along the run, with the tolerance asked for."""
+    """Stationarity and certificates along the run, with the requested tolerance."""
     at, relative = certificates if certificates is not None else _certificates(result)
     history = result.history
     _curve(axes, history["iteration"], history["stationarity"], color=GREY, lw=1.0, label="stationarity |S Y|")

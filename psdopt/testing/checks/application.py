@@ -31,7 +31,7 @@ claim = partial(check, "application", regimes=PLAIN)
 def solver_tol(subject: ApplicationSubject) -> float:
     """The accuracy that :func:`fitted_on` asks for: of the solver's options, else the estimator's own `tol`.
 
-    An estimator with no parameter of an iteration is taken to compute its model directly.
+    An estimator without iteration parameters is assumed to compute its model directly.
     """
     parameters = subject.estimator.get_params()
     if "solver_options" in parameters:
