@@ -33,7 +33,8 @@ def poisoned(problem: Problem, level: float, gradient_only: bool = False) -> Any
 
 def _subclassed(obj: Any, mixin: type, poison: Poison) -> Any:
     """A shallow copy of `obj` with the methods of `mixin` before its own."""
-    cls = type(type(obj).__name__, (mixin, type(obj)), {})
+    # evaluations that make others by type(self)(...) have the mixin already
+    cls = type(obj) if isinstance(obj, mixin) else type(type(obj).__name__, (mixin, type(obj)), {})
     twin: Any = object.__new__(cls)
     twin.__dict__.update(obj.__dict__, poison=poison)
     return twin
@@ -45,9 +46,11 @@ def _healthy(mixin: type, obj: Any) -> Any:
 
 
 def _evaluation(evaluation: Any, poison: Poison) -> Any:
+    if "poison" in vars(evaluation):  # the problem's own `at` made it
+        return evaluation
     poison.made += 1
     spoilt = _subclassed(evaluation, _Evaluation, poison)
-    spoilt.dead = not evaluation.value >= poison.level
+    spoilt.dead = not _healthy(_Evaluation, spoilt).value >= poison.level
     return spoilt
 
 

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.certificate import Certificate, ConstraintRecord
 from psdopt.certificates.certify import certify
 from psdopt.constraints import Constrained, Constraint, SparseForms
 from psdopt.contracts.abilities import Ability
@@ -92,7 +91,8 @@ def contradictory_pair(problem: Constrained, case: Case) -> Deviation:
     sign = 1.0 if np.isfinite(problem.lower[t]) else -1.0
     y = np.zeros(other.m)
     y[t], y[-1] = -sign, sign
-    proof = _known(certify(other, case.factor(problem.n), dual=y)).infeasibility_proof
+    found: Any = certify(other, case.factor(problem.n), dual=y)
+    proof = found.constraints.infeasibility_proof
     if proof is None:
         return failed(f"constraint {t} and its contradiction are not found infeasible, with the proof at hand")
     return _holds(DenseConstraints(other), proof)
@@ -126,7 +126,7 @@ def constraint_scaling(problem: Constrained, case: Case) -> Deviations:
     Y, y = case.factor(problem.n), _multipliers(problem, case, 1.0)
     plain: Any = certify(problem, Y, dual=y)
     again: Any = certify(other, Y, dual=y / factor)
-    a, b = (_known(each).primal_infeasibility for each in (plain, again))
+    a, b = (each.constraints.primal_infeasibility for each in (plain, again))
     words = f"primal_infeasibility is {b:.6g} for a constraint times 1000, {a:.6g} without"
     yield Deviation(abs(a - b) / max(a, b, 1e-300), SOLVER, words)
     yield _same_bound(plain, again, "scaling")
@@ -202,8 +202,3 @@ def _same_bound(one: Any, other: Any, words: str) -> Deviation:
     unit = max(abs(one.value), abs(one.dual_value), abs(one.value - one.value_at_zero))
     shown = f"the bound is {other.dual_value:.9g} after {words}, {one.dual_value:.9g} before"
     return Deviation(abs(one.dual_value - other.dual_value) / (unit or 1.0), SOLVER, shown)
-
-
-def _known(certificate: Certificate) -> ConstraintRecord:
-    assert certificate.constraints is not None
-    return certificate.constraints
