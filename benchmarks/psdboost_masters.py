@@ -24,7 +24,7 @@ from psdopt.errors import MissingDependencyError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.margins import CappedMargin, SignedSquares
-from psdopt.margins.masters import Answer, Unsolved
+from psdopt.margins.masters import MasterSolution, Unsolved
 from psdopt_plugins.metric_learning import linear_program as printed
 from psdopt_plugins.metric_learning.linear_program import CappedSimplex
 
@@ -56,7 +56,7 @@ class ConicMaster:
 
     def solve(
         self, squares: SignedSquares, loss: CappedMargin, gap: float, start: tuple[Array, Array] | None = None
-    ) -> Answer:
+    ) -> MasterSolution:
         """T and w with a duality gap of about `gap` (absolute), never less than FINEST_GAP of a typical margin."""
         try:
             import clarabel
@@ -65,7 +65,7 @@ class ConicMaster:
         m, k = squares.size, squares.order
         scale = float(np.mean(squares.sizes()))
         if scale == 0.0:
-            return Answer(np.eye(k) / k, np.full(m, 1.0 / m), 0)
+            return MasterSolution(np.eye(k) / k, np.full(m, 1.0 / m), 0)
         i, j = _triangle(k)
         weight = np.where(i == j, 1.0, np.sqrt(2.0))
         # units in which w is near one and margins are: the solver's tolerances are absolute
@@ -91,7 +91,7 @@ class ConicMaster:
         T[i, j] = T[j, i] = np.array(solution.z)[1 + 2 * m :] / weight
         if str(solution.status) not in USABLE or not (np.isfinite(T).all() and np.trace(T) > 0.0 and w.sum() > 0.0):
             raise Unsolved(f"Clarabel did not solve the block master: {solution.status}")
-        return Answer(_on_spectraplex(T), w / w.sum(), int(solution.iterations))
+        return MasterSolution(_on_spectraplex(T), w / w.sum(), int(solution.iterations))
 
 
 def _triangle(k: int) -> tuple[Indices, Indices]:
@@ -127,7 +127,7 @@ class Level:
 
     def ask(
         self, program: printed.LinearProgram, columns: Sequence[Array], weights: CappedSimplex
-    ) -> tuple[printed.Answer, Array, Level]:
+    ) -> tuple[printed.ProgramSolution, Array, Level]:
         """The linear program's answer, the w to ask about, and the stabilizer that observes the outcome."""
         answer = program.solve(columns, weights)
         if self.centre is None:
@@ -140,7 +140,7 @@ class Level:
             near, _ = QuadraticMaster(self.solver).level(columns, weights, self.centre, level)
         except printed.Unsolved:
             return answer, answer.dual, self
-        return printed.Answer(answer.theta, answer.dual, answer.steps + near.steps), near.dual, self
+        return printed.ProgramSolution(answer.theta, answer.dual, answer.steps + near.steps), near.dual, self
 
     def observe(self, w: Array, value: float) -> Level:
         """After the oracle's φ(w) = `value`."""
@@ -164,7 +164,7 @@ class Proximal:
 
     def ask(
         self, program: printed.LinearProgram, columns: Sequence[Array], weights: CappedSimplex
-    ) -> tuple[printed.Answer, Array, Proximal]:
+    ) -> tuple[printed.ProgramSolution, Array, Proximal]:
         """The answer of the quadratic program, or of the linear one where that was not solved."""
         if self.centre is not None:
             try:
@@ -216,19 +216,19 @@ class QuadraticMaster:
 
     def proximal(
         self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, t: float
-    ) -> tuple[printed.Answer, float]:
+    ) -> tuple[printed.ProgramSolution, float]:
         """θ and w, and the model's value max_i ⟨a_i, w⟩ there."""
         return self._solve(columns, weights, centre, t, None)
 
     def level(
         self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, level: float
-    ) -> tuple[printed.Answer, float]:
+    ) -> tuple[printed.ProgramSolution, float]:
         """As :meth:`proximal`. `level` must lie above the least value of the model, which the linear program knows."""
         return self._solve(columns, weights, centre, 1.0, level)
 
     def _solve(
         self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, t: float, level: float | None
-    ) -> tuple[printed.Answer, float]:
+    ) -> tuple[printed.ProgramSolution, float]:
         A, m = np.array(columns), weights.size
         scale = max(norm(a) for a in A) / np.sqrt(m) or 1.0
         rows = np.hstack([A / scale, np.full((len(A), 1), 0.0 if level is not None else -1.0)])
@@ -242,7 +242,7 @@ class QuadraticMaster:
         total = theta.sum()
         # no column holds the projection back if the centre itself is below the level: none has a multiplier
         theta = theta / total if total > 0.0 else np.full(len(A), 1.0 / len(A))
-        return printed.Answer(theta, w, steps), float(np.max(A @ w))
+        return printed.ProgramSolution(theta, w, steps), float(np.max(A @ w))
 
 
 def _highs(curvature: float, cost: Array, rows: Array, upper: Array, m: int, cap: float) -> tuple[Array, Array, int]:

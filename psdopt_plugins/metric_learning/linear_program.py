@@ -27,7 +27,7 @@ class CappedSimplex(Protocol):
 
 
 @dataclass(frozen=True)
-class Answer:
+class ProgramSolution:
     """Solution of the linear program and its dual.
 
     theta : weights (k,) of the columns, θ >= 0, Σ θ = 1. dual : w (m,), 0 <= w <= cap, Σ w = 1. steps : iterations.
@@ -58,7 +58,7 @@ class LinearProgram:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._model, self._rows = None, []
 
-    def solve(self, columns: Sequence[Array], weights: CappedSimplex) -> Answer:
+    def solve(self, columns: Sequence[Array], weights: CappedSimplex) -> ProgramSolution:
         """θ and w for the margins a_i (m,) of the columns, w in the set `weights`.
 
         Raises Unsolved if the solver gives up, which does not happen for scaled data.
@@ -110,7 +110,7 @@ def _new_model(highspy: Any, weights: CappedSimplex) -> Any:
     return model
 
 
-def _from_scratch(columns: Sequence[Array], weights: CappedSimplex) -> Answer:
+def _from_scratch(columns: Sequence[Array], weights: CappedSimplex) -> ProgramSolution:
     m = weights.size
     A: Any = np.hstack([np.array(columns), -np.ones((len(columns), 1))])
     total: Any = sp.csr_array(np.append(np.ones(m), 0.0)[None, :])
@@ -124,7 +124,7 @@ def _from_scratch(columns: Sequence[Array], weights: CappedSimplex) -> Answer:
     return _answer(-np.asarray(found.ineqlin.marginals), found.x[:m], weights, int(found.nit))
 
 
-def _answer(theta: Array, w: Array, weights: CappedSimplex, steps: int) -> Answer:
+def _answer(theta: Array, w: Array, weights: CappedSimplex, steps: int) -> ProgramSolution:
     """The answer, moved into the feasible sets, since solvers meet them only to a tolerance."""
     theta = np.maximum(theta, 0.0)
-    return Answer(theta / theta.sum(), feasible(w, weights), steps)
+    return ProgramSolution(theta / theta.sum(), feasible(w, weights), steps)

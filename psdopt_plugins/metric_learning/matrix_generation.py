@@ -14,7 +14,13 @@ from psdopt import Ability, Atom, Evaluation, Geometry, Method, Outcome, Problem
 from psdopt.checks import integer, integer_or_none, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import EPS, Array, norm
-from psdopt_plugins.metric_learning.linear_program import Answer, CappedSimplex, LinearProgram, Unsolved, feasible
+from psdopt_plugins.metric_learning.linear_program import (
+    CappedSimplex,
+    LinearProgram,
+    ProgramSolution,
+    Unsolved,
+    feasible,
+)
 
 
 @runtime_checkable
@@ -29,7 +35,7 @@ class Stabilizer(Protocol):
 
     def ask(
         self, program: LinearProgram, columns: Sequence[Array], weights: CappedSimplex
-    ) -> tuple[Answer, Array, Stabilizer]:
+    ) -> tuple[ProgramSolution, Array, Stabilizer]:
         """The program's answer for the margins (m,) of its columns, w (m,), and the stabilizer that observes φ(w)."""
 
     def observe(self, w: Array, value: float) -> Stabilizer:
@@ -48,7 +54,7 @@ class Smoothing:
 
     def ask(
         self, program: LinearProgram, columns: Sequence[Array], weights: CappedSimplex
-    ) -> tuple[Answer, Array, Smoothing]:
+    ) -> tuple[ProgramSolution, Array, Smoothing]:
         answer = program.solve(columns, weights)
         if self.centre is None or self.share == 0.0:
             return answer, answer.dual, self
@@ -178,7 +184,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
             program=LinearProgram(),
             stabilizer=stabilizer,
         )
-        return self._priced(state, Answer(one, uniform, 0), uniform, evaluation)
+        return self._priced(state, ProgramSolution(one, uniform, 0), uniform, evaluation)
 
     def step(self, state: MatrixGenerationState) -> MatrixGenerationState:
         margins = _margins(state.problem)
@@ -193,7 +199,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
         return self._priced(state, answer, feasible(query, margins), evaluation)
 
     def _priced(
-        self, state: MatrixGenerationState, answer: Answer, query: Array, evaluation: Evaluation
+        self, state: MatrixGenerationState, answer: ProgramSolution, query: Array, evaluation: Evaluation
     ) -> MatrixGenerationState:
         """The state after pricing at the weights `query`: values, bounds, and the columns of the next program."""
         if math.isnan(evaluation.value):
