@@ -1,7 +1,5 @@
 """Combinations of equations that define a face of the cone, and those that nearly do."""
 
-import itertools
-
 import numpy as np
 import pytest
 
@@ -55,9 +53,8 @@ def test_a_face_that_two_rows_show_together_is_not_jumped_over(method) -> None:
 METHODS = [None, InteriorPoint(), AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint()]
 
 
-@pytest.mark.parametrize(
-    ("method", "trace"), [*itertools.product(METHODS, (1e4, 1e8)), (AugmentedLagrangian(), 1e6)], ids=str
-)
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize("trace", [1e4, 1e6])
 def test_the_face_does_not_depend_on_how_rows_are_added_to_each_other(method, trace) -> None:
     """M_11 − M_33 + M_00 + 2 M_12 = 0 beside M_33 = 1 and M_00 + 2 M_12 = 1: M_11 = 0 by three rows together."""
     A = [E(1, 1) - E(3, 3) + E(0, 0) + E(1, 2), E(3, 3), E(0, 0) + E(1, 2)]
