@@ -135,7 +135,7 @@ class Certificate:
     shortfall : −λ_min of S scaled to a unit diagonal, if a proof from S as a matrix failed; else 0. If the shortfall
         does not fall with the residuals, no proof will come.
     provable : whether smaller residuals may give a bound on the whole set: a bound is known already, or S may be
-    formed.
+        formed.
     dual_value : a lower bound on min F that the problem proved from dual variables, if it offers one.
     convex : whether F is known to be convex; otherwise nothing global is proved.
     eigenvector : unit vector of the smallest Ritz value.

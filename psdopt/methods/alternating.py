@@ -85,7 +85,7 @@ class Alternating(Method[AlternatingState]):
     ----------
     first, second : methods.
     switch, switch_back : functions of the :class:`AlternatingState` that say whether the turn of `first`, of `second`,
-    is over.
+        is over.
         Without `switch_back` the turn of `second` lasts to the end of the run.
     stop : decides whether the run ends when a method finds no next step; it should if that method has a proof.
 

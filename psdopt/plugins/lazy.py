@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 from collections.abc import Mapping
 from dataclasses import fields, replace
@@ -51,11 +52,11 @@ def lazy_names(package: str, names: Mapping[str, str] | None = None) -> LazyName
             from kitchen.kta import KTA as KTA
             from kitchen.kta_problem import kta_problem as kta_problem
 
-        later = lazy_names(__name__)
+        lazy = lazy_names(__name__)
 
         @hookimpl
         def psdopt_components():
-            yield ApplicationSpec("metric-kta", later.KTA, ..., problem=later.kta_problem)
+            yield ApplicationSpec("metric-kta", lazy.KTA, ..., problem=lazy.kta_problem)
 
     `names` : public name -> the module within the package that defines it. None: the imports "as" the same name in the
     package, as above, so that type checkers and editors read the same list. It then becomes ``__all__`` as well. A name
@@ -77,9 +78,10 @@ def lazy_names(package: str, names: Mapping[str, str] | None = None) -> LazyName
 def _listed(package: ModuleType) -> dict[str, str]:
     """Name -> module of every ``from package.module import name as name`` in the source of `package`."""
     name = package.__name__
-    source = getattr(getattr(package, "__loader__", None), "get_source", lambda name: None)(name)
-    if source is None:
-        raise PluginError(f"{name} has no source to read its public names from; pass them to lazy_names")
+    try:
+        source = inspect.getsource(package)
+    except OSError as error:
+        raise PluginError(f"{name} has no source to read its public names from; pass them to lazy_names") from error
     return {
         alias.name: node.module.removeprefix(f"{name}.")
         for node in ast.walk(ast.parse(source))

@@ -27,7 +27,7 @@ REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, secti
 ADMM_REFERENCE = "Hu, Kwok: Efficient kernel learning from side information using ADMM"
 REGRESSION_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices"
 
-later = lazy_names(__name__)
+lazy = lazy_names(__name__)
 
 
 @hookimpl
@@ -35,7 +35,7 @@ def psdopt_components() -> Iterable[Spec]:
     """Kernels from pairs with the quadratic regulariser, from must-links and cannot-links, and from distances."""
     yield ApplicationSpec(
         name="kernel-quadratic",
-        factory=later.QuadraticKernel,
+        factory=lazy.QuadraticKernel,
         summary="low-rank kernel near a Gaussian one that respects similar and dissimilar pairs",
         reference=REFERENCE,
         parameters=(
@@ -45,14 +45,14 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("bandwidth", float, None, "of the Gaussian kernel; none: the median distance"),
             Parameter("n_neighbors", int, 3, "pairs per sample, of its class and of the others"),
         ),
-        report=later.kernel_report,
-        problem=later.quadratic_kernel_problem,
+        report=lazy.kernel_report,
+        problem=lazy.quadratic_kernel_problem,
         default_data="iris",
         needs=DataNeeds(samples=3, sparse=False, labels="classes"),
     )
     yield ApplicationSpec(
         name="kernel-pairwise",
-        factory=later.PairwiseKernel,
+        factory=lazy.PairwiseKernel,
         summary="kernel that is smooth on a graph and obeys must-links and cannot-links; clusters with it",
         reference=ADMM_REFERENCE,
         parameters=(
@@ -60,28 +60,28 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("n_neighbors", int, 5, "of the graph"),
             Parameter("n_pairs", float, 0.6, "pairs sampled from labels, per sample"),
         ),
-        report=later.kernel_report,
-        problem=later.pairwise_kernel_problem,
+        report=lazy.kernel_report,
+        problem=lazy.pairwise_kernel_problem,
         default_data="iris",
         needs=DataNeeds(samples=3, labels="classes"),
     )
     yield ApplicationSpec(
         name="kernel-distances",
-        factory=later.DistanceKernel,
+        factory=lazy.DistanceKernel,
         summary="low-rank kernel whose distances follow those given, with slack",
         reference=f"{REGRESSION_REFERENCE}, section 8",
         parameters=(
             Parameter("rank", int, 10, "rank of the kernel"),
             Parameter("alpha", float, 0.25, "slack of the distances"),
         ),
-        report=later.kernel_report,
-        problem=later.distance_kernel_problem,
+        report=lazy.kernel_report,
+        problem=lazy.distance_kernel_problem,
         default_data="iris",
         needs=DataNeeds(samples=3, labels="classes"),
     )
     yield ProblemSpec(
         name="kernel-quadratic",
-        factory=later.quadratic_kernel_problem,
+        factory=lazy.quadratic_kernel_problem,
         summary="tr((N⁻¹K)²) + tr((tau N⁻¹ + lam T) K)",
         reference=REFERENCE,
         parameters=(
@@ -92,7 +92,7 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="kernel-pairwise",
-        factory=later.pairwise_kernel_problem,
+        factory=lazy.pairwise_kernel_problem,
         summary="tr(K L) + gamma/2 Σ (K_ij − T_ij)²",
         reference=f"{ADMM_REFERENCE}, eq. 1",
         parameters=(Parameter("gamma", float, 10.0, "weight of the pairs"),),
@@ -100,7 +100,7 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="kernel-distances",
-        factory=later.distance_kernel_problem,
+        factory=lazy.distance_kernel_problem,
         summary="1/(2m) Σ loss(K_ii + K_jj − 2 K_ij)",
         reference=f"{REGRESSION_REFERENCE}, sections 9.1 and 10.2",
         parameters=(Parameter("alpha", float, 0.0, "slack of the distances"),),
@@ -113,14 +113,14 @@ def _example() -> Any:
     E = np.eye(6)
     pairs = [(0, 1, 1.0), (3, 4, 1.0), (0, 4, -1.0), (1, 5, -1.0)]
     T = sum(s * np.outer(E[i] - E[j], E[i] - E[j]) for i, j, s in pairs)
-    return later.quadratic_kernel_problem(N, T, 0.1, 1.0)
+    return lazy.quadratic_kernel_problem(N, T, 0.1, 1.0)
 
 
 def _pairwise_example() -> Any:
-    L = later.knn_laplacian(np.random.default_rng(0).standard_normal((12, 2)), 3)
-    return later.pairwise_kernel_problem(L, [(0, 1), (1, 2), (3, 4), (0, 5), (2, 7)], [1, 1, 1, 0, 0])
+    L = lazy.knn_laplacian(np.random.default_rng(0).standard_normal((12, 2)), 3)
+    return lazy.pairwise_kernel_problem(L, [(0, 1), (1, 2), (3, 4), (0, 5), (2, 7)], [1, 1, 1, 0, 0])
 
 
 def _distance_example() -> Any:
     pairs = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 3), (1, 5)]
-    return later.distance_kernel_problem(6, pairs, np.linspace(0.5, 2.0, 7), np.arange(7) % 2 == 0, 0.25)
+    return lazy.distance_kernel_problem(6, pairs, np.linspace(0.5, 2.0, 7), np.arange(7) % 2 == 0, 0.25)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 REFERENCE = "Hao, Yuan, Ghanem: BILGO, section 5.2"
 SSTRESS_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices, section 8"
 
-later = lazy_names(__name__)
+lazy = lazy_names(__name__)
 
 
 @hookimpl
@@ -30,7 +30,7 @@ def psdopt_components() -> Iterable[Spec]:
     """Maximum variance unfolding, and SSTRESS."""
     yield ApplicationSpec(
         name="mvu",
-        factory=later.MaximumVarianceUnfolding,
+        factory=lazy.MaximumVarianceUnfolding,
         summary="embedding of greatest variance that keeps the distances between neighbours",
         reference=f"{REFERENCE}, eq. 11",
         parameters=(
@@ -43,26 +43,26 @@ def psdopt_components() -> Iterable[Spec]:
             ),
         ),
         # for any samples: unconnected blobs must not be an error
-        example=partial(later.MaximumVarianceUnfolding, disconnected="separate"),
-        report=partial(later.embedding_report, describe=_edge_errors),
-        problem=later.mvu_problem,
+        example=partial(lazy.MaximumVarianceUnfolding, disconnected="separate"),
+        report=partial(lazy.embedding_report, describe=_edge_errors),
+        problem=lazy.mvu_problem,
         default_data="swiss_roll",
         needs=DataNeeds(samples=4),
     )
     yield ApplicationSpec(
         name="sstress",
-        factory=later.SSTRESS,
+        factory=lazy.SSTRESS,
         summary="multidimensional scaling on squared distances, some of which may be missing",
         reference=SSTRESS_REFERENCE,
         parameters=(Parameter("n_components", int, 2, "columns of the embedding"),),
-        report=partial(later.embedding_report, describe=_stress),
-        problem=later.sstress_problem,
+        report=partial(lazy.embedding_report, describe=_stress),
+        problem=lazy.sstress_problem,
         default_data="iris",
         needs=DataNeeds(samples=4, sparse=False),
     )
     yield ProblemSpec(
         name="mvu",
-        factory=later.mvu_problem,
+        factory=lazy.mvu_problem,
         summary="squared errors of edge lengths minus nu times the variance",
         reference=f"{REFERENCE}, eq. 11",
         parameters=(Parameter("nu", float, None, "weight of the variance"),),
@@ -70,18 +70,18 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="sstress",
-        factory=later.sstress_problem,
+        factory=lazy.sstress_problem,
         summary="1/(2m) Σ (|g_i − g_j|² − delta_ij)², M = G Gᵀ",
         reference=SSTRESS_REFERENCE,
         example=_sstress_example,
     )
     yield MethodSpec(
         name="unfolding-newton",
-        factory=later.UnfoldingNewton,
+        factory=lazy.UnfoldingNewton,
         summary="primal-dual Newton steps, the Hessian a sparse block matrix on the graph",
         reference="Sun, Boyd, Xiao, Diaconis: The fastest mixing Markov process on a graph (the dual)",
         parameters=(Parameter("columns", int, 0, "most columns of Y; 0: as many as the gap asks for"),),
-        example=later.UnfoldingNewton,
+        example=lazy.UnfoldingNewton,
     )
 
 
@@ -105,11 +105,11 @@ def _stress(model: SSTRESS) -> list[tuple[str, str]]:
 
 def _example() -> Any:
     X = np.random.default_rng(0).standard_normal((12, 2))
-    return later.mvu_problem(later.nearest_neighbour_edges(X, 5).matrix(), 0.1)
+    return lazy.mvu_problem(lazy.nearest_neighbour_edges(X, 5).matrix(), 0.1)
 
 
 def _sstress_example() -> Any:
     X = np.random.default_rng(0).standard_normal((8, 2))
     delta = np.sum((X[:, None] - X) ** 2, axis=2)
     delta[0, 7] = delta[7, 0] = np.nan
-    return later.sstress_problem(delta)
+    return lazy.sstress_problem(delta)

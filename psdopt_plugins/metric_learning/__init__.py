@@ -36,7 +36,7 @@ LAMS = tuple(10.0**k for k in range(-5, 2))
 LABELLED = DataNeeds(samples=6, labels="classes", per_class=2, blocks=True)
 RANK = Parameter("rank", int, None, "largest rank of M; none: no limit")
 
-later = lazy_names(__name__)
+lazy = lazy_names(__name__)
 
 
 @hookimpl
@@ -44,7 +44,7 @@ def psdopt_components() -> Iterable[Spec]:
     """Kernel target alignment, the linearity model, LMNN, PSDBoost and regression on pair distances."""
     yield ApplicationSpec(
         name="metric-kta",
-        factory=later.KTA,
+        factory=lazy.KTA,
         summary="metric whose kernel of the samples is closest to the kernel of the labels",
         reference=f"{REFERENCE}, eq. 7",
         parameters=(
@@ -52,15 +52,15 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("lam", float, 1e-2, "weight of the alignment", LAMS),
             Parameter("regularizer", str, "identity", "identity, frobenius or trace"),
         ),
-        report=later.metric_report,
-        problem=later.kta_problem,
+        report=lazy.metric_report,
+        problem=lazy.kta_problem,
         default_method=ConjugateGradient,
         default_data="digits",
         needs=LABELLED,
     )
     yield ApplicationSpec(
         name="metric-linear",
-        factory=later.Linearity,
+        factory=lazy.Linearity,
         summary="metric that brings similar pairs together and takes dissimilar pairs apart",
         reference=f"{REFERENCE}, eq. 6",
         parameters=(
@@ -69,15 +69,15 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("regularizer", str, "identity", "identity or frobenius"),
             Parameter("n_neighbors", int, 3, "pairs per sample, of its class and of the others"),
         ),
-        report=later.metric_report,
-        problem=later.linearity_problem,
+        report=lazy.metric_report,
+        problem=lazy.linearity_problem,
         default_method=ConjugateGradient,
         default_data="wine",
         needs=LABELLED,
     )
     yield ApplicationSpec(
         name="metric-lmnn",
-        factory=later.LMNN,
+        factory=lazy.LMNN,
         summary="metric that keeps nearest neighbours of one class closer than impostors, by a margin",
         reference=f"{LMNN_REFERENCE}; Weinberger and Saul (2009)",
         parameters=(
@@ -85,28 +85,28 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("n_neighbors", int, 3, "target neighbours per sample"),
             Parameter("lam", float, 1.0, "weight of the impostors"),
         ),
-        report=later.metric_report,
-        problem=later.lmnn_problem,
+        report=lazy.metric_report,
+        problem=lazy.lmnn_problem,
         default_data="digits",
         needs=LABELLED,
     )
     yield ApplicationSpec(
         name="metric-psdboost",
-        factory=later.PSDBoost,
+        factory=lazy.PSDBoost,
         summary="metric of trace one with the largest soft margin over triplets",
         reference="Shen, Welsh, Wang: PSDBoost",
         parameters=(
             Parameter("nu", float, 0.1, "share of triplets that may fall below the margin"),
             Parameter("n_neighbors", int, 1, "triplets per sample: nearest of its class and of the others"),
         ),
-        report=later.metric_report,
-        problem=later.triplet_margin_problem,
+        report=lazy.metric_report,
+        problem=lazy.triplet_margin_problem,
         default_data="iris",
         needs=LABELLED,
     )
     yield MethodSpec(
         name="matrix-generation",
-        factory=later.MatrixGeneration,
+        factory=lazy.MatrixGeneration,
         summary="PSDBoost's own algorithm: one column a round, weights by a linear program",
         reference="Shen, Welsh, Wang (2008), algorithm 1",
         parameters=(
@@ -114,11 +114,11 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("columns", int, 1, "new columns per round"),
             Parameter("max_columns", int, None, "most columns kept; the others are aggregated"),
         ),
-        example=later.MatrixGeneration,
+        example=lazy.MatrixGeneration,
     )
     yield ApplicationSpec(
         name="metric-distances",
-        factory=later.DistanceRegression,
+        factory=lazy.DistanceRegression,
         summary="metric whose distances of similar pairs are small and of dissimilar pairs large",
         reference=f"{REGRESSION_REFERENCE}, section 8",
         parameters=(
@@ -126,14 +126,14 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("geometry", str, "flat", "flat or polar"),
             Parameter("weight", float, 0.5, "of the polar metric"),
         ),
-        report=later.metric_report,
-        problem=later.pair_distance_problem,
+        report=lazy.metric_report,
+        problem=lazy.pair_distance_problem,
         default_data="wine",
         needs=LABELLED,
     )
     yield ProblemSpec(
         name="metric-kta",
-        factory=later.kta_problem,
+        factory=lazy.kta_problem,
         summary="lam |X M Xᵀ − Y Yᵀ|² + Reg(M)",
         reference=f"{REFERENCE}, eq. 7",
         parameters=(Parameter("lam", float, 1e-2, "weight of the alignment", LAMS),),
@@ -141,15 +141,15 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="metric-linear",
-        factory=later.linearity_problem,
+        factory=lazy.linearity_problem,
         summary="Reg(M) + lam Σ S_ij d_M(x_i, x_j)",
         reference=f"{REFERENCE}, eq. 6",
         parameters=(Parameter("lam", float, 3e-3, "weight of the pairs", LAMS),),
-        example=lambda: later.linearity_problem(*_samples_and_pairs(), 0.1),
+        example=lambda: lazy.linearity_problem(*_samples_and_pairs(), 0.1),
     )
     yield ProblemSpec(
         name="triplet-margin",
-        factory=later.triplet_margin_problem,
+        factory=lazy.triplet_margin_problem,
         summary="min −(ρ − C Σ ξ_r), d_M(i, k) − d_M(i, j) >= ρ − ξ_r, to be minimised at a fixed trace",
         reference="Shen, Welsh, Wang: PSDBoost, eq. 3",
         parameters=(
@@ -160,7 +160,7 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="metric-lmnn",
-        factory=later.lmnn_problem,
+        factory=lazy.lmnn_problem,
         summary="Σ d_M(i, j) + lam Σ max(0, 1 + d_M(i, j) − d_M(i, k))²",
         reference=LMNN_REFERENCE,
         parameters=(Parameter("lam", float, 1.0, "weight of the margins"),),
@@ -168,30 +168,30 @@ def psdopt_components() -> Iterable[Spec]:
     )
     yield ProblemSpec(
         name="metric-distances",
-        factory=later.pair_distance_problem,
+        factory=lazy.pair_distance_problem,
         summary="1/(2m) Σ max(0, d_M − upper)² over similar + max(0, lower − d_M)² over dissimilar pairs",
         reference=f"{REGRESSION_REFERENCE}, section 10.3",
         parameters=(
             Parameter("upper", float, None, "for similar pairs; none: the 5th percentile of distances"),
             Parameter("lower", float, None, "for dissimilar pairs; none: the 95th percentile"),
         ),
-        example=lambda: later.pair_distance_problem(*_samples_and_pairs()),
+        example=lambda: lazy.pair_distance_problem(*_samples_and_pairs()),
     )
 
 
 def _kta_example() -> Any:
-    return later.kta_problem(np.random.default_rng(0).standard_normal((20, 5)), np.arange(20) % 3, 0.1)
+    return lazy.kta_problem(np.random.default_rng(0).standard_normal((20, 5)), np.arange(20) % 3, 0.1)
 
 
 def _triplet_example() -> Any:
     rng = np.random.default_rng(0)
     triplets = [rng.choice(12, 3, replace=False) for _ in range(20)]
-    return later.triplet_margin_problem(rng.standard_normal((12, 5)), triplets, 0.2)
+    return lazy.triplet_margin_problem(rng.standard_normal((12, 5)), triplets, 0.2)
 
 
 def _lmnn_example() -> Any:
     X = np.random.default_rng(0).standard_normal((9, 5))
-    return later.lmnn_problem(X, [(0, 1), (1, 2), (4, 5)], [(0, 1, 5), (1, 2, 6), (1, 2, 7), (4, 5, 8)], 1.0)
+    return lazy.lmnn_problem(X, [(0, 1), (1, 2), (4, 5)], [(0, 1, 5), (1, 2, 6), (1, 2, 7), (4, 5, 8)], 1.0)
 
 
 def _samples_and_pairs() -> tuple[Array, tuple[NDArray[np.intp], NDArray[np.intp]]]:

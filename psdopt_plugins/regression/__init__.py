@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank positive semidefinite matrices"
 
-later = lazy_names(__name__)
+lazy = lazy_names(__name__)
 
 
 @hookimpl
@@ -25,7 +25,7 @@ def psdopt_components() -> Iterable[Spec]:
     """PSD regression."""
     yield ApplicationSpec(
         name="psd-regression",
-        factory=later.PSDRegressor,
+        factory=lazy.PSDRegressor,
         summary="targets as quadratic forms xᵀWx with a low-rank W ⪰ 0",
         reference=REFERENCE,
         parameters=(
@@ -33,14 +33,14 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("geometry", str, "flat", "flat or polar"),
             Parameter("weight", float, 0.5, "of the polar metric: 0 keeps the range, 1 moves only the range"),
         ),
-        report=later.regression_report,
-        problem=later.psd_regression_problem,
+        report=lazy.regression_report,
+        problem=lazy.psd_regression_problem,
         default_data="diabetes",
         needs=DataNeeds(samples=5, labels="numbers", blocks=True),
     )
     yield ProblemSpec(
         name="psd-regression",
-        factory=later.psd_regression_problem,
+        factory=lazy.psd_regression_problem,
         summary="1/(2m) Σ (tr(W X_i) − y_i)²",
         reference=REFERENCE,
         example=_example,
@@ -50,4 +50,4 @@ def psdopt_components() -> Iterable[Spec]:
 def _example() -> Any:
     rng = np.random.default_rng(0)
     X = rng.standard_normal((30, 5))
-    return later.psd_regression_problem(X, (X @ rng.standard_normal(5)) ** 2)
+    return lazy.psd_regression_problem(X, (X @ rng.standard_normal(5)) ** 2)

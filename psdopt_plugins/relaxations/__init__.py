@@ -50,7 +50,7 @@ DRAWN = {
     "torus_graph": "256 vertices of a 16 × 16 torus, 512 edges of weight 1 or -1",
 }
 
-later = lazy_names(__name__)
+lazy = lazy_names(__name__)
 
 
 @hookimpl
@@ -58,62 +58,62 @@ def psdopt_components() -> Iterable[Spec]:
     """Largest cut, nearest correlation matrix, theta number, communities, positions of sensors."""
     yield ApplicationSpec(
         name="maxcut",
-        factory=later.MaxCut,
+        factory=lazy.MaxCut,
         summary="a heavy cut of a weighted graph, with a proven share of the heaviest",
         reference=CUT_REFERENCE,
         parameters=(
             Parameter("trials", int, 100, "random hyperplanes"),
             Parameter("improve", bool, True, "move single vertices afterwards"),
         ),
-        report=later.maxcut_report,
-        problem=later.maxcut_problem,
+        report=lazy.maxcut_report,
+        problem=lazy.maxcut_problem,
         default_data="torus_graph",
         needs=MATRIX,
     )
     yield ProblemSpec(
         name="maxcut",
-        factory=later.maxcut_problem,
+        factory=lazy.maxcut_problem,
         summary="¼ ⟨W, M⟩ − ¼ eᵀW e with M_ii = 1, W the weights of a graph",
         reference=CUT_REFERENCE,
-        example=lambda: later.maxcut_problem(_cycle(7)),
+        example=lambda: lazy.maxcut_problem(_cycle(7)),
     )
     yield ApplicationSpec(
         name="nearest-correlation",
-        factory=later.NearestCorrelation,
+        factory=lazy.NearestCorrelation,
         summary="the correlation matrix nearest to a symmetric matrix, at full or low rank",
         reference=CORRELATION_REFERENCE,
-        report=later.correlation_report,
-        problem=later.correlation_problem,
+        report=lazy.correlation_report,
+        problem=lazy.correlation_problem,
         default_data="gappy_correlations",
         needs=MATRIX,
     )
     yield ProblemSpec(
         name="weighted-correlation",
-        factory=later.correlation_problem,
+        factory=lazy.correlation_problem,
         summary="½ |W ∘ (M − G)|² with M_ii = 1",
         reference=CORRELATION_REFERENCE,
-        example=lambda: later.correlation_problem(_cycle(6)),
+        example=lambda: lazy.correlation_problem(_cycle(6)),
     )
     yield ApplicationSpec(
         name="lovasz-theta",
-        factory=later.LovaszTheta,
+        factory=lazy.LovaszTheta,
         summary="the theta number of a graph, within a proven interval, and an independent set",
         reference=THETA_REFERENCE,
-        report=later.theta_report,
-        problem=later.theta_problem,
+        report=lazy.theta_report,
+        problem=lazy.theta_problem,
         default_data="random_graph",
         needs=MATRIX,
     )
     yield ProblemSpec(
         name="lovasz-theta",
-        factory=later.theta_problem,
+        factory=lazy.theta_problem,
         summary="−eᵀM e with tr M = 1 and M_ij = 0 on the edges of a graph",
         reference=THETA_REFERENCE,
-        example=lambda: later.theta_problem(_cycle(7)),
+        example=lambda: lazy.theta_problem(_cycle(7)),
     )
     yield ApplicationSpec(
         name="communities",
-        factory=later.CommunityDetection,
+        factory=lazy.CommunityDetection,
         summary="communities of a graph of high modularity, with a proven bound",
         reference=MODULARITY_REFERENCE,
         parameters=(
@@ -121,22 +121,22 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("n_neighbors", int, 10, "of the graph of samples"),
             Parameter("resolution", float, 1.0, "above 1 favours small communities"),
         ),
-        report=later.communities_report,
-        problem=later.modularity_problem,
+        report=lazy.communities_report,
+        problem=lazy.modularity_problem,
         default_data="planted_graph",
         needs=MATRIX,
     )
     yield ProblemSpec(
         name="communities",
-        factory=later.modularity_problem,
+        factory=lazy.modularity_problem,
         summary="−⟨B, M⟩/(2w) with M_ii = 1, B the modularity matrix of a graph",
         reference=MODULARITY_REFERENCE,
         parameters=(Parameter("resolution", float, 1.0, "weight of the null model"),),
-        example=lambda: later.modularity_problem(_cycle(7)),
+        example=lambda: lazy.modularity_problem(_cycle(7)),
     )
     yield ApplicationSpec(
         name="sensor-localization",
-        factory=later.SensorLocalization,
+        factory=lazy.SensorLocalization,
         summary="positions of sensors from distances to each other and to anchors",
         reference=SENSOR_REFERENCE,
         parameters=(
@@ -144,21 +144,21 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("error", float, None, "largest relative error of a distance, as a hard constraint"),
             Parameter("refine", bool, True, "least squares on the distances afterwards"),
         ),
-        example=lambda: later.SensorLocalization([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], solver_options={"tol": 1e-2}),
-        report=later.sensors_report,
-        problem=later.sensor_problem,
+        example=lambda: lazy.SensorLocalization([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], solver_options={"tol": 1e-2}),
+        report=lazy.sensors_report,
+        problem=lazy.sensor_problem,
         default_data="sensor_network",
         needs=MATRIX,
     )
     yield ProblemSpec(
         name="sensor-localization",
-        factory=later.sensor_problem,
+        factory=lazy.sensor_problem,
         summary="Σ (x_tᵀ Z x_t − distance_t²)² with Z = [I, P; Pᵀ, Q], columns of P the positions",
         reference=SENSOR_REFERENCE,
         example=_three_sensors,
     )
     for name, summary in DRAWN.items():
-        yield DatasetSpec(name, getattr(later, name), f"{summary} (drawn, fixed seed)")
+        yield DatasetSpec(name, getattr(lazy, name), f"{summary} (drawn, fixed seed)")
 
 
 def _cycle(n: int) -> np.ndarray:
@@ -171,4 +171,4 @@ def _three_sensors() -> Any:
     i, j = np.triu_indices(6, 1)
     pairs = np.column_stack([i, j])[i < 3]
     lengths = np.linalg.norm(nodes[pairs[:, 0]] - nodes[pairs[:, 1]], axis=1)
-    return later.sensor_problem(3, pairs, lengths, nodes[3:])
+    return lazy.sensor_problem(3, pairs, lengths, nodes[3:])

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.1"
 
-later = lazy_names(__name__)
+lazy = lazy_names(__name__)
 
 
 @hookimpl
@@ -25,23 +25,23 @@ def psdopt_components() -> Iterable[Spec]:
     """Top-k eigenvalue approximation."""
     yield ApplicationSpec(
         name="topk",
-        factory=later.TopKEigen,
+        factory=lazy.TopKEigen,
         summary="k leading eigenpairs and the closest rank-k PSD matrix to a symmetric matrix",
         reference=REFERENCE,
         parameters=(
             Parameter("k", int, 1, "number of eigenpairs"),
             Parameter("guard", int, 4, "further columns that speed up convergence"),
         ),
-        report=later.spectral_report,
-        problem=later.topk_problem,
+        report=lazy.spectral_report,
+        problem=lazy.topk_problem,
         default_data="digits",
         needs=DataNeeds(symmetric=True),
     )
     yield ProblemSpec(
         name="topk",
-        factory=later.topk_problem,
+        factory=lazy.topk_problem,
         summary="|M − K|² − |K|² for a symmetric K of any sign",
         reference=REFERENCE,
         parameters=(Parameter("k", int, 1, "rank that is asked for"),),
-        example=lambda: later.topk_problem(np.diag([4.0, -3.0, 2.0, 1.0]), 2),
+        example=lambda: lazy.topk_problem(np.diag([4.0, -3.0, 2.0, 1.0]), 2),
     )

@@ -18,7 +18,7 @@ def package(tmp_path, monkeypatch):
     folder.mkdir()
     (folder / "__init__.py").write_text(
         "from psdopt.plugins import lazy_names\n"
-        "later = lazy_names(__name__, {'oven': 'oven', 'Pan': 'oven', 'absent': 'oven', 'broken': 'nowhere'})\n"
+        "lazy = lazy_names(__name__, {'oven': 'oven', 'Pan': 'oven', 'absent': 'oven', 'broken': 'nowhere'})\n"
     )
     (folder / "oven.py").write_text("def oven(heat=3):\n    return heat\n\nclass Pan:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
@@ -67,11 +67,11 @@ def test_missing_names_and_modules_are_told_when_asked_for(package):
     with pytest.raises(ModuleNotFoundError, match="nowhere"):
         _ = package.broken
     with pytest.raises(AttributeError, match="no lazy name 'pot'; there are oven, Pan"):
-        _ = package.later.pot
+        _ = package.lazy.pot
 
 
 def test_specs_are_listed_as_they_are_and_resolved_when_they_are_used(package):
-    spec = MethodSpec("oven", package.later.oven, "bakes", parameters=(Parameter("heat", int, 3, "of the oven"),))
+    spec = MethodSpec("oven", package.lazy.oven, "bakes", parameters=(Parameter("heat", int, 3, "of the oven"),))
     manager = PluginManager([], core=False)
     manager.register(yielding(spec), "kitchen")
     (listed,) = manager.listed("method")
@@ -86,8 +86,8 @@ def test_specs_are_listed_as_they_are_and_resolved_when_they_are_used(package):
 
 
 def test_what_does_not_fit_once_it_is_imported_is_left_out_and_told(package):
-    wrong = MethodSpec("oven", package.later.oven, "bakes", parameters=(Parameter("cold", int, 3, "of the oven"),))
-    absent = MethodSpec("pot", package.later.broken, "boils")
+    wrong = MethodSpec("oven", package.lazy.oven, "bakes", parameters=(Parameter("cold", int, 3, "of the oven"),))
+    absent = MethodSpec("pot", package.lazy.broken, "boils")
     manager = PluginManager([], core=False)
     manager.register(yielding(wrong, absent), "kitchen")
     assert manager.names("method") == ("oven", "pot")
@@ -109,17 +109,17 @@ def test_names_are_read_from_the_imports_of_the_package(package, tmp_path):
         "    from math import pi as pi\n"
         "    from lazily.frozen.ice import ice as ice\n"
         "    from lazily.frozen.ice import Cube as Cube, _crack\n"
-        "later = lazy_names(__name__)\n"
+        "lazy = lazy_names(__name__)\n"
     )
     (folder / "ice.py").write_text("def ice():\n    return 0\n\nclass Cube:\n    pass\n\n_crack = 1\n")
     frozen = import_module("lazily.frozen")
     assert frozen.__all__ == ["Cube", "ice"]
     assert "lazily.frozen.ice" not in sys.modules
-    assert repr(frozen.later.Cube) == "lazily.frozen.ice:Cube"
+    assert repr(frozen.lazy.Cube) == "lazily.frozen.ice:Cube"
     assert frozen.ice() == 0
     with pytest.raises(AttributeError):
         _ = frozen._crack
-    frozen.__loader__ = None
+    (folder / "__init__.py").unlink()
     with pytest.raises(PluginError, match=r"lazily\.frozen has no source to read its public names from; pass them"):
         lazy_names("lazily.frozen")
 

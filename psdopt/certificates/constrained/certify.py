@@ -64,10 +64,9 @@ def certify_constrained(
 ) -> Certificate:
     """Certificate of M and the multipliers `dual`, a :class:`Multipliers` or an array y (m,); None is y = 0.
 
-    `proof` : with "cheap" no bound is sought from a matrix near M.
+    `evaluation` : F at M, computed from scratch. `proof` : with "cheap" no bound is sought from a matrix near M.
     """
     given = as_multipliers(problem, dual)
-    evaluation = evaluation.refresh()
     Y, value, at_zero = evaluation.factor, evaluation.value, problem.value_at_zero()
     trace = norm(Y) ** 2
     a = problem.measured(Y)

@@ -52,7 +52,6 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small for the multipliers y⁺ = w (a + y/w − Π(a + y/w)), which
     then replace y. The penalty grows where infeasibility falls too slowly, up to what rounding allows. When M is nearly
     feasible, a dual bound is computed. If λ_min(S) < 0 spoils the bound, the eigenvector becomes a column of Y.
-
     Near the end one Gauss–Newton step on Y removes what is left of the violation.
 
     The run stalls after 25 rounds in a row that reduce infeasibility and gap by less than a tenth. A round ends after
