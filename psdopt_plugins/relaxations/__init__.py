@@ -144,7 +144,7 @@ def psdopt_components() -> Iterable[Spec]:
             Parameter("error", float, None, "largest relative error of a distance, as a hard constraint"),
             Parameter("refine", bool, True, "least squares on the distances afterwards"),
         ),
-        example=lambda: lazy.SensorLocalization([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], solver_options={"tol": 1e-2}),
+        example=lambda: lazy.SensorLocalization([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]], solver_options={"tol": 0.1}),
         report=lazy.sensors_report,
         problem=lazy.sensor_problem,
         default_data="sensor_network",

@@ -214,6 +214,7 @@ def refined(P: Array, network: Network) -> Array:
     unit = float(np.mean(np.linalg.norm(E @ np.concatenate([P, network.anchors]), axis=1))) or 1.0
     D, lower, upper = (lengths / unit for lengths in (network.distances, network.lower, network.upper))
     E, fixed = E[:, :n], E[:, n:] @ network.anchors / unit
+    Et = E.T.tocsr()
 
     def pulls(p: Array) -> tuple[Array, Array, Array]:
         """Unit vectors along the pairs, their lengths, and the excess of each."""
@@ -224,14 +225,14 @@ def refined(P: Array, network: Network) -> Array:
     def misfit(p: Array) -> tuple[float, Array]:
         u, lengths, outside = pulls(p)
         residual = np.where(known, lengths - D, 0.0)
-        return 0.5 * float(residual @ residual + outside @ outside), (E.T @ ((residual + outside)[:, None] * u)).ravel()
+        return 0.5 * float(residual @ residual + outside @ outside), (Et @ ((residual + outside)[:, None] * u)).ravel()
 
     def curvature(p: Array, v: Array) -> Array:
         u, lengths, outside = pulls(p)
         across = (np.where(known, lengths - D, 0.0) + outside) / lengths
         V = E @ v.reshape(n, d)
         along = (known + (outside != 0.0) - across) * row_dots(u, V)
-        return np.asarray(E.T @ (across[:, None] * V + along[:, None] * u)).ravel()
+        return np.asarray(Et @ (across[:, None] * V + along[:, None] * u)).ravel()
 
     limits: Any = {"gtol": FINE, "maxiter": STEPS}
     found = scipy.optimize.minimize(

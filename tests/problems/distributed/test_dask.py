@@ -15,13 +15,14 @@ distributed = pytest.importorskip("dask.distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 
-@pytest.mark.parametrize("one_sided", [False, True])
-def test_parts_on_workers_give_the_answer_of_one_process(client, one_sided):
+@pytest.mark.parametrize(("one_sided", "limit"), [(False, 1000), (True, 12)])  # to its end, and a path of hinges
+def test_parts_on_workers_give_the_answer_of_one_process(client, one_sided, limit):
     pairs = Pairs(one_sided=one_sided)
     summed = Summed(pairs.recipes([40, 80]), OnDask(client), pairs.local)
-    far = solve(summed, FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0)
-    near = solve(
-        Summed(pairs.recipes([40, 80]), local=pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0
+    here = Summed(pairs.recipes([40, 80]), local=pairs.local)
+    far, near = (
+        solve(problem, FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0, max_iterations=limit)
+        for problem in (summed, here)
     )
     # arrays that have travelled lie elsewhere in memory, and sums of their entries may round otherwise
     assert far.status is near.status
@@ -50,8 +51,9 @@ def test_a_killed_worker_does_not_change_the_answer(cluster, client):
             os.kill(killed[0], signal.SIGKILL)
 
     summed = Summed(recipes, OnDask(client), pairs.local)
-    lossy = solve(summed, FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0, callback=kill_once)
-    whole = solve(Summed(recipes, local=pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0)
+    few = {"rng": 0, "max_iterations": 15}
+    lossy = solve(summed, FlatQuotient(pairs.n, 3), ConjugateGradient(), callback=kill_once, **few)
+    whole = solve(Summed(recipes, local=pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), **few)
     assert killed
     assert lossy.status is whole.status
     assert lossy.value == pytest.approx(whole.value, rel=1e-9)

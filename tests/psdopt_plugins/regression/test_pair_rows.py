@@ -102,14 +102,14 @@ def test_where_blocks_say_nothing_the_moment_has_to_do(monkeypatch):
 
 @pytest.mark.parametrize("per_sample", [2, 4, 10])
 def test_it_saves_most_of_the_steps(per_sample):
-    problem = distances(per_sample, n=60)
+    problem = distances(per_sample, n=40)
     measurement = problem.terms[0].measurement
     assert isinstance(problem._preconditioner, PairRowsPreconditioner)
     before = TermSum(problem.terms, preconditioner=MomentPreconditioner(measurement))
-    start = LowRankPSD(np.random.default_rng(3).standard_normal((60, 10)))
-    run = solve(problem, FlatQuotient(60, 10), ConjugateGradient(), start=start, tol=1e-6)
+    start = LowRankPSD(np.random.default_rng(3).standard_normal((40, 10)))
+    run = solve(problem, FlatQuotient(40, 10), ConjugateGradient(), start=start, tol=1e-6)
     most = 2 * run.iterations
-    slow = solve(before, FlatQuotient(60, 10), ConjugateGradient(), start=start, tol=1e-6, max_iterations=most)
+    slow = solve(before, FlatQuotient(40, 10), ConjugateGradient(), start=start, tol=1e-6, max_iterations=most)
     assert slow.iterations == most
 
 
