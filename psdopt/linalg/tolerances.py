@@ -7,6 +7,14 @@ import math
 EPS = 2.0**-52
 #: Errors in units of rounding: an entry of S may be wrong by this number times n, F by this number times √n.
 ROUNDINGS = 16.0
+#: Half of the digits: a relative change below this is lost once it is squared. It is the size of an error whose effect
+#: on a minimum is rounding, and the least that a matrix is damped by so that a system with it keeps half of its digits.
+ROOT_EPS = EPS**0.5
+#: What is at most this share of another quantity is slight beside it: an error that does not matter for the next step,
+#: the accuracy of an intermediate result, a gain that is none.
+SLIGHT = 0.1
+#: What is below this share of the largest of its kind is minor: a part that may be left out of a trial.
+MINOR = 1e-3
 
 
 def rounding(scale: float, size: int, factor: float = 8.0) -> float:
