@@ -16,6 +16,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.row_updates import RowUpdates
+from psdopt.linalg.tolerances import ROOT_EPS, SLIGHT
 from psdopt.problems.entry_split import EntrySplit, coupling_bound
 from psdopt.problems.term_sum import TermEvaluation, TermSum
 from psdopt.terms.base import Term
@@ -24,12 +25,6 @@ from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries
 from psdopt.terms.quadratic import LinearTerm
-
-#: The preconditioner's ridge is at least this share of the mean size of the entries on L's diagonal.
-SMALLEST_RIDGE = 0.1
-#: Without L, the ridge is this share of the mean curvature of an entry, weight · |y_i|², so that a run does not depend
-#: on the units of the targets. It is never below RIDGE_FLOOR times this curvature, to keep the systems of rows regular.
-RIDGE, RIDGE_FLOOR = 0.03, 1e-6
 
 
 class EntryFit(TermSum):
@@ -117,7 +112,7 @@ class EntryFit(TermSum):
             return None
         sizes = np.abs(MatrixForm(self.L).diagonal())
         beside = math.sqrt(max(squared_norm(self.L) - float(sizes @ sizes), 0.0) / self.n)
-        least = max(SMALLEST_RIDGE * float(np.mean(sizes)), beside)
+        least = max(SLIGHT * float(np.mean(sizes)), beside)
         return np.maximum(sizes, least) if least > 0.0 else None
 
 
@@ -126,7 +121,9 @@ def _precondition(evaluation: TermEvaluation) -> Callable[[Array], Array]:
     size = evaluation.size
     curvature = fit._mean_weight * (size * size) / fit.n  # a power might be rounded differently in other units
     if fit._diagonal is None:
-        ridge = np.full(fit.n, RIDGE * curvature or 1.0)
+        # a share of the curvature, so that a run does not depend on the units of the targets
+        ridge = np.full(fit.n, SLIGHT * curvature or 1.0)
     else:
-        ridge = np.maximum(fit._diagonal, RIDGE_FLOOR * curvature)
+        # a row with more columns than entries has a singular system without a ridge
+        ridge = np.maximum(fit._diagonal, ROOT_EPS * curvature)
     return lambda R: fit._rows.solve(evaluation.factor, R * (0.5 / ridge)[:, None], ridge)

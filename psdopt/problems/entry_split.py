@@ -12,10 +12,8 @@ from psdopt.linalg.definite import bound_above
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_updates import RowUpdates
+from psdopt.linalg.tolerances import MINOR
 from psdopt.problems.term_sum import TermEvaluation, TermSum
-
-#: Relative accuracy of the bound on λ_max(L), of which the penalty needs only the order of magnitude.
-BOUND_ACCURACY = 0.02
 
 
 class EntrySplit(BiconvexSplit):
@@ -49,10 +47,10 @@ class EntrySplit(BiconvexSplit):
 
 
 def coupling_bound(L: LinearMap | None) -> float:
-    """An upper bound on λ_max(L), a few percent high; 0 if λ_max(L) is negative or there is no L."""
+    """An upper bound on λ_max(L), at most a thousandth high; 0 if λ_max(L) is negative or there is no L."""
     if L is None or (L.is_matrix and L.data.sum() == 0.0 and norm(L.data.data if L.is_sparse else L.data) == 0.0):
         return 0.0
     if L.is_matrix and L.shape[0] <= DENSE_LIMIT:
-        return max(bound_above(L.to_dense(), BOUND_ACCURACY), 0.0)
-    pair = smallest_eigenpair(Negative(L), tol=BOUND_ACCURACY, scale="norm")
+        return max(bound_above(L.to_dense(), MINOR), 0.0)
+    pair = smallest_eigenpair(Negative(L), tol=MINOR, scale="norm")
     return max(-pair.lower_bound, 0.0)

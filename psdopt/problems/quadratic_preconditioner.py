@@ -12,6 +12,7 @@ from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
 from psdopt.devices import Deferred, matrix_on
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import FACTOR_ORDER, SMALL_ORDER
 from psdopt.linalg.pencil import EigenBasis, pencil_inverse
 from psdopt.terms.base import combine
 from psdopt.terms.forms import Form, IdentityForm
@@ -19,11 +20,6 @@ from psdopt.terms.quadratic import ProductTerm
 
 if TYPE_CHECKING:
     from psdopt.problems.term_sum import TermEvaluation
-
-#: Up to this order, an A that is known as an (n, n) array is decomposed completely.
-FULL_ORDER = 2000
-#: Leading eigenpairs of A otherwise (two block products of about this width, once).
-LEADING_PAIRS = 60
 
 
 class QuadraticPreconditioner(Preconditioner):
@@ -35,7 +31,7 @@ class QuadraticPreconditioner(Preconditioner):
     scale.
 
     The decomposition of A is computed at first use and stored: one O(n³) eigendecomposition if A is an array of
-    order up to 2000, else a randomised one of 60 pairs with two block products.
+    order up to 3000, else a randomised one of 64 pairs with two block products.
 
     Parameters
     ----------
@@ -107,7 +103,7 @@ def _decompose(A: Form | None) -> EigenBasis:
     if isinstance(A, IdentityForm):
         return EigenBasis(np.full(1, A.scale), None)
     device = next((linear_map.device for linear_map in A.maps), None)
-    if A.holds_array and A.n <= FULL_ORDER:
+    if A.holds_array and A.n <= FACTOR_ORDER:
         dense = A.to_dense()
         return EigenBasis.full(dense if device is None else matrix_on(device, dense))
 
@@ -115,4 +111,4 @@ def _decompose(A: Form | None) -> EigenBasis:
         images = Images(A.maps, B)
         return combine(A.force(images), B.shape)
 
-    return EigenBasis.leading(apply, A.n, A.full_trace(), A.rank_bound, LEADING_PAIRS, device=device)
+    return EigenBasis.leading(apply, A.n, A.full_trace(), A.rank_bound, SMALL_ORDER, device=device)

@@ -18,6 +18,7 @@ from psdopt.contracts.roles import Starts
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS
@@ -27,9 +28,6 @@ from psdopt.problems.unconstrained import positive_part
 from psdopt.terms.base import Term
 from psdopt.terms.forms import CHECKED_ORDER, Form, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
-
-#: A closed form is offered up to this order: it needs O(n²) memory and O(n³) flops.
-CLOSED_FORM_ORDER = 3000
 
 Operand = Any  # ndarray, sparse array, LinearOperator, Form, sequence of Forms, scalar (times I) or None
 
@@ -81,7 +79,7 @@ class QuadraticSDP(TermSum):
     def _ridge(self) -> float | None:
         """b if B = b I and a closed form is known, else None."""
         b = 0.0 if self.B is None else self.B.scale if isinstance(self.B, IdentityForm) else math.nan
-        known = self.C is not None and self.n <= CLOSED_FORM_ORDER and (b > 0.0 or (b == 0.0 and self.A is not None))
+        known = self.C is not None and self.n <= FACTOR_ORDER and (b > 0.0 or (b == 0.0 and self.A is not None))
         return b if known else None
 
     def restricted(self, basis: Images, T: Array) -> QuadraticSDP:

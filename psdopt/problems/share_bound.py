@@ -16,10 +16,7 @@ from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
-from psdopt.linalg.tolerances import EPS, ROUNDINGS
-
-#: The share θ found from an eigenvalue is reduced by these fractions in turn until a factorisation proves it.
-RESERVES = (1e-10, 1e-6, 1e-3)
+from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, ROUNDINGS
 
 
 class ShareBound(Duality):
@@ -79,5 +76,6 @@ def _largest_share(C: Array, G: Array) -> float | None:
     except np.linalg.LinAlgError:  # C is not positive semidefinite
         return None
     most = min(1.0, -1.0 / float(lowest)) if lowest < 0.0 else 1.0
-    shares = (most * (1.0 - reserve) for reserve in RESERVES)
+    # reduced until a factorisation proves it: the rounding of the eigenvalue grows with the condition of C
+    shares = (most * (1.0 - reserve) for reserve in (MINOR * ROOT_EPS, ROOT_EPS, MINOR))
     return next((share for share in shares if factor_above(C + share * G, allowed) is not None), None)

@@ -20,6 +20,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.tolerances import EPS, MINOR
 from psdopt.problems.share_bound import ShareBound
 from psdopt.problems.term_fit import TermFit, is_quadratic_fit
 from psdopt.problems.term_models import TermLine, TermPlane, sum_of
@@ -27,8 +28,6 @@ from psdopt.terms.base import Term, combine, distinct_maps
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
 DRIFT_LIMIT_IN_EPS = 4096
-#: Images are also recomputed once |F| has dropped below this share of its peak: otherwise old rounding dominates F.
-FALLEN = 1e-6
 
 
 class TermSum(Problem):
@@ -313,5 +312,6 @@ class TermEvaluation(Evaluation):
         """Evaluation at new images; recomputed from Y once the drift is too large, or F has fallen too far."""
         new = TermEvaluation(self.problem, images, features, value)
         new._peak = max(self._peak, abs(self.value))
-        stale = images.drift > DRIFT_LIMIT_IN_EPS * 2.0**-52 or abs(value) < FALLEN * new._peak
+        # the rounding of an F that was once far larger would dominate a small one
+        stale = images.drift > DRIFT_LIMIT_IN_EPS * EPS or abs(value) < MINOR * new._peak
         return new.refresh() if stale else new

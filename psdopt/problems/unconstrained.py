@@ -8,18 +8,13 @@ import numpy as np
 
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import ITERATED_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.pencil import EigenBasis
 from psdopt.linalg.subset import spectrum
+from psdopt.linalg.tolerances import MINOR, ROOT_EPS
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import Form
 from psdopt.terms.quadratic import LinearTerm
-
-#: A and C are always formed up to ORDER; up to ARRAY_ORDER only if A is known as an array.
-ORDER, ARRAY_ORDER = 300, 1000
-#: a_i a_j + b is at least this fraction of the largest a_i a_j: without B, a singular A has no inverse.
-DAMPING = 1e-8
-#: If N has more than n/2 positive eigenvalues, the others are raised to this fraction of the median one.
-FLOOR = 1e-3
 
 
 def positive_part(
@@ -32,11 +27,11 @@ def positive_part(
     rank, which greedy steps from M = 0 would have to find one by one. If W has more than n/2 columns, it gets all n,
     the missing ones with small weights: additional columns cost little, and a missing one costs another search.
 
-    None if C or N₊ is zero, or if forming A is too expensive: n > 300, unless A is an array and n <= 1000.
+    None if C or N₊ is zero, or if forming A is too expensive: n > 300, unless A is an array and n <= 1500.
     `adopt` gets the complete decomposition of A if one is computed.
     O(n³): three eigendecompositions and four products at most. At most 2 n columns of the maps.
     """
-    formed = n <= ORDER or (n <= ARRAY_ORDER and (A is None or A.holds_array))
+    formed = n <= ITERATED_ORDER or (n <= SPECTRUM_ORDER and (A is None or A.holds_array))
     if C is None or not formed:
         return None
     b = 0.0 if B is None else B.full_trace() / n
@@ -47,18 +42,18 @@ def positive_part(
         a, V = spectrum(_formed(A))
         basis = EigenBasis(a, V)
         adopt(basis)
-        a, damping = basis.a, DAMPING * basis.largest**2
+        a, damping = basis.a, ROOT_EPS * basis.largest**2  # without B, a singular A has no inverse
         if not max(b, damping) > 0.0:
             return None
         N = V @ ((V.T @ dense_C @ V) / -np.maximum(np.outer(a, a) + b, damping)) @ V.T
     if not np.all(np.isfinite(N)):
         return None
     values, vectors = spectrum(0.5 * (N + N.T))
-    positive = values > FLOOR**2 * max(float(values[-1]), 0.0)
+    positive = values > MINOR**2 * max(float(values[-1]), 0.0)
     if not np.any(positive):
         return None
     if 2 * np.sum(positive) > n:
-        values = np.maximum(values, FLOOR * float(np.median(values[positive])))
+        values = np.maximum(values, MINOR * float(np.median(values[positive])))
         positive[:] = True
     return np.asarray(vectors[:, positive] * np.sqrt(values[positive]))
 

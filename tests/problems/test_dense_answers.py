@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from psdopt import QuadraticSDP
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, MINOR
 from psdopt.problems.share_bound import _largest_share
-from psdopt.problems.unconstrained import FLOOR, positive_part
+from psdopt.problems.unconstrained import positive_part
 from psdopt.terms import GramForm, IdentityForm, MatrixForm
 from tests.instances import psd
 
@@ -46,7 +46,7 @@ def test_starts_are_the_positive_part_of_the_minimum_over_symmetric_matrices(sca
     W = positive_part(MatrixForm(A), IdentityForm(N, b), MatrixForm(C), N, seen.append)
     expected = np.maximum(values, 0.0)
     if 2 * (N - negative) > N:
-        expected = np.maximum(values, FLOOR * np.median(values[negative:]))
+        expected = np.maximum(values, MINOR * np.median(values[negative:]))
         assert W.shape == (N, N)
     else:
         assert W.shape == (N, N - negative)

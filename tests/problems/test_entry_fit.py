@@ -6,8 +6,8 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import LBFGS, ConjugateGradient, EntryFit, FlatQuotient, LagrangeNewton, solve
 from psdopt.errors import InvalidInputError
+from psdopt.linalg.tolerances import ROOT_EPS, SLIGHT
 from psdopt.methods.admm import ADMM
-from psdopt.problems.entry_fit import RIDGE, RIDGE_FLOOR
 from psdopt.problems.term_sum import TermEvaluation
 from tests.methods.pairs import pair_problem
 
@@ -139,13 +139,13 @@ def test_an_operator_is_preconditioned_by_its_mean_diagonal(size):
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e5])
 @pytest.mark.parametrize("with_l", [False, True])
 def test_the_ridge_of_rows_without_a_diagonal_is_a_share_of_the_curvature_of_an_entry(with_l, size):
-    """The mean weight times |Y|² / n: RIDGE of it without L, and no less than RIDGE_FLOOR of it with any L."""
+    """The mean weight times |Y|² / n: a slight share of it without L, and no less than √eps of it with any L."""
     rng = np.random.default_rng(1)
     i, j, w = np.array([0, 1, 2]), np.array([1, 3, 4]), np.array([0.5, 2.0, 3.5])
     Y, G = size * rng.standard_normal((6, 2)), rng.standard_normal((6, 2))
     L = 1e-30 * np.eye(6) if with_l else None
     found = EntryFit(L, i, j, 0.5, w, n=6).at(Y).preconditioner()(G)
-    ridge = (RIDGE_FLOOR if with_l else RIDGE) * w.mean() * np.sum(Y * Y) / 6
+    ridge = (ROOT_EPS if with_l else SLIGHT) * w.mean() * np.sum(Y * Y) / 6
     for row in range(6):
         H = ridge * np.eye(2)
         for a, b, weight in zip(i, j, w, strict=True):

@@ -152,9 +152,9 @@ def test_which_problems_have_a_closed_form(A, B, C, expected, monkeypatch):
     problem = QuadraticSDP(A, B, C, n=3)
     assert (Ability.CLOSED_FORM in problem.abilities) is expected
     assert (problem.solve_in_closed_form() is not None) is expected
-    monkeypatch.setattr(source, "CLOSED_FORM_ORDER", 3)
+    monkeypatch.setattr(source, "FACTOR_ORDER", 3)
     assert (Ability.CLOSED_FORM in QuadraticSDP(A, B, C, n=3).abilities) is expected
-    monkeypatch.setattr(source, "CLOSED_FORM_ORDER", 2)
+    monkeypatch.setattr(source, "FACTOR_ORDER", 2)
     assert Ability.CLOSED_FORM not in QuadraticSDP(A, B, C, n=3).abilities
 
 

@@ -8,9 +8,9 @@ import pytest
 from psdopt import TermSum
 from psdopt.contracts.roles import Duality
 from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.tolerances import MINOR
 from psdopt.problems import term_sum
 from psdopt.problems.share_bound import ShareBound
-from psdopt.problems.term_sum import FALLEN
 from psdopt.terms.forms import IdentityForm, MatrixForm
 from psdopt.terms.losses import LeastSquares, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm
@@ -124,14 +124,14 @@ def test_what_is_left_of_a_large_value_is_not_its_rounding(scale):
     far = F.at(there + scale * np.random.default_rng(1).standard_normal((N, R)))
     moved = far.along(there - far.factor).step(1.0)
     direct = F.at(moved.factor)
-    assert direct.value < term_sum.FALLEN * far.value
+    assert direct.value < MINOR * far.value
     assert moved.value == pytest.approx(direct.value, rel=1e-12)
     np.testing.assert_allclose(moved.factor_gradient(), direct.factor_gradient(), rtol=1e-9)
 
 
 def test_many_small_falls_count_as_one_large_one(monkeypatch):
     """F of Y/2 is a sixteenth: after some halvings F has fallen far, and each time it has, it is recomputed once."""
-    period = math.ceil(math.log(1.0 / FALLEN, 16.0))
+    period = math.ceil(math.log(1.0 / MINOR, 16.0))
     F, Y = problem()
     here, calls, original = F.at(1e9 * Y), [], term_sum.TermEvaluation.refresh
     monkeypatch.setattr(term_sum.TermEvaluation, "refresh", lambda evaluation: calls.append(1) or original(evaluation))

@@ -6,8 +6,8 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import QuadraticSDP
+from psdopt.linalg.limits import ITERATED_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.operators import LinearMap
-from psdopt.problems.unconstrained import ARRAY_ORDER, ORDER
 from psdopt.terms.forms import GramForm
 
 from ..instances import psd
@@ -50,13 +50,13 @@ def test_singular_without_b_stays_finite():
 
 def test_at_most_two_columns_of_products_per_feature_and_none_where_forming_is_dear():
     rng = np.random.default_rng(3)
-    X = sp.csr_array(rng.standard_normal((200, ORDER)) * (rng.random((200, ORDER)) < 0.02))
-    problem = QuadraticSDP(GramForm(LinearMap(X)), 1.0, -np.eye(ORDER))
+    X = sp.csr_array(rng.standard_normal((200, ITERATED_ORDER)) * (rng.random((200, ITERATED_ORDER)) < 0.02))
+    problem = QuadraticSDP(GramForm(LinearMap(X)), 1.0, -np.eye(ITERATED_ORDER))
     assert problem.starts.first_atoms() is not None
-    assert problem.counts()["operator_columns"] <= 2 * ORDER
-    wide = sp.csr_array(rng.standard_normal((50, ORDER + 1)) * (rng.random((50, ORDER + 1)) < 0.02))
-    problem = QuadraticSDP(GramForm(LinearMap(wide)), 1.0, -sp.eye_array(ORDER + 1))
+    assert problem.counts()["operator_columns"] <= 2 * ITERATED_ORDER
+    wide = sp.csr_array(rng.standard_normal((50, ITERATED_ORDER + 1)) * (rng.random((50, ITERATED_ORDER + 1)) < 0.02))
+    problem = QuadraticSDP(GramForm(LinearMap(wide)), 1.0, -sp.eye_array(ITERATED_ORDER + 1))
     assert problem.starts.first_atoms() is None
     assert problem.counts()["operator_columns"] == 0
-    n = ARRAY_ORDER + 1
+    n = SPECTRUM_ORDER + 1
     assert QuadraticSDP(aslinearoperator(sp.eye_array(n)), 1.0, -sp.eye_array(n)).starts.first_atoms() is None

@@ -11,14 +11,11 @@ import numpy as np
 
 from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel
 from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.planes import quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
+from psdopt.linalg.tolerances import MINOR
 from psdopt.problems.distributed.rounds import bracket, root_between
-
-#: A step is accepted once its |F'| is at most this share of |F'(0)|, which suffices for conjugate directions.
-FLAT_ENOUGH = 1e-3
-#: Steps tried within a bracket before the best of them is accepted.
-CLOSEST = 30
 
 
 class Held:
@@ -104,12 +101,13 @@ class SummedLine(LineModel, Held):
         if isinstance(found, float):
             return found
         left, right = found
-        for _ in range(CLOSEST):
+        for _ in range(MOST_STEPS):
             mu = root_between(left, right)
             new = self._stepped(mu)  # its gradient gives F'(mu), and saves a round if mu is accepted, which is likely
             at = inner(new.factor_gradient(), self.D)
             self._next = mu, new
-            if abs(at) <= FLAT_ENOUGH * abs(self.slope) or not left[0] < mu < right[0]:
+            # conjugate directions need no smaller slope than a minor one
+            if abs(at) <= MINOR * abs(self.slope) or not left[0] < mu < right[0]:
                 break
             bend = (right[1] - left[1]) / (right[0] - left[0])
             left, right = (np.array([mu, at, bend]), right) if at < 0.0 else (left, np.array([mu, at, bend]))

@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import MOST_STEPS
 
 #: Trial steps of one round, as multiples of the Newton step: dense around 1, since Newton steps are accurate near a
 #: solution, then by powers of two in both directions.
@@ -39,8 +40,6 @@ TRIALS = np.array(
         64.0,
     ]
 )
-#: Most rounds in search of a sign change of F', each farther out than the last.
-FARTHEST = 40
 
 Derivatives = Callable[[Array], tuple[Array, Array]]
 
@@ -60,7 +59,7 @@ def bracket(
     step = -slope / bend if bend > 0.0 and slope < 0.0 else 1.0
     if slope == 0.0:
         step *= 0.5**20  # F'(0) = 0 at a maximum: F falls only beyond 0, perhaps close to it
-    for _ in range(FARTHEST):
+    for _ in range(MOST_STEPS):  # each round is farther out than the last
         mus = np.unique(np.minimum(step * TRIALS, upper))
         mus = mus[mus > left[0]]
         first, second = derivatives(mus)
