@@ -10,15 +10,14 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints import Constrained, Constraint, SparseForms
+from psdopt.constraints.limits import CANCELLED
 from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError
 from psdopt.interop._cone_objective import objective, square_root
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._elimination import Elimination, consistent, eliminate, merged
 from psdopt.linalg.arrays import Array, row_dots
-
-#: A cost below this share of the largest counts as zero.
-NO_COST = 1e-11
+from psdopt.linalg.tolerances import EPS
 
 
 @dataclass(frozen=True)
@@ -89,7 +88,7 @@ class PrimalForm:
 
     def _lifted(self, AZ: sp.csr_array) -> np.ndarray:
         p, Z = self.program, self.elimination.Z
-        cost = np.abs(Z.T @ p.c) > NO_COST * float(np.max(np.abs(p.c), initial=0.0))
+        cost = _costs(p, self.elimination) != 0.0
         seen = np.diff(sp.csc_array(AZ).indptr) > 0
         curved = np.zeros(len(cost), dtype=bool) if p.P is None else np.diff(sp.csc_array(p.P @ Z).indptr) > 0
         return np.flatnonzero(cost | seen | curved)
@@ -178,14 +177,13 @@ class DualForm:
         twice = np.where(self.i == self.j, 1.0, 2.0)
         self.right = right[p.zero :] * twice
         columns = sp.csr_array((sp.diags_array(twice) @ AZ[p.zero :]).T)
-        cost = np.asarray(e.Z.T @ p.c)
+        cost = _costs(p, e)
         empty = np.diff(columns.indptr) == 0
-        # an unknown that has a cost but is in no row gives a constraint that no M meets
-        endless = np.abs(cost[empty]) > NO_COST * np.max(np.abs(p.c), initial=0.0)
         self.rows, self.columns = sp.csr_array(columns[~empty]), np.flatnonzero(~empty)
         self.level = -cost[~empty]
         self.m = len(self.columns)
-        self.suits = bool(solved and self.m > 0 and np.any(self.level) and not endless.any())
+        # an unknown that has a cost but is in no row gives a constraint that no M meets
+        self.suits = bool(solved and self.m > 0 and np.any(self.level) and not np.any(cost[empty]))
 
     def other(self) -> PrimalForm:
         return PrimalForm(self.program)
@@ -227,6 +225,12 @@ class DualForm:
         y[p.zero :] = np.where(self.i == self.j, 1.0, 2.0) * row_dots(Y[self.i], Y[self.j])
         y[used] = (self.elimination.K.T @ (gradient + p.A.T @ y))[used]
         return y
+
+
+def _costs(program: ConeProgram, e: Elimination) -> Array:
+    """Zᵀc (k,) : the costs of the unknowns that stay free; zero where their terms cancel up to rounding."""
+    cost = np.asarray(e.Z.T @ program.c)
+    return np.where(np.abs(cost) > CANCELLED * EPS * (e.Z_sizes.T @ np.abs(program.c)), cost, 0.0)
 
 
 def _contradiction(program: ConeProgram, e: Elimination, rest: NDArray[np.intp], asked: Array, allowed: Array) -> Array:

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints import SparseForms
-from psdopt.constraints.limits import FACTOR_ORDER
+from psdopt.constraints.limits import FACTOR_ORDER, SPARSE
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
@@ -19,9 +19,6 @@ from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
-
-#: C is stored as a dense array if more than this share of its entries is not zero.
-DENSE = 0.2
 
 
 def objective(
@@ -76,7 +73,7 @@ def coefficients(linear: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int
     C = sp.csr_array((np.concatenate([half, half]), (np.concatenate([i, j]), np.concatenate([j, i]))), shape=(n, n))
     C.sum_duplicates()
     C.eliminate_zeros()
-    return np.asarray(C.toarray()) if C.nnz > DENSE * n * n else C
+    return np.asarray(C.toarray()) if SPARSE * C.nnz > n * n else C
 
 
 def _uniform(weight: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> tuple[NDArray[np.bool_], float] | None:

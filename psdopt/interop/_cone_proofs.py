@@ -7,7 +7,6 @@ cone holds for the program only if the vector itself is a proof.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from itertools import starmap
 
@@ -15,13 +14,11 @@ import numpy as np
 
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import EPS, rounding
+from psdopt.linalg.tolerances import ROOT_EPS, rounding
 
 #: Rounding allowed in a sum, as a multiple of the rounding of its products, since entries of y and x are rounded as
 #: well.
 COMPUTED = 512.0
-#: A fall of cᵀx must exceed this share of its terms.
-SHARE = math.sqrt(EPS)
 
 
 def refutes(program: ConeProgram, y: Array, sizes: Array) -> bool:
@@ -47,7 +44,8 @@ def falls(program: ConeProgram, x: Array, sizes: Array) -> bool:
     rounding. Cost: the eigenvalues of the blocks of A x.
     """
     p, lost = program, rounding(1.0, len(x), COMPUTED)
-    fall = -SHARE * float(np.abs(p.c) @ np.abs(x)) - lost * float(np.abs(p.c) @ sizes)
+    # a small fall may come from numbers of the program that are themselves rounded
+    fall = -ROOT_EPS * float(np.abs(p.c) @ np.abs(x)) - lost * float(np.abs(p.c) @ sizes)
     sizes = np.maximum(sizes, np.abs(x))
     if not np.all(np.isfinite(x)) or not p.c @ x < fall:
         return False

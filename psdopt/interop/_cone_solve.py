@@ -10,6 +10,7 @@ import numpy as np
 
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.certify import certify
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_ending import Ending, feasibility, proofs, refutation
@@ -17,6 +18,7 @@ from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_recession import may_fall, recession
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, ROUNDINGS, SLIGHT
 from psdopt.methods import InteriorPoint
 from psdopt.running.choose import choose
 from psdopt.running.result import Result, Status
@@ -24,15 +26,6 @@ from psdopt.running.solve import solve
 
 #: The options of a run.
 OPTIONS = ("tol", "max_iterations", "max_time", "max_rank", "rng", "algorithm", "form", "trace_bound")
-#: If constraints do not bound the trace, a gap is proven among matrices with a trace of up to this many times tr M.
-REACH = 1e3
-#: Default of the relative gap and infeasibility.
-TOL = 1e-6
-#: Default tol of :class:`InteriorPoint`: two more digits cost it a step or two, and M and the multipliers are only as
-#: exact as the square root of the gap. The answer is `optimal` once TOL is reached.
-FINER = 1e-8
-#: DIMACS errors of an optimal answer are at most this many tol; else the run continues to a finer tol, at least this.
-COARSE, FINEST = 10.0, 1e-13
 
 
 @dataclass(frozen=True)
@@ -67,18 +60,19 @@ class Answer:
 
         "everywhere" is the status `optimal` of :func:`psdopt.solve` with no DIMACS error above 10 tol. Weaker are
         "loosely", a gap of at most tol (1 + |F(M)| + |bound|) and an infeasibility of at most tol (1 + |b|), and
-        "within", such a gap among matrices of up to `REACH` times the trace of M.
+        "within", such a gap among matrices of up to a thousand times the trace of M.
         """
         c = self.certificate
         if self.status is Status.OPTIMAL:
-            return "everywhere" if self.residual <= COARSE * tol else ""
+            return "everywhere" if SLIGHT * self.residual <= tol else ""
         if self.status is Status.OPTIMAL_WITHIN:
             return "within"
         if c is None or c.constraints is None or not c.convex or self.residual > tol:
             return ""
         if c.dual_value is not None:
             return "loosely"
-        lost = -min(c.lower_bound, 0.0) * REACH * max(c.trace, 1.0)
+        # constraints need not bound the trace, so the gap is one among matrices beside which tr M is minor
+        lost = -min(c.lower_bound, 0.0) / MINOR * max(c.trace, 1.0)
         return "within" if lost <= tol * (1.0 + abs(c.value)) else ""
 
 
@@ -89,7 +83,7 @@ def solved_in_either(
     answer = solved(form, options, last, verbose)
     limited = answer.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
     other = form.other()
-    if other is None or limited or answer.ending is not None or answer.proven(options.get("tol", TOL)):
+    if other is None or limited or answer.ending is not None or answer.proven(options.get("tol", FEASIBLE)):
         return form, answer
     second = solved(other, options, None, verbose)
     return (other, second) if second.ending is not None or second.residual < answer.residual else (form, answer)
@@ -102,7 +96,7 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         return _infeasible(form.program, known, form.contradiction, {})
     chosen = dict(options)
     problem = form.problem(chosen.pop("trace_bound", None))
-    tol = chosen.setdefault("tol", TOL)
+    tol = chosen.setdefault("tol", FEASIBLE)
     start = None
     if last is not None and last[0].shape[0] == problem.n and last[1].shape == (form.m,):
         kept = certify(problem, LowRankPSD(last[0]), tol=tol, dual=last[1] if form.m else None)
@@ -119,12 +113,14 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
     _, method, _ = choose(problem, None, chosen.pop("algorithm", None))
     if isinstance(method, InteriorPoint):
         start = None
-        chosen["tol"] = options.get("tol", FINER)
+        # two more digits cost a step or two, and M and the multipliers are only as exact as the square root of the gap;
+        # the answer is optimal once `tol` is reached
+        chosen["tol"] = options.get("tol", ROOT_EPS)
     result = solve(problem, method=method, start=start, progress=verbose, **chosen)
     answer = _answer(form, result, tol)
-    if answer.status is Status.OPTIMAL and answer.residual > COARSE * tol:
+    if answer.status is Status.OPTIMAL and SLIGHT * answer.residual > tol:
         # F may vary far more between 0 and M than on the feasible set, so a gap that is relatively small may be large
-        chosen["tol"] = max(0.5 * tol * tol / answer.residual, FINEST)
+        chosen["tol"] = max(0.5 * tol * tol / answer.residual, ROUNDINGS * EPS)
         start = None if isinstance(method, InteriorPoint) else result.matrix
         answer = _answer(form, solve(problem, method=method, start=start, progress=verbose, **chosen), tol)
     if answer.proven(tol) == "loosely" and (nothing := _zero(form, problem, answer, tol)) is not None:

@@ -9,19 +9,9 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.constraints.limits import CANCELLED, CONTRADICTS, NUMBERS
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import rounding
-
-#: A pivot is at least this share of the largest entry of its row.
-PIVOT = 1e-6
-#: Columns with a pivot below this share of the largest one are not determined by the remaining rows.
-RANK = 1e-10
-#: Rows without unknowns agree where their right sides are zero to this share of the terms that were subtracted.
-CONSISTENT = 1e-9
-#: Entries of products below this share of the largest sum of sizes in their row are rounding.
-ROUNDING = 1e-13
-#: Largest size of the dense rest that QR solves; unknowns of a larger rest stay free.
-DENSE_REST = 30_000_000
+from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, rounding
 
 
 @dataclass(frozen=True)
@@ -52,7 +42,7 @@ class Elimination:
         largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(len(b))
         held = largest > 0.0
         asked = float(np.max(np.abs(b[held]) / largest[held], initial=0.0))
-        return np.asarray(CONSISTENT * terms + rounding(asked, A.shape[1]) * largest)
+        return np.asarray(CONTRADICTS * terms + rounding(asked, A.shape[1]) * largest)
 
     def multiplier_sizes(self, A: sp.csr_array, y: Array) -> Array:
         """`y` (R,), sizes of multipliers, with those of the rows that define unknowns, (KᵀAᵀy)_used."""
@@ -102,7 +92,7 @@ class _State:
         row, column = part.coords
         keep = ~self.known[column] & (part.data != 0.0)
         row, column, pivot = candidates[row[keep]], column[keep], part.data[keep]
-        keep = np.abs(pivot) >= PIVOT * self.largest[row]
+        keep = np.abs(pivot) >= MINOR * self.largest[row]
         row, column, pivot = row[keep], column[keep], pivot[keep]
         if not len(row):
             return False
@@ -141,7 +131,7 @@ class _State:
         unknown = np.flatnonzero(~self.known)
         left = np.asarray(self.pattern[:, unknown].sum(axis=1)).ravel() if len(unknown) else np.zeros(len(self.used))
         rows = np.flatnonzero((left > 0.0) & ~self.used & (self.order >= 0))
-        if len(rows) and len(unknown) and len(rows) * len(unknown) <= DENSE_REST:
+        if len(rows) and len(unknown) and len(rows) * len(unknown) <= NUMBERS:
             E = self.A[rows][:, unknown].toarray()
             scale = 1.0 / (np.linalg.norm(E, axis=1) * self._reluctance(rows))
             R, chosen = scipy.linalg.qr(E.T * scale, mode="r", pivoting=True)
@@ -171,7 +161,7 @@ class _State:
 
 def _rank(R: Array) -> int:
     diagonal = np.abs(np.diagonal(R))
-    return int(np.sum(diagonal > RANK * diagonal[0])) if len(diagonal) and diagonal[0] > 0.0 else 0
+    return int(np.sum(diagonal > ROOT_EPS * diagonal[0])) if len(diagonal) and diagonal[0] > 0.0 else 0
 
 
 def pruned(product: sp.csr_array, sizes: sp.csr_array) -> sp.csr_array:
@@ -180,7 +170,7 @@ def pruned(product: sp.csr_array, sizes: sp.csr_array) -> sp.csr_array:
         return product
     largest = sizes.max(axis=1).toarray().ravel()
     row = np.repeat(np.arange(product.shape[0]), np.diff(product.indptr))
-    product.data[np.abs(product.data) <= ROUNDING * largest[row]] = 0.0
+    product.data[np.abs(product.data) <= CANCELLED * EPS * largest[row]] = 0.0
     product.eliminate_zeros()
     return product
 

@@ -30,17 +30,17 @@ from cvxpy.reductions.solution import Solution, failure_solution
 from cvxpy.reductions.solvers import defines, utilities
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.errors import PsdoptError
 from psdopt.interop._cone_ending import Ending
 from psdopt.interop._cone_forms import Point, form_of
 from psdopt.interop._cone_program import ConeProgram, lower_triangles, without_infinite_bounds
-from psdopt.interop._cone_solve import OPTIONS, TOL, Answer, solved, solved_in_either
+from psdopt.interop._cone_solve import OPTIONS, Answer, solved, solved_in_either
+from psdopt.linalg.tolerances import MINOR
 from psdopt.running.result import Status
 
 __all__ = ["PSDOPT", "register"]
 
-#: Residuals up to which an answer without proof is called `optimal_inaccurate`.
-INACCURATE = 1e-3
 #: Supported cones, in CVXPY's names for their sizes.
 TAKEN = ("zero", "nonneg", "soc", "psd")
 TAKES = "PSDOPT takes equations, inequalities, second-order cones and PSD constraints"
@@ -165,7 +165,7 @@ class PSDOPT(ConicSolver):
             "answer": answer,
             "setup": setup,
             "seconds": time.perf_counter() - clock - setup,
-            "proven": answer.proven(options.get("tol", TOL)),
+            "proven": answer.proven(options.get("tol", FEASIBLE)),
         }
 
     def invert(self, solution: dict[str, Any], inverse_data: Any) -> Solution:
@@ -247,7 +247,7 @@ def _status(answer: Answer, proven: str) -> str:
         return str(settings.OPTIMAL)
     if answer.point is None or not np.all(np.isfinite(answer.point.x)):
         return str(settings.SOLVER_ERROR)
-    if proven or answer.residual <= INACCURATE:
+    if proven or answer.residual <= MINOR:
         return str(settings.OPTIMAL_INACCURATE)
     limited = answer.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
     return str(settings.USER_LIMIT if limited else settings.SOLVER_ERROR)
