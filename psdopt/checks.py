@@ -45,8 +45,8 @@ __all__ = [
     "weight",
 ]
 
-#: Most characters of a foreign object's text in a message.
-BRIEF = 80
+#: Most characters of a foreign text in a message.
+BRIEF = 120
 
 _Name = TypeVar("_Name")
 _Kind = TypeVar("_Kind")

@@ -14,6 +14,7 @@ from typing import IO, Any
 
 import numpy as np
 
+from psdopt.checks import BRIEF
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 
@@ -25,10 +26,6 @@ ASSUMED_MEMORY = 8 * 2**30
 BOMB_RATIO, BOMB_SIZE = 200, 2**28
 #: Member that holds the SHA-256 of all others.
 CHECKSUM = "checksum"
-#: Longest accepted header; NumPy writes far shorter ones.
-HEADER_SIZE = 10_000
-#: Characters of a reason in a message; shapes of a damaged header may have thousands of digits.
-REASON = 200
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 
 
@@ -168,7 +165,7 @@ def read_header(handle: IO[bytes]) -> tuple[Header, int]:
         readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
         if version not in readers:
             raise ValueError(f"format version {version} of NumPy's arrays; versions 1 and 2 are read")
-        shape, _, dtype = readers[version](handle, max_header_size=HEADER_SIZE)
+        shape, _, dtype = readers[version](handle)  # of at most 10,000 bytes, NumPy's own limit
     if any(size < 0 for size in shape):
         raise ValueError(f"shape {shape}")
     return Header(tuple(int(size) for size in shape), dtype), handle.tell()
@@ -185,7 +182,7 @@ def memory() -> int:
 def _read(handle: IO[bytes]) -> Array:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        array: Array = np.lib.format.read_array(handle, allow_pickle=False, max_header_size=HEADER_SIZE)
+        array: Array = np.lib.format.read_array(handle, allow_pickle=False)
     handle.read(1)  # at the end of a stream zipfile compares its checksum
     return array
 
@@ -195,4 +192,5 @@ def _text(why: object) -> str:
     if isinstance(why, MemoryError):
         return text or "it does not fit into memory"
     text = text or type(why).__name__
-    return text if len(text) <= REASON else text[:REASON] + "..."
+    # shapes of a damaged header may have thousands of digits
+    return text if len(text) <= BRIEF else text[:BRIEF] + "..."

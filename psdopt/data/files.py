@@ -16,8 +16,6 @@ from psdopt.errors import DataFileError
 
 #: Suffix of files that are being written.
 PARTIAL = ".partial"
-#: Most characters of the target's name in the temporary one.
-_NAME = 100
 
 
 @contextmanager
@@ -81,7 +79,8 @@ def _take_permissions(name: str, target: Path) -> None:
 
 def _prefix(target: Path) -> str:
     """Prefix of temporary files for `target` on this machine; a process number follows."""
-    return f".{target.name[:_NAME]}.{zlib.crc32(node().encode()):08x}-"
+    text = f"{target.name} on {node()}"  # hashed, because names may be as long as the file system allows
+    return f".psdopt.{zlib.crc32(text.encode(errors='surrogateescape')):08x}-"
 
 
 def _remove_strays(target: Path) -> None:

@@ -15,14 +15,13 @@ import numpy as np
 from psdopt.checks import brief
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import BLOCK
 
 #: Headers that mark the column of labels, in upper or lower case, in order of precedence.
 LABEL_NAMES = ("label", "target", "y")
 #: Headers of a first column of row names, as pandas and R write them for an index.
 INDEX_NAMES = ("", "unnamed: 0")
 SEPARATORS = ("\t", ";", ",")
-#: A table of text has at most this many columns; a cell of text takes ten times the memory of a number.
-MOST_COLUMNS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -70,15 +69,15 @@ def read_table(path: Path, content: bytes) -> Table:
     column without a name under a header holds names of rows and is not a feature.
 
     Raises InvalidInputError for ragged rows, missing or non-finite numbers, missing labels, fewer than two columns, or
-    more than MOST_COLUMNS.
+    more than BLOCK columns, since a cell of text takes ten times the memory of a number.
     """
     for number, raw in enumerate(io.BytesIO(content), 1):
-        if len(raw) <= MOST_COLUMNS:
+        if len(raw) <= BLOCK:
             continue
         cells = 1 + max(line.count(mark.encode()) for line in raw.split(b"\r") for mark in SEPARATORS)
-        if cells > MOST_COLUMNS:
+        if cells > BLOCK:
             raise InvalidInputError(
-                f"{path}, line {number}: a table of text must have at most {MOST_COLUMNS} columns; found {cells}. "
+                f"{path}, line {number}: a table of text must have at most {BLOCK} columns; found {cells}. "
                 "Store it as .npz"
             )
     try:

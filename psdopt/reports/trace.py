@@ -12,17 +12,12 @@ import numpy as np
 from psdopt.certificates.certify import certify
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import MINOR, ROOT_EPS, SLIGHT
 from psdopt.running.result import History, Result
 from psdopt.running.run import Snapshot
 
 #: Iterations of successive certificates grow by this factor: about 15 in 300 iterations, 20 in 2000.
 SPACING = 1.45
-#: λ_min(S) is computed to this fraction of the stationarity residual.
-SHARE = 0.1
-#: Largest tolerance of the eigenvalues of the curve.
-COARSEST = 1e-2
-#: Smallest tolerance: a curve on a log scale needs no finer one.
-FINEST = 1e-8
 
 
 @dataclass
@@ -61,11 +56,11 @@ class CertificateTrace:
         state, clock = snapshot.state, time.perf_counter()
         before = state.problem.counts().get("operator_applications", 0)
         stationarity = snapshot.record.get("stationarity", np.nan)
-        wanted = SHARE * stationarity if np.isfinite(stationarity) else COARSEST
+        wanted = SLIGHT * stationarity if np.isfinite(stationarity) else MINOR
         certificate = certify(
             state.problem,
             state.evaluation,
-            tol=min(max(wanted, FINEST), COARSEST),
+            tol=min(max(wanted, ROOT_EPS), MINOR),  # a curve on a log scale needs no finer one
             trace=state.geometry.trace,
             start=self._eigenvector,
             dual=state.dual,

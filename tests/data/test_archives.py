@@ -70,6 +70,13 @@ def test_what_is_no_archive_of_arrays_is_refused() -> None:
         assert text in str(caught.value)
 
 
+def test_a_header_is_not_longer_than_numpy_reads() -> None:
+    text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }}{' ' * 20_000}\n".encode()
+    content = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(8)
+    with pytest.raises(InvalidInputError, match=r"d\.npy is no usable \.npy file: Header info"):
+        read_npy(content, "d.npy")
+
+
 def test_a_lie_about_the_size_is_found_before_memory_is_taken() -> None:
     header = npy([1.0])[:-8].replace(b"(1,)", b"(9**9,)").replace(b"(1,)", b"(1,)")
     with pytest.raises(InvalidInputError):

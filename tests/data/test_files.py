@@ -82,6 +82,13 @@ def test_a_full_disk_is_one_error_and_leaves_the_old_file(tmp_path: Path, monkey
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
+def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None:
+    for name in ("x" * 255, "名" * 85, "a\udcff"):  # the last one is not valid UTF-8
+        write(tmp_path / name)
+        assert [p.name for p in tmp_path.iterdir()] == [name]
+        (tmp_path / name).unlink()
+
+
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "run"
     killed = (

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 from psdopt.data import text_tables
-from psdopt.data.text_tables import MOST_COLUMNS, read_table
+from psdopt.data.text_tables import read_table
 from psdopt.errors import InvalidInputError
+from psdopt.linalg.limits import BLOCK
 
 
 def table(text: str):  # type: ignore[no-untyped-def]
@@ -68,8 +69,8 @@ def test_labels_beyond_integers_stay_numbers() -> None:
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_a_line_of_too_many_columns_is_refused_before_it_is_split(monkeypatch, text: str, mark: str) -> None:
     monkeypatch.setattr(text_tables.csv, "reader", None)
-    long = text.replace("{mark}", mark * MOST_COLUMNS)
-    with pytest.raises(InvalidInputError, match=f"at most {MOST_COLUMNS} columns; found {MOST_COLUMNS + 1}"):
+    long = text.replace("{mark}", mark * BLOCK)
+    with pytest.raises(InvalidInputError, match=f"at most {BLOCK} columns; found {BLOCK + 1}"):
         table(long)
 
 
