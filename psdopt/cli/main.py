@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import logging
 import os
+import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -22,7 +23,8 @@ CODES = (
     "wrong use or wrong data; 3 an error that psdopt did not foresee, please report it with the output of `psdopt env`;"
     " 130 interrupted."
 )
-SUCCESS, FAILED, WRONG_USE, UNFORESEEN, INTERRUPTED = 0, 1, 2, 3, 130
+SUCCESS, FAILED, WRONG_USE, UNFORESEEN = 0, 1, 2, 3
+INTERRUPTED = 128 + signal.SIGINT  # as shells count a command that a signal ends
 
 
 class _Parser(argparse.ArgumentParser):

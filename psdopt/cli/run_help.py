@@ -7,13 +7,10 @@ import textwrap
 from typing import Any
 
 from psdopt.cli.sdp import SPEC
-from psdopt.cli.tables import say
+from psdopt.cli.tables import say, width
 from psdopt.errors import PsdoptError
 from psdopt.plugins import Spec
 from psdopt.plugins.manager import plugin_manager
-
-#: Width of the text, that of argparse on a narrow screen.
-WIDTH = 79
 
 
 class ApplicationHelp(argparse.Action):
@@ -27,10 +24,11 @@ class ApplicationHelp(argparse.Action):
 
 def application_help(spec: Spec) -> str:
     """Name, summary, source, data and parameters with their defaults."""
+    wide = width()
     lines = [f"usage: psdopt run {spec.name} [--data FILE|NAME] [--set NAME=VALUE] ...", ""]
-    lines += textwrap.wrap(f"{spec.summary[:1].upper()}{spec.summary[1:]}.", WIDTH)
+    lines += textwrap.wrap(f"{spec.summary[:1].upper()}{spec.summary[1:]}.", wide)
     if spec.reference:
-        lines += textwrap.wrap(f"After {spec.reference}.", WIDTH)
+        lines += textwrap.wrap(f"After {spec.reference}.", wide)
     data = getattr(spec, "default_data", None)
     if spec is SPEC:
         known = "a file in SDPA's format, .dat-s[.gz] or .dat[.gz]"
@@ -38,14 +36,14 @@ def application_help(spec: Spec) -> str:
         known = "name of a data set, or a file" + (f" (default: {data})" if data else "")
     lines += [
         "",
-        *textwrap.wrap(f"  {'--data FILE|NAME':<26}{known}", WIDTH, subsequent_indent=" " * 28, drop_whitespace=True),
+        *textwrap.wrap(f"  {'--data FILE|NAME':<26}{known}", wide, subsequent_indent=" " * 28, drop_whitespace=True),
     ]
     if spec.parameters:
         lines += ["", "parameters, each by --set NAME=VALUE:"]
     for parameter in spec.parameters:
         name = f"  {parameter.name}={parameter.type.__name__.upper()}"
         told = f"{parameter.help} (default: {'none' if parameter.default is None else parameter.default})"
-        first, *more = textwrap.wrap(told, WIDTH - 28)
+        first, *more = textwrap.wrap(told, wide - 28)
         lines += [f"{name:<26}  {first}"] if len(name) <= 26 else [name, f"{'':28}{first}"]
         lines += [f"{'':28}{line}" for line in more]
     lines += ["", "Options that all applications take: psdopt run --help"]

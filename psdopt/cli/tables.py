@@ -1,4 +1,4 @@
-"""Tables on standard output, made with rich."""
+"""Text and tables on standard output, the tables made with rich."""
 
 from __future__ import annotations
 
@@ -9,18 +9,20 @@ from typing import Any
 
 from psdopt.cli.plain import shown
 
-#: Width if standard output is not a terminal and COLUMNS is not set, so that files and pipes get whole lines.
-PLAIN_WIDTH = 120
-#: Least width; in a narrower table columns would shrink to one letter.
+#: Least width; in a narrower table columns would shrink to one letter. Files and pipes get three times this width.
 LEAST_WIDTH = 40
+
+
+def width() -> int:
+    """Columns of the terminal, or COLUMNS if set; if standard output is no terminal, enough for whole lines."""
+    return max(shutil.get_terminal_size((3 * LEAST_WIDTH, 0)).columns, LEAST_WIDTH)
 
 
 def console() -> Any:
     """A rich console on the current standard output."""
     from rich.console import Console
 
-    width = max(shutil.get_terminal_size((PLAIN_WIDTH, 24)).columns, LEAST_WIDTH)
-    return Console(file=sys.stdout, width=width, highlight=False, markup=False, emoji=False)
+    return Console(file=sys.stdout, width=width(), highlight=False, markup=False, emoji=False)
 
 
 def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]], *, headings: bool = True) -> None:

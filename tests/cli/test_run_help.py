@@ -3,7 +3,7 @@
 import pytest
 
 from psdopt.cli.main import main
-from psdopt.cli.run_help import WIDTH, application_help
+from psdopt.cli.run_help import application_help
 from psdopt.plugins.manager import plugin_manager
 
 
@@ -34,8 +34,9 @@ def test_without_a_known_name_before_it_the_help_is_that_of_the_command(capsys, 
     assert "exit codes" in text.lower()
 
 
-def test_all_helps_fit_a_narrow_screen() -> None:
+def test_all_helps_fit_a_narrow_screen(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "79")
     for spec in plugin_manager().specs("application"):
         text = application_help(spec)
         assert all(name.name in text for name in spec.parameters)
-        assert max(map(len, text.splitlines())) <= WIDTH
+        assert max(map(len, text.splitlines())) <= 79
