@@ -17,6 +17,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.devices import released
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.deadline import now, until
+from psdopt.linalg.tolerances import MINOR, SLIGHT
 from psdopt.running.choose import choose
 from psdopt.running.compatibility import compatible
 from psdopt.running.escape import Escape
@@ -24,10 +25,6 @@ from psdopt.running.result import History, Result
 from psdopt.running.run import NonFiniteStart, Rules, Run
 from psdopt.running.starts import fitted_start, plain_start
 from psdopt.running.verdicts import NOT_BEGUN, Conclusion
-
-#: While the rank may still grow, certificates are computed at this loose stationarity, as only the final rank needs
-#: accuracy.
-COARSE = 1e-5
 
 
 class Beginning:
@@ -68,7 +65,10 @@ class Beginning:
             point = fitted_start(geometry, problem, self.point, rng, method, given=start is not None)
             if problem.device is not None:
                 point = geometry.from_factor(problem.check_factor(geometry.factor(point)))
-            inner_tol = max(self.rules.tol, COARSE) if self.escape.allowed else self.rules.tol
+            tol = self.rules.tol
+            # only the final rank needs accuracy: before, certificates are computed at ten times tol, or halfway between
+            # tol and a minor error
+            inner_tol = max(tol / SLIGHT, math.sqrt(MINOR * tol)) if self.escape.allowed else tol
             run = Run(_first(method, problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
             run.first_trace = norm(run.state.evaluation.factor) ** 2
             run.escape = self.escape

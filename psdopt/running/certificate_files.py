@@ -15,7 +15,7 @@ from psdopt.errors import DataFileError
 from psdopt.linalg.arrays import Array
 
 #: Version of the form that :func:`stored` writes; files of versions before 2 have :func:`from_numbers` instead.
-FORMAT = 2
+CERTIFICATE_FORMAT = 2
 #: Member with the JSON text, and the prefix of members that are arrays.
 TEXT, PREFIX = "certificate", "certificate_"
 #: Names of the fields about linear constraints, stored beside the other fields as in :meth:`Certificate.as_dict`.
@@ -40,15 +40,17 @@ def stored(certificate: Certificate) -> dict[str, Any]:
             arrays[PREFIX + name] = value
         else:
             numbers[name] = value
-    text = json.dumps({"format": FORMAT, "class": type(certificate).__name__, "numbers": numbers})
+    text = json.dumps({"format": CERTIFICATE_FORMAT, "class": type(certificate).__name__, "numbers": numbers})
     return {TEXT: np.array(text), **arrays}
 
 
 def restored(arrays: Mapping[str, Array]) -> Certificate:
     """The certificate that :func:`stored` put into `arrays`; nothing outside psdopt is imported."""
     plain = json.loads(str(arrays[TEXT]))
-    if plain["format"] != FORMAT:
-        raise DataFileError(f"its certificate has format {plain['format']}; this version of psdopt reads {FORMAT}")
+    if plain["format"] != CERTIFICATE_FORMAT:
+        raise DataFileError(
+            f"its certificate has format {plain['format']}; this version of psdopt reads {CERTIFICATE_FORMAT}"
+        )
     known, name = _kinds(), "Certificate" if plain["class"] == FORMER else plain["class"]
     if name not in known:
         raise DataFileError(

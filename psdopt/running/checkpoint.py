@@ -20,7 +20,7 @@ from psdopt.version import __version__
 
 #: The first bytes of every checkpoint; then one line of JSON, the header, then the content, a .npz archive.
 MAGIC = b"psdopt checkpoint\n"
-FORMAT = 3
+CHECKPOINT_FORMAT = 3
 #: Name of the array that holds the text of the object graph.
 _GRAPH = "graph"
 
@@ -38,7 +38,7 @@ def save_checkpoint(path: str | Path, run: Any, problem: Problem) -> None:
     np.savez(buffer, **named)
     content = buffer.getbuffer()
     header = {
-        "format": FORMAT,
+        "format": CHECKPOINT_FORMAT,
         "psdopt": __version__,
         "problem": type(problem).__name__,
         "n": problem.n,
@@ -108,9 +108,9 @@ def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
         known = {key: header[key] for key in ("format", "psdopt", "problem", "n", "sha256")}
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise CheckpointError(f"{path} is not a psdopt checkpoint, or its header is damaged") from error
-    if known["format"] != FORMAT:
+    if known["format"] != CHECKPOINT_FORMAT:
         raise CheckpointError(
-            f"{path} is not a psdopt checkpoint of format {FORMAT}; found format {known['format']!r}, "
+            f"{path} is not a psdopt checkpoint of format {CHECKPOINT_FORMAT}; found format {known['format']!r}, "
             f"written by psdopt {known['psdopt']}"
         )
     content = whole[end + 1 :]

@@ -15,8 +15,10 @@ from psdopt.contracts.problem import Problem
 from psdopt.devices import released
 from psdopt.errors import CheckpointError, DataFileError
 from psdopt.linalg.deadline import now, unhurried, until
+from psdopt.linalg.tolerances import MINOR
 from psdopt.running.checkpoint import save_checkpoint
 from psdopt.running.judge import Judge
+from psdopt.running.patience import PATIENT_STEPS
 from psdopt.running.result import Result, Status
 from psdopt.running.run import NonFiniteStart, Rules, Run, Snapshot
 from psdopt.running.stopping import Progress
@@ -36,10 +38,6 @@ from psdopt.running.verdicts import (
 BUDGETS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
 #: Statuses that no certificate changes any more.
 DECIDED = (Status.OPTIMAL, Status.NON_FINITE)
-#: A run makes no progress after this many consecutive steps whose decrease of F is only rounding.
-IDLE_STEPS = 20
-#: Whenever tr M has grown by this factor, the driver tests whether F has a minimum at all.
-GROWN = 1e3
 #: A run diverges once tr M exceeds its initial value by this factor: no choice of units explains so large a factor.
 DIVERGED = 1e100
 
@@ -168,7 +166,7 @@ class Driver:
         # a run that has just moved to a better point is stopped by its budgets only
         if met is not None and (not moved or met.status in BUDGETS):
             return met.status, f"{met.reason()}"
-        if not moved and self.method.descends and run.idle_steps >= IDLE_STEPS:
+        if not moved and self.method.descends and run.idle_steps >= PATIENT_STEPS:
             verdict = self.judge.verdict(stationarity, True)
             return verdict if verdict is not None or state is not run.state else NO_PROGRESS
         return None
@@ -180,16 +178,16 @@ class Driver:
         return run.state.evaluation.size**2 > DIVERGED * run.first_trace
 
     def _lacks_minimum(self) -> bool:
-        """Whether F falls without end: tested for descending methods, whenever tr M has grown by the factor GROWN.
+        """Whether F falls without end: tested for descending methods, whenever tr M has grown a thousandfold.
 
         Growth is relative to tr M at the start or to the natural trace of F, whichever is larger: a run may start at 0.
         """
         run, trace = self.run, self.run.state.evaluation.size**2
         constrained = run.geometry.trace is not None or Ability.CONSTRAINTS in self.problem.abilities
-        if constrained or not self.method.descends or not trace > GROWN * max(run.first_trace, run.seen_trace):
+        if constrained or not self.method.descends or not MINOR * trace > max(run.first_trace, run.seen_trace):
             return False
         before = max(run.first_trace, run.seen_trace, natural_trace(self.problem))
-        if not trace > GROWN * before > 0.0:
+        if not MINOR * trace > before > 0.0:
             return False
         run.seen_trace = trace
         return without_minimum(self.judge.certify(), run, self.problem, before)

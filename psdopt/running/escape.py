@@ -18,12 +18,9 @@ from psdopt.running.result import Status
 #: Steps after a widening before the next certificate. New columns are short at first, so that stationarity is still
 #: small, and the method has just restarted.
 SETTLING = 10
-#: A widening has not helped if more than this share of the infeasibility remains while some columns are hardly used.
-#: The run then needs steps rather than columns, and the next widening, which restarts the method, waits twice as long.
-STUCK = 0.5
-#: Columns are added if the dual infeasibility exceeds tolerance and stationarity by this factor.
-CLEARLY_OFF = 3.0
-#: Beyond this factor, the rank limit must be the cause of the dual infeasibility.
+#: An error is clearly smaller than another one if it is below this share of it.
+CLEARLY = 0.5
+#: A dual infeasibility above tolerance and stationarity by this factor is due to the rank limit, and steps do not help.
 FAR_OFF = 100.0
 
 
@@ -54,12 +51,16 @@ class Escape:
         infeasible = certificate.dual_infeasibility_relative
         if not self.allowed or infeasible <= max(tol, certificate.stationarity_relative):
             return False
-        return infeasible > CLEARLY_OFF * max(tol, stationarity) or binds()
+        return CLEARLY * infeasible > max(tol, stationarity) or binds()
 
     def note(self, iteration: int, certificate: Certificate, spare: bool) -> None:
-        """Record a widening at `iteration`. `spare` : some columns were hardly used before it."""
+        """Record a widening at `iteration`. `spare` : some columns were hardly used before it.
+
+        If the infeasibility is then not clearly smaller than before the last widening, the run needs steps rather than
+        columns, and the next widening, which restarts the method, waits twice as long.
+        """
         infeasible = certificate.dual_infeasibility_relative
-        stuck = spare and infeasible > STUCK * self.last_infeasibility
+        stuck = spare and infeasible > CLEARLY * self.last_infeasibility
         self.wait = 2 * self.wait if stuck else SETTLING
         self.last_infeasibility, self.last = infeasible, iteration
 

@@ -15,8 +15,8 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import tie
-from psdopt.running.escape import clearly_bound, rank_binds, widened
+from psdopt.linalg.tolerances import MINOR, SLIGHT, tie
+from psdopt.running.escape import CLEARLY, clearly_bound, rank_binds, widened
 from psdopt.running.result import Status
 from psdopt.running.run import Run
 from psdopt.running.verdicts import (
@@ -30,15 +30,8 @@ from psdopt.running.verdicts import (
     without_minimum,
 )
 
-#: If the certificate fails although the rank does not bind, the target for stationarity falls to tol times this.
-FINEST = 1e-3
-#: After a certificate that misses tol by the factor m, the target for stationarity falls by the factor 1.5 m, at most
-#: this.
-STRICTEST = 10.0
 #: The next certificate follows after this share of further steps (at least 10), however slowly stationarity falls.
 LONGER = 0.25
-#: An earlier point is returned instead of the last one if its relative error is below this share of the last one's.
-CLEARLY_BETTER = 0.5
 Binds = Callable[[], bool]
 
 
@@ -78,7 +71,7 @@ class Judge:
         movable = ended or not run.escape.waits(run.iteration, binds)
         if movable and self._moved(certificate, stationarity, ended, binds):
             return None
-        finest = ended or run.inner_tol <= FINEST * certificate.target(self.tol)
+        finest = ended or run.inner_tol <= MINOR * certificate.target(self.tol)
         if run.patience.ends(certificate, run.iteration, self.tol) or finest:
             weaker = settled(certificate, self.tol)
             if weaker is not None:
@@ -122,7 +115,7 @@ class Judge:
         certificate = run.certificate if self.certified is run.state and run.certificate else self.certify()
         if run.nearest is not None and status in (Status.NO_PROGRESS, Status.UNBOUNDED, Status.DIVERGED):
             state, nearest = run.nearest
-            if nearest.relative < CLEARLY_BETTER * certificate.relative and state.geometry == run.state.geometry:
+            if nearest.relative < CLEARLY * certificate.relative and state.geometry == run.state.geometry:
                 run.state, run.certificate, self.certified = state, nearest, state
                 certificate = nearest
         if not certificate.proves(self.tol) and self._zero_by_multipliers(certificate) and run.certificate:
@@ -135,7 +128,7 @@ class Judge:
             return Status.UNBOUNDED, Status.UNBOUNDED.value
         if status is Status.NO_PROGRESS and certificate.convex:
             found = f"relative {certificate.proof} {certificate.relative:.2g}"
-            if certificate.residual < CLEARLY_BETTER * certificate.relative:  # a weak bound hides small residuals
+            if certificate.residual < CLEARLY * certificate.relative:  # a weak bound hides small residuals
                 found = f"{found}, relative residuals {certificate.residual:.2g}"
             return status, f"{message}; {found}"
         return status, message
@@ -220,12 +213,15 @@ class Judge:
         return clearly_bound(certificate, stationarity, self.tol) and binds()
 
     def _tighten(self, certificate: Certificate, stationarity: float, ended: bool) -> None:
-        """Lower the target for stationarity by about the factor by which the certificate misses tol."""
+        """Lower the target for stationarity by about the factor by which the certificate misses tol, at most by ten.
+
+        It ends at a minor share of tol: if the certificate fails there, it is not for lack of stationarity.
+        """
         run = self.run
         if not ended and stationarity <= run.inner_tol:
             target = certificate.target(self.tol)
-            factor = min(max(1.5 * certificate.relative / target, 1.5), STRICTEST)
-            run.inner_tol = max(run.inner_tol / factor, FINEST * target * 0.99)
+            factor = min(max(1.5 * certificate.relative / target, 1.5), 1.0 / SLIGHT)
+            run.inner_tol = max(run.inner_tol / factor, MINOR * target * 0.99)
 
     def _rank_binds(self) -> bool:
         evaluation = self.run.state.evaluation

@@ -6,11 +6,10 @@ import math
 from dataclasses import dataclass
 
 from psdopt.certificates.certificate import Certificate
+from psdopt.linalg.tolerances import SLIGHT
 
-#: A shortfall that stays above this share of the last one while residuals fall will not vanish with the residuals.
-STALLED = 0.9
-#: A run waits for a proof for at least this many steps.
-FEWEST = 30
+#: Steps that a run takes before it gives up: those without progress, those in the hope of a proof.
+PATIENT_STEPS = 20
 
 
 @dataclass
@@ -29,7 +28,7 @@ class Patience:
     @property
     def worth_trying(self) -> float:
         """A search for a proof costs more than many steps: it is repeated only below this shortfall."""
-        return STALLED * self.tried
+        return (1.0 - SLIGHT) * self.tried
 
     def note(self, certificate: Certificate, tol: float) -> None:
         """Record that the search for a proof at the tolerance `tol` failed when the `certificate` was computed."""
@@ -50,5 +49,6 @@ class Patience:
         if self.since < 0:
             self.since = iteration
         before, self.shortfall = self.shortfall, certificate.shortfall
-        stalled = certificate.shortfall > max(STALLED * before, tol)
-        return stalled or iteration >= self.since + max(self.since, FEWEST)
+        # a shortfall that hardly falls while residuals do will not vanish with them
+        stalled = certificate.shortfall > max((1.0 - SLIGHT) * before, tol)
+        return stalled or iteration >= self.since + max(self.since, PATIENT_STEPS)

@@ -13,15 +13,15 @@ from psdopt.certificates.scales import reference_value, stationarity_scale
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.linalg.tolerances import tie
+from psdopt.linalg.tolerances import SLIGHT, tie
 from psdopt.running.escape import Escape
 from psdopt.running.patience import Patience
 from psdopt.running.progress import Show
 from psdopt.running.result import History, Status
 from psdopt.running.stopping import Stopping
 
-#: Extra time for start and final certificate: this share of a time limit, and at least so many seconds.
-EXTRA, LEAST_EXTRA = 0.1, 0.5
+#: Least extra seconds for start and final certificate beyond a time limit.
+LEAST_EXTRA = 0.5
 Piece = TypeVar("Piece")
 
 
@@ -73,7 +73,7 @@ class Run:
             # near a minimum F stops falling, up to rounding, while stationarity still falls: that counts as progress.
             # Stationarity may fall by little per step, so it is compared with its value at the last progress
             idle = self.values[-1] - value <= tie(value, reference)
-            idle = idle and not stationarity < 0.9 * self.best_stationarity
+            idle = idle and not stationarity < (1.0 - SLIGHT) * self.best_stationarity
         record = {
             "iteration": float(self.iteration),
             "value": value,
@@ -148,4 +148,4 @@ class Rules:
     @property
     def end(self) -> float:
         """Seconds after which the choice of pieces, the start and the final certificate are cut as well."""
-        return self.limits.longest + max(LEAST_EXTRA, EXTRA * self.limits.longest)
+        return self.limits.longest + max(LEAST_EXTRA, SLIGHT * self.limits.longest)

@@ -23,10 +23,8 @@ from psdopt.running.starts import starting_point
 from psdopt.running.stopping import MaxIterations
 from psdopt.running.verdicts import CUTS, Conclusion, cut_by
 
-#: mu of the next stage in units of the present one.
+#: The first mu is this share of the spread of the margins at the start, and each later one this share of the last.
 SHRINK = 0.2
-#: First mu, in units of the spread of the margins at the start.
-FIRST = 0.3
 
 
 def solve_smoothed(
@@ -70,7 +68,7 @@ def solve_smoothed(
         begun.geometry, begun.method = geometry, method
         begun.point = starting_point(geometry, problem, start, generator, method)
         margins = problem.margins().values(problem.at(geometry.factor(begun.point)))
-        mu = FIRST * float(np.std(margins)) or FIRST * problem.duality.value_unit(0.0, geometry.trace)
+        mu = SHRINK * float(np.std(margins)) or SHRINK * problem.duality.value_unit(0.0, geometry.trace)
         for _ in range(30):
             left = None if max_time is None else max(max_time - (now() - clock), 0.0)
             limits: dict[str, Any] = {"max_iterations": max_iterations, "max_time": left}

@@ -19,13 +19,12 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import as_array, norm, orthonormal_columns
 from psdopt.linalg.checked_operator import Negative
 from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.limits import PROBES
 from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS
 
 #: The trace of a default start is at most this times n times the least trace at which F can be as low.
 ROOM = 16.0
-#: Number of columns for the estimate of a norm, and share of the allowed trace up to which the estimate suffices.
-PROBES, SURE = 4, 0.5
 
 
 def starting_point(
@@ -42,7 +41,7 @@ def starting_point(
 
     Raises InvalidInputError for a start of another order, with NaN or infinity, or not in the geometry's set;
     InvalidTypeError for a start that does not hold numbers.
-    Cost of the default: two evaluations and four products with ∇F(0); if these are inconclusive, an eigenpair of ∇F(0).
+    Cost of the default: two evaluations and 16 products with ∇F(0); if these are inconclusive, an eigenpair of ∇F(0).
     """
     point = plain_start(geometry, problem, start, rng, method)
     return fitted_start(geometry, problem, point, rng, method, given=start is not None)
@@ -157,8 +156,8 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
     of the least eigenvector; no minimiser of a quadratic F has a trace below t / 2. If M = 0 is optimal, t balances
     slope and curvature along the eigenvector of the largest eigenvalue.
 
-    In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 4 it may
-    exceed that by the factor by which :func:`_frobenius` underestimates ∇F(0). Cost: the product of ∇F(0) with four
+    In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 16 it may
+    exceed that by the factor by which :func:`_frobenius` underestimates ∇F(0). Cost: the product of ∇F(0) with 16
     columns. If that is inconclusive, also an eigenpair of ∇F(0), for which ∇F(0) is formed by n products up to order
     500.
     """
@@ -167,7 +166,7 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
     n = problem.n
     nothing = problem.at(np.zeros((n, 1)))
     size = _frobenius(nothing)
-    if not 0.0 < size < math.inf or trace * size <= SURE * ROOM * n * gained:
+    if not 0.0 < size < math.inf or trace * size <= ROOM * n * gained:
         return math.inf
     pair = smallest_eigenpair(nothing.gradient, tol=0.25, scale="norm")
     if pair.value < 0.0 < gained:
@@ -184,7 +183,7 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
 
 
 def _frobenius(evaluation: Evaluation) -> float:
-    """|∇F(M)|_F; beyond order 4 an estimate from four columns, which is below half in at most one case of ten.
+    """|∇F(M)|_F; beyond order 16 an estimate from 16 columns, below three quarters in at most one case of ten.
 
     inf where the gradient is not finite or not defined.
     """

@@ -16,6 +16,8 @@ from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.deadline import OutOfTime
+from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.tolerances import MINOR
 from psdopt.running.escape import explained
 from psdopt.running.result import Status
 from psdopt.running.run import Run
@@ -41,12 +43,6 @@ CUTS: Mapping[type[BaseException], Status] = {
     MemoryError: Status.OUT_OF_MEMORY,
     OutOfTime: Status.TIME_LIMIT,
 }
-#: While tr M grows, an unbounded F falls by at least this share of −λ_min(S) per unit of trace.
-PROPORTIONAL = 1e-6
-#: Largest number of steps of a run that are taken because a certificate refuted optimality.
-RECOVERIES = 50
-
-
 #: Part of the message about a run that was cut before its first record.
 NOT_BEGUN = "F at the start is not known"
 
@@ -90,8 +86,9 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
     """The verdict if a method reports a ray along which F falls without bound, or if tr M has `grown` beyond any scale.
 
     A certificate that holds overrules the method. Otherwise the report is verified: F is evaluated along the ray of the
-    state, along M, and along the least eigenvector of S. If tr M has grown, F must have fallen in proportion. Under
-    constraints a ray of the certificate is required in both cases.
+    state, along M, and along the least eigenvector of S. If tr M has grown, F must have fallen in proportion, by more
+    than a minor share of −λ_min(S) per unit of trace. Under constraints a ray of the certificate is required in both
+    cases.
     """
     final = settled(certificate, tol)
     if final is not None:
@@ -102,7 +99,7 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
         return (Status.DIVERGED, Status.DIVERGED.value) if grown else NO_PROGRESS
     if grown and not certificate.unbounded:
         fallen = run.values[0] - certificate.value
-        if fallen >= PROPORTIONAL * certificate.trace * certificate.omega > 0.0:
+        if fallen >= MINOR * certificate.trace * certificate.omega > 0.0:
             return Status.UNBOUNDED, Status.UNBOUNDED.value
         return Status.DIVERGED, Status.DIVERGED.value
     if certificate.unbounded or _verified_ray(certificate, run, problem):
@@ -167,7 +164,7 @@ def recovered(problem: Problem, method: Method, run: Run, tol: float) -> bool:
     The run continues from the new point as after a widening. If there is no such step, nothing changes: False.
     """
     certificate = run.certificate
-    if certificate is None or certificate.descent is None or run.recoveries >= RECOVERIES:
+    if certificate is None or certificate.descent is None or run.recoveries >= MOST_STEPS:
         return False
     if not certificate.decrease > tol * certificate.unit:
         return False

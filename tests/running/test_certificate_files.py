@@ -10,7 +10,7 @@ import pytest
 from psdopt import AutogradProblem, Certificate, Constrained, QuadraticSDP, Result, Spectraplex, constraints, solve
 from psdopt.certificates.certificate import ConstraintRecord
 from psdopt.errors import DataFileError
-from psdopt.running.certificate_files import FORMAT, PREFIX, RECORD, TEXT, from_numbers, restored, stored
+from psdopt.running.certificate_files import CERTIFICATE_FORMAT, PREFIX, RECORD, TEXT, from_numbers, restored, stored
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,9 @@ def test_every_class_and_every_word_is_among_them():
 def test_a_later_format_and_an_unknown_class_are_refused_by_a_sentence():
     arrays = stored(solve(small(), Spectraplex(3)).certificate)
     plain = json.loads(str(arrays[TEXT]))
-    with pytest.raises(DataFileError, match=f"its certificate has format 3; this version of psdopt reads {FORMAT}"):
+    with pytest.raises(
+        DataFileError, match=f"its certificate has format 3; this version of psdopt reads {CERTIFICATE_FORMAT}"
+    ):
         restored({**arrays, TEXT: np.array(json.dumps({**plain, "format": 3}))})
     with pytest.raises(DataFileError, match=r"its certificate is a Strange, found are Certificate, "):
         restored({**arrays, TEXT: np.array(json.dumps({**plain, "class": "Strange"}))})

@@ -16,6 +16,7 @@ from psdopt.methods import InteriorPoint
 from psdopt.problems import QuadraticSDP
 from psdopt.running.choose import choose
 from psdopt.running.judge import Judge
+from psdopt.running.patience import PATIENT_STEPS
 from psdopt.running.verdicts import CUTS
 from tests.running.problems import Waiting, planted
 
@@ -69,7 +70,7 @@ def test_a_gradient_that_falls_slowly_is_progress_where_the_value_is_level(facto
     problem, _ = planted(np.random.default_rng(4))
     result = solve(problem, FlatQuotient(12, 4), Fading(factor), rng=0, max_iterations=200)
     assert (result.status is Status.NO_PROGRESS) == ends
-    assert result.iterations == (psdopt.running.driver.IDLE_STEPS if ends else 200)
+    assert result.iterations == (PATIENT_STEPS if ends else 200)
 
 
 @pytest.mark.parametrize("limit", [{"max_iterations": 5}, {"max_time": 0.0}])

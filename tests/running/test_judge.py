@@ -60,7 +60,7 @@ def missed(monkeypatch, columns, method, misses, **options):
     problem, _ = planted(np.random.default_rng(2))
     tol = 1e-5
     values, V = np.linalg.eigh(solve(problem, tol=1e-3 * tol).matrix.to_dense())
-    # off by a known share: stationarity 1.4e-6 is below tol and above tol / STRICTEST, where it is not asked again
+    # off by a known share: stationarity 1.4e-6 is below tol and above tol / 10, where it is not asked again
     start = (1.0 + 3e-7) * (V * np.sqrt(np.maximum(values, 0.0)))[:, -columns:]
     original, left = psdopt.running.judge.certify, iter(misses)
 
@@ -79,7 +79,7 @@ def widenings(result):
 
 
 def test_a_run_whose_widening_waits_is_not_called_stationary(monkeypatch):
-    monkeypatch.setattr(psdopt.running.judge, "FINEST", 1.0)  # nothing finer to aim at: asked in every step
+    monkeypatch.setattr(psdopt.running.judge, "MINOR", 1.0)  # nothing finer to aim at: asked in every step
     result = missed(monkeypatch, 4, Waiting(), [100.0] * 100, max_iterations=90)
     assert result.status is Status.ITERATION_LIMIT
     assert widenings(result) == [0, 10, 30, 70]

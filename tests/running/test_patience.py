@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from psdopt import QuadraticSDP, certify
-from psdopt.running.patience import FEWEST, Patience
+from psdopt.running.patience import PATIENT_STEPS, Patience
 
 TOL = 1e-6
 
@@ -33,10 +33,10 @@ def test_where_no_proof_can_come_the_run_ends_at_once():
     assert Patience().ends(within(provable=False), 3, TOL)
 
 
-@pytest.mark.parametrize("since", [0, 7, FEWEST, 100])
+@pytest.mark.parametrize("since", [0, 7, PATIENT_STEPS, 100])
 def test_the_run_at_most_doubles(since):
     patience = Patience()
-    last = since + max(since, FEWEST)
+    last = since + max(since, PATIENT_STEPS)
     assert not patience.ends(within(), since, TOL)
     assert not patience.ends(within(), last - 1, TOL)
     assert patience.ends(within(), last, TOL)

@@ -6,7 +6,7 @@ import pytest
 from psdopt import ConjugateGradient, FrankWolfe, LowRankPSD, MarginProblem, Status, solve, solve_smoothed
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import FixedTrace, FlatQuotient, Spectraplex
-from psdopt.running.smoothing import FIRST, SHRINK
+from psdopt.running.smoothing import SHRINK
 from psdopt.running.verdicts import CUTS
 from psdopt.terms import QuadraticForms
 
@@ -69,7 +69,7 @@ def test_the_first_smoothing_is_a_share_of_the_spread_of_the_margins_in_any_unit
     Y = np.full((3, 1), 3**-0.5)
     solve_smoothed(margins, Spectraplex(3), FrankWolfe(), start=LowRankPSD(Y), tol=0.05, max_iterations=100)
     spread = np.std(margins.margins().values(margins.at(Y)))
-    np.testing.assert_allclose(seen[0], FIRST * spread, rtol=1e-9)
+    np.testing.assert_allclose(seen[0], SHRINK * spread, rtol=1e-9)
     np.testing.assert_allclose(np.diff(np.log(seen)), np.log(SHRINK), rtol=1e-9)
 
 
@@ -80,7 +80,7 @@ def test_the_first_smoothing_is_in_the_unit_of_values_where_all_margins_are_equa
     solve_smoothed(margins, Spectraplex(2), FrankWolfe(), start=LowRankPSD(np.eye(2) * 0.5**0.5), max_iterations=10)
     unit = margins.duality.value_unit(0.0, 1.0)
     assert unit < 0.5  # so that dividing by it shows
-    assert seen[0] == pytest.approx(FIRST * unit, rel=1e-9)
+    assert seen[0] == pytest.approx(SHRINK * unit, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])

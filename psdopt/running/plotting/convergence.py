@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, SLIGHT
 from psdopt.running.plotting.style import BLUE, GREY, ORANGE, RED, new_figure
 
 if TYPE_CHECKING:
@@ -26,10 +26,6 @@ class Shown(Protocol):
     status: Any
     certificate: Any
     history: Any
-
-
-#: Up to this many iterations each is marked by a dot.
-FEW = 40
 
 
 def plot_convergence(result: Shown, axes: Axes | None = None) -> Axes:
@@ -77,7 +73,7 @@ def draw_gap(axes: Axes, result: Shown, best: float | None) -> None:
     iterations, gap = _gap(result, best)
     of = "the closed form's value" if best is not None and best <= result.value else "the run's best value"
     rounding = 4 * EPS * np.abs(result.history["value"])
-    _curve(axes, iterations, gap, color=BLUE, marker="o" if len(iterations) <= FEW else None, ms=4)
+    _curve(axes, iterations, gap, color=BLUE, marker="o", markevery=SLIGHT, ms=4)  # dots at a tenth of the diagonal
     _mark_widenings(axes, result)
     reached = iterations[gap <= rounding]
     if len(reached) and len(iterations) > 1 and np.any(gap[iterations >= reached[0]] <= 0.0):  # points not drawn
