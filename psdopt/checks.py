@@ -73,9 +73,8 @@ def instances(values: Iterable[_Kind], name: str, kind: type[Any]) -> tuple[_Kin
     try:
         found = tuple(values)
     except TypeError as error:
-        raise InvalidTypeError(
-            f"{name} must be a sequence of {kind.__name__} objects; found {brief(values)}"
-        ) from error
+        wanted = f"a sequence of {kind.__name__} objects"
+        raise InvalidTypeError(f"{name} must be {wanted}; found {brief(values)}") from error
     if not found:
         raise InvalidInputError(f"{name} must hold at least one {kind.__name__}; found none")
     return tuple(instance(value, f"{name}[{k}]", kind) for k, value in enumerate(found))
@@ -94,48 +93,55 @@ def brief(value: Any) -> str:
     return text if len(text) <= BRIEF else text[:BRIEF] + "..."
 
 
-def integer(value: Any, name: str, least: int = 1, most: int | None = None, most_name: str = "") -> int:
+def integer(value: Any, name: str, least: int = 1, most: int | None = None, most_name: str = "", also: str = "") -> int:
     """`value` as an int with least <= value <= most; a bool is refused.
 
-    most_name : name of `most` in the message: ``most_name="n"`` gives "between 1 and n = 5".
+    most_name : name of `most` in the message: ``most_name="n"`` gives "between 1 and n = 5". also : what the caller
+    allows as well, for the message: ``also="None or "``.
 
     Raises InvalidInputError.
     """
-    return _integer(value, name, "", least, most, most_name)
+    whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
+    if whole and int(value) >= least and (most is None or int(value) <= most):
+        return int(value)
+    upper = f"{most_name} = {most}" if most_name else str(most)
+    allowed = f"of at least {least}" if most is None else f"between {least} and {upper}"
+    raise InvalidInputError(f"{name} must be {also}an integer {allowed}; found {shown(value)}")
 
 
 def integer_or_none(value: Any, name: str, least: int = 1, most: int | None = None, most_name: str = "") -> int | None:
     """:func:`integer`, but None is returned unchanged, and the error message says that None is allowed."""
-    return None if value is None else _integer(value, name, "None or ", least, most, most_name)
+    return None if value is None else integer(value, name, least, most, most_name, "None or ")
 
 
 def number(
     value: Any,
     name: str,
+    also: str = "",
     *,
     least: float | None = None,
     above: float | None = None,
     most: float | None = None,
     below: float | None = None,
 ) -> float:
-    """`value` as a finite float with least <= value <= most and above < value < below.
+    """`value` as a finite float with least <= value <= most and above < value < below; `also` as for `integer`.
 
     Raises InvalidInputError, also for a bool or a string.
     """
-    return _number(value, name, "", least, above, most, below)
+    if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value):
+        x = float(value)
+        inside = (least is None or x >= least) and (above is None or x > above)
+        if inside and (most is None or x <= most) and (below is None or x < below):
+            return x
+    bounds = (("of at least", least), ("above", above), ("at most", most), ("below", below))
+    allowed = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
+    wanted = f"{also}a finite number {allowed}".rstrip()
+    raise InvalidInputError(f"{name} must be {wanted}; found {shown(value)}")
 
 
-def number_or_none(
-    value: Any,
-    name: str,
-    *,
-    least: float | None = None,
-    above: float | None = None,
-    most: float | None = None,
-    below: float | None = None,
-) -> float | None:
-    """:func:`number`, but None is returned unchanged, and the error message says that None is allowed."""
-    return None if value is None else _number(value, name, "None or ", least, above, most, below)
+def number_or_none(value: Any, name: str, **bounds: float | None) -> float | None:
+    """:func:`number` and its bounds, but None is returned unchanged, and the error message says that it is allowed."""
+    return None if value is None else number(value, name, "None or ", **bounds)
 
 
 def order_of(value: Any, name: str, known: int, what: str) -> int:
@@ -181,9 +187,8 @@ def vector(values: Any, name: str, size: int, of: str = "") -> NDArray[np.float6
     if array.ndim == 0:
         return np.full(size, float(array))
     if array.shape != (size,):
-        raise InvalidInputError(
-            f"{name} must be a number or have shape ({size},){', ' + of if of else ''}; found shape {array.shape}"
-        )
+        shape = f"({size},), {of}" if of else f"({size},)"
+        raise InvalidInputError(f"{name} must be a number or have shape {shape}; found shape {array.shape}")
     return array.copy()
 
 
@@ -326,15 +331,6 @@ def real(array: Any, name: str) -> Any:
     return array
 
 
-def _integer(value: Any, name: str, none: str, least: int, most: int | None, most_name: str) -> int:
-    whole = isinstance(value, Integral) and not isinstance(value, (bool, np.bool_))
-    if whole and int(value) >= least and (most is None or int(value) <= most):
-        return int(value)
-    upper = f"{most_name} = {most}" if most_name else str(most)
-    allowed = f"of at least {least}" if most is None else f"between {least} and {upper}"
-    raise InvalidInputError(f"{name} must be {none}an integer {allowed}; found {shown(value)}")
-
-
 def squares_finite(values: NDArray[Any], shape: tuple[int, ...], name: str) -> NDArray[Any]:
     """`values`, the finite entries of an array X of the `shape`, if XᵀX and squared distances of rows cannot overflow.
 
@@ -351,24 +347,3 @@ def squares_finite(values: NDArray[Any], shape: tuple[int, ...], name: str) -> N
             "Scale the data"
         )
     return values
-
-
-def _number(
-    value: Any,
-    name: str,
-    none: str,
-    least: float | None,
-    above: float | None,
-    most: float | None,
-    below: float | None,
-) -> float:
-    if isinstance(value, Real) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value):
-        x = float(value)
-        inside = (least is None or x >= least) and (above is None or x > above)
-        if inside and (most is None or x <= most) and (below is None or x < below):
-            return x
-    bounds = (("of at least", least), ("above", above), ("at most", most), ("below", below))
-    allowed = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
-    raise InvalidInputError(
-        f"{name} must be {none}a finite number{' ' + allowed if allowed else ''}; found {shown(value)}"
-    )
