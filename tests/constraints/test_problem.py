@@ -4,29 +4,21 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import (
-    LBFGS,
-    AugmentedLagrangian,
-    AutogradProblem,
-    BoundaryPoint,
-    Constrained,
-    Duality,
-    DualNewton,
-    Evaluation,
-    FlatQuotient,
-    InteriorPoint,
-    LagrangeNewton,
-    Problem,
-    QuadraticSDP,
-    Status,
-    certify,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, Duality, Evaluation, Problem, Status, certify, constraints, solve
 from psdopt.constraints import OffersConstraints, constrained_of
 from psdopt.contracts.constrained_fit import ConstrainedFit
 from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.methods import ConjugateGradient
+from psdopt.geometries import FlatQuotient
+from psdopt.methods import (
+    LBFGS,
+    AugmentedLagrangian,
+    BoundaryPoint,
+    ConjugateGradient,
+    DualNewton,
+    InteriorPoint,
+    LagrangeNewton,
+)
+from psdopt.problems import AutogradProblem, QuadraticSDP
 
 
 def graph(n: int, seed: int = 0) -> sp.csr_array:

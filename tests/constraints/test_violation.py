@@ -3,20 +3,10 @@
 import numpy as np
 import pytest
 
-from psdopt import (
-    AugmentedLagrangian,
-    BoundaryPoint,
-    Constrained,
-    InteriorPoint,
-    LagrangeNewton,
-    QuadraticSDP,
-    Status,
-    certify,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.violation import VANISHED, relative, row_scales
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
 
 FORMS = SparseForms.of([np.diag([1.0, 0.0, -2.0]), np.array([[0.0, 3.0, 0.0], [3.0, 0.0, 0.0], [0.0, 0.0, 0.0]])])
 Y = np.array([[2.0, 0.0], [0.0, 1.0], [3.0, 4.0]])

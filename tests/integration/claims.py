@@ -15,31 +15,21 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from psdopt import (
+from psdopt import Geometry, Method, Problem, Result, Status, solve
+from psdopt.errors import PsdoptError
+from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
+from psdopt.linalg.tolerances import EPS
+from psdopt.methods import (
     BILGO,
     LBFGS,
     BlockConjugateGradient,
     ConjugateGradient,
-    FixedTrace,
-    FlatQuotient,
     FrankWolfe,
-    Geometry,
     LagrangeNewton,
-    Method,
-    Polar,
-    PositiveDefinite,
-    Problem,
     ProjectedGradient,
-    PSDCone,
-    Result,
     RiemannianGradient,
-    Spectraplex,
-    Status,
     TrustRegions,
-    solve,
 )
-from psdopt.errors import PsdoptError
-from psdopt.linalg.tolerances import EPS
 
 from .conic_points import conic_point
 from .extreme_problems import EXTREMES, FALLING, SLOW

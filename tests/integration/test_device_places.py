@@ -8,20 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from psdopt import (
-    BILGO,
-    LBFGS,
-    ConjugateGradient,
-    FlatQuotient,
-    LowRankPSD,
-    Polar,
-    PSDCone,
-    QuadraticSDP,
-    TrustRegions,
-    devices,
-    solve,
-)
+from psdopt import FlatQuotient, LowRankPSD, Polar, PSDCone, QuadraticSDP, devices, solve
 from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError, InvalidTypeError
+from psdopt.methods import BILGO, LBFGS, ConjugateGradient, TrustRegions
 from psdopt.terms import GramForm
 from psdopt_plugins.regression.problem import psd_regression_problem
 from tests.devices.libraries import fetched, is_of, sent

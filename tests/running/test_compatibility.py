@@ -4,29 +4,22 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import (
+from psdopt import Ability, AutogradProblem, FlatQuotient, MarginProblem, PSDCone, QuadraticSDP, Spectraplex, solve
+from psdopt.contracts.abilities import MEMBERS
+from psdopt.errors import IncompatibleError
+from psdopt.methods import (
     ADMM,
     BILGO,
-    Ability,
     AugmentedLagrangian,
-    AutogradProblem,
     BoundaryPoint,
     ClosedForm,
     ColumnGeneration,
     ConjugateGradient,
     DualNewton,
-    FlatQuotient,
     InteriorPoint,
     LagrangeNewton,
-    MarginProblem,
     OnlineRiemannianGradient,
-    PSDCone,
-    QuadraticSDP,
-    Spectraplex,
-    solve,
 )
-from psdopt.contracts.abilities import MEMBERS
-from psdopt.errors import IncompatibleError
 from psdopt.running.compatibility import compatible, fits
 from psdopt.terms import QuadraticForms
 from tests.instances import psd, symmetric

@@ -6,28 +6,11 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import (
-    BILGO,
-    LBFGS,
-    AutogradProblem,
-    ConjugateGradient,
-    FixedTrace,
-    FlatQuotient,
-    FrankWolfe,
-    Polar,
-    PositiveDefinite,
-    ProjectedGradient,
-    PSDCone,
-    QuadraticSDP,
-    RiemannianGradient,
-    Spectraplex,
-    Status,
-    TermSum,
-    certify,
-    solve,
-)
+from psdopt import AutogradProblem, QuadraticSDP, Status, TermSum, certify, solve
 from psdopt.errors import InvalidInputError
+from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.linalg.tolerances import EPS
+from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe, ProjectedGradient, RiemannianGradient
 from psdopt.methods.conjugate_gradient import RULES
 from psdopt.terms import IdentityForm, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from tests.instances import psd

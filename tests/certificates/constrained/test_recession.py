@@ -3,20 +3,10 @@
 import numpy as np
 import pytest
 
-from psdopt import (
-    AugmentedLagrangian,
-    BoundaryPoint,
-    Constrained,
-    InteriorPoint,
-    LagrangeNewton,
-    QuadraticSDP,
-    Status,
-    certify,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.recession import proven_ray, recession_bounds
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
 
 METHODS = [None, AugmentedLagrangian(), BoundaryPoint(), LagrangeNewton(), InteriorPoint()]
 

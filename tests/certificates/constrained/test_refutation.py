@@ -4,19 +4,10 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.sdp_families import qap
-from psdopt import (
-    BoundaryPoint,
-    Constrained,
-    InteriorPoint,
-    LowRankPSD,
-    QuadraticSDP,
-    Status,
-    certify,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, LowRankPSD, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.certificates.constrained import refutation
 from psdopt.certificates.constrained.refutation import _rounded, proven_infeasible
+from psdopt.methods import BoundaryPoint, InteriorPoint
 
 
 def test_a_proof_of_infeasibility_must_hold(solved) -> None:

@@ -3,17 +3,8 @@
 import numpy as np
 import pytest
 
-from psdopt import (
-    AugmentedLagrangian,
-    BoundaryPoint,
-    Constrained,
-    InteriorPoint,
-    LagrangeNewton,
-    QuadraticSDP,
-    Status,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, QuadraticSDP, Status, constraints, solve
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
 
 N = 4
 

@@ -3,18 +3,8 @@
 import numpy as np
 import pytest
 
-from psdopt import (
-    AugmentedLagrangian,
-    BoundaryPoint,
-    Constrained,
-    InteriorPoint,
-    LagrangeNewton,
-    QuadraticSDP,
-    Status,
-    certify,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
 from psdopt.running.choose import choose
 from tests.graphs import random_laplacian
 
