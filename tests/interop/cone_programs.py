@@ -1,5 +1,7 @@
 """Random cone programs with an optimum, and what a pair (x, y) has to meet there."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -8,31 +10,44 @@ from psdopt.interop._cone_program import ConeProgram
 
 def random_cone_program(seed: int, quadratic: bool = False, unknowns: int = 5) -> ConeProgram:
     """Strictly feasible on both sides: one equation, three inequalities, blocks of orders 3 and 2."""
+    rng, definite = np.random.default_rng(seed), 2.0 * np.eye(5) + 0.1 * np.ones((5, 5))
+    A = sp.csr_array(rng.standard_normal((13, unknowns)))
+    return with_optimum(rng, A, (1, 3, (3, 2)), (definite, definite), quadratic)
+
+
+def program_of_any_sizes(seed: int, quadratic: bool = False) -> ConeProgram:
+    """Strictly feasible on both sides: sparse, with one block or two, with or without equations and inequalities."""
     rng = np.random.default_rng(seed)
-    zero, nonneg, psd = 1, 3, (3, 2)
-    rows = zero + nonneg + 9
-    A = sp.csr_array(rng.standard_normal((rows, unknowns)))
-    blank = ConeProgram(np.zeros(unknowns), None, A, np.zeros(rows), zero, nonneg, psd)
-    i, j = blank.places()
-    definite = 2.0 * np.eye(5) + 0.1 * np.ones((5, 5))
-    inside = np.concatenate([np.zeros(zero), 1.0 + rng.random(nonneg), definite[i, j]])
-    y = np.concatenate(
-        [rng.standard_normal(zero), 1.0 + rng.random(nonneg), np.where(i == j, 1.0, 2.0) * definite[i, j]]
-    )
-    return with_optimum(rng, blank, inside, y, quadratic)
+    psd = tuple(int(k) for k in rng.integers(1, 5, size=rng.integers(1, 3)))
+    zero, nonneg = int(rng.integers(0, 3)), int(rng.integers(0, 4))
+    shape = zero + nonneg + sum(k * (k + 1) // 2 for k in psd), int(rng.integers(zero + 1, zero + 7))
+    A = sp.csr_array(np.where(rng.random(shape) < 0.6, rng.standard_normal(shape), 0.0))
+    definite = [G @ G.T + 0.1 * np.eye(sum(psd)) for G in rng.standard_normal((2, sum(psd), sum(psd)))]
+    return with_optimum(rng, A, (zero, nonneg, psd), definite, quadratic)
 
 
 def with_optimum(
-    rng: np.random.Generator, blank: ConeProgram, s: np.ndarray, y: np.ndarray, quadratic: bool
-) -> ConeProgram:
-    """`blank` with c and b for which a random x is optimal, with slacks s, multipliers y; P of rank 2 or None."""
-    A, x, P = blank.A, rng.standard_normal(blank.A.shape[1]), None
+    rng: np.random.Generator, A: sp.csr_array, cones: tuple[int, int, tuple[int, ...]],
+    definite: Sequence[np.ndarray], quadratic: bool,
+) -> ConeProgram:  # fmt: skip
+    """c and b for which a random x is optimal, with the blocks of two definite matrices as slack and multiplier.
+
+    P is of rank 2, or None.
+    """
+    zero, nonneg, _ = cones
+    blank = ConeProgram(np.zeros(A.shape[1]), None, A, np.zeros(A.shape[0]), *cones)
+    i, j = blank.places()
+    s = np.concatenate([np.zeros(zero), 0.1 + rng.random(nonneg), definite[0][i, j]])
+    y = np.concatenate(
+        [rng.standard_normal(zero), 0.1 + rng.random(nonneg), np.where(i == j, 1.0, 2.0) * definite[1][i, j]]
+    )
+    x, P = rng.standard_normal(A.shape[1]), None
     c = -A.T @ y
     if quadratic:
         G = rng.standard_normal((2, len(x)))
         P = sp.csr_array(G.T @ G)
         c = c - P @ x
-    return ConeProgram(c, P, A, A @ x + s, blank.zero, blank.nonneg, blank.psd)
+    return ConeProgram(c, P, A, A @ x + s, *cones)
 
 
 def slack_matrix(program: ConeProgram, entries: np.ndarray, halved: bool = False) -> np.ndarray:
@@ -59,7 +74,7 @@ def defects(program: ConeProgram, x: np.ndarray, y: np.ndarray) -> dict[str, flo
     }
 
 
-def refutes(program: ConeProgram, y: np.ndarray | None) -> float:
+def refuted(program: ConeProgram, y: np.ndarray | None) -> float:
     """How far y (R,) is from a proof that no x is feasible: Aᵀy = 0, bᵀy = −1, y in the dual cones; relative to |y|."""
     assert y is not None
     first, psd = program.zero, program.first_psd

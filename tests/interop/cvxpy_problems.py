@@ -202,5 +202,21 @@ def falling_where_nothing_is_curved() -> cp.Problem:
     return cp.Problem(cp.Minimize(cp.square(X[0, 0] - 1) - X[1, 1]), [X[2, 2] == 1, X[0, 1] <= 2])
 
 
-INFEASIBLE = [negative_diagonal, entry_too_large, two_traces, matrices_of_both_signs, contradicting_scalars]
-UNBOUNDED = [falling_trace, falling_scalar, falling_along_matrices, falling_where_nothing_is_curved]
+def contradiction_on_a_face() -> cp.Problem:
+    X = cp.Variable((3, 3), PSD=True)
+    return cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] == 0, 2 * X[0, 1] + X[1, 1] == -1])
+
+
+def falling_without_constraints() -> cp.Problem:
+    X = cp.Variable((2, 2), PSD=True)
+    return cp.Problem(cp.Minimize(cp.trace(np.diag([1.0, -1.0]) @ X)))
+
+
+INFEASIBLE = [
+    negative_diagonal, entry_too_large, two_traces, matrices_of_both_signs, contradicting_scalars,
+    contradiction_on_a_face,
+]  # fmt: skip
+UNBOUNDED = [
+    falling_trace, falling_scalar, falling_along_matrices, falling_where_nothing_is_curved,
+    falling_without_constraints,
+]  # fmt: skip

@@ -1,10 +1,16 @@
-"""Cone programs: blocks by their lower triangles, objective and gradient against direct evaluation."""
+"""Cone programs: blocks by their lower triangles, quadratic objectives as terms, unknowns that rows define."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from psdopt.errors import InvalidInputError
+from psdopt.interop import _cone_objective
+from psdopt.interop._cone_objective import coefficients, objective, square_root
 from psdopt.interop._cone_program import ConeProgram, lower_triangles
+from psdopt.interop._elimination import consistent, eliminate, merged, pruned
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.quadratic import LinearTerm, ProductTerm
 from tests.interop.cone_programs import slack_matrix
 
 
@@ -77,3 +83,193 @@ def test_value_and_gradient():
     linear = ConeProgram.from_rows(c, sp.csr_array((4, 4)), sp.csr_array((4, 4)), np.zeros(4), 0, 0, rows)
     assert linear.P is None
     assert np.isclose(linear.value(x), c @ x)
+
+
+N = 4
+COLUMN, ROW = np.triu_indices(N)
+
+
+def entries(Y):
+    return (Y @ Y.T)[ROW, COLUMN]
+
+
+def kinds(problem):
+    return [type(term) for term in problem.terms]
+
+
+def check(linear, squares, target, constant=1.5):
+    problem = objective(linear, sp.csr_array(squares), target, constant, ROW, COLUMN, N)
+    rng = np.random.default_rng(9)
+    for _ in range(5):
+        Y = rng.standard_normal((N, 2))
+        sigma = entries(Y)
+        expected = constant + linear @ sigma + 0.5 * np.sum((squares @ sigma - target) ** 2)
+        assert np.isclose(problem.at(Y).value, expected, rtol=1e-10)
+    return problem
+
+
+def test_the_squared_norm_of_a_matrix_is_one_product_term():
+    rng = np.random.default_rng(0)
+    weight = np.where(ROW == COLUMN, 1.0, np.sqrt(2.0))
+    problem = check(np.zeros(10), np.diag(weight), rng.standard_normal(10))
+    assert kinds(problem) == [ProductTerm, LinearTerm]
+
+
+def test_the_squared_norm_of_a_block_is_one_product_term():
+    weight = np.where(ROW == COLUMN, 1.0, np.sqrt(2.0)) * ((ROW < 2) & (COLUMN < 2))
+    assert kinds(check(np.zeros(10), np.diag(weight), np.zeros(10))) == [ProductTerm]
+
+
+def test_other_weights_of_single_entries_are_measured():
+    rng = np.random.default_rng(1)
+    weight = rng.uniform(0.5, 2.0, 10) * (rng.random(10) < 0.7)
+    problem = check(rng.standard_normal(10), np.diag(weight), rng.standard_normal(10))
+    assert kinds(problem) == [MeasuredTerm, LinearTerm]
+
+
+def test_sums_of_entries_and_entries_that_occur_twice():
+    rng = np.random.default_rng(2)
+    squares = np.vstack([rng.standard_normal((3, 10)), np.eye(10)[[2, 2, 5]], np.zeros((1, 10))])
+    check(rng.standard_normal(10), squares, rng.standard_normal(7))
+
+
+def test_no_square_leaves_a_linear_term():
+    assert kinds(check(np.arange(10.0), np.zeros((0, 10)), np.zeros(0))) == [LinearTerm]
+    assert kinds(check(np.zeros(10), np.zeros((0, 10)), np.zeros(0))) == [LinearTerm]
+
+
+def test_coefficients_pair_with_entries():
+    rng = np.random.default_rng(3)
+    linear = rng.standard_normal(10) * (rng.random(10) < 0.4)
+    C = coefficients(linear, ROW, COLUMN, N)
+    C = C.toarray() if sp.issparse(C) else C
+    M = rng.standard_normal((N, N))
+    M = M + M.T
+    assert np.array_equal(C, C.T)
+    assert np.isclose(np.vdot(C, M), linear @ M[ROW, COLUMN])
+
+
+def test_square_roots_part_by_part(monkeypatch):
+    rng = np.random.default_rng(4)
+    G = rng.standard_normal((3, 2))
+    P = np.zeros((6, 6))
+    P[np.ix_([0, 2, 5], [0, 2, 5])] = G @ G.T  # of rank two
+    P[1, 1] = 4.0
+    V = square_root(sp.csr_array(P))
+    assert np.allclose((V.T @ V).toarray(), P)
+    assert V.shape == (3, 6)
+    assert np.array_equal(square_root(sp.csr_array(np.diag([4.0, 0.0, 9.0]))).toarray(), [[2.0, 0, 0], [0, 0, 3.0]])
+    monkeypatch.setattr(_cone_objective, "FACTOR_ORDER", 2)
+    with pytest.raises(InvalidInputError, match="must not connect more than 2 unknowns; found 3"):
+        square_root(sp.csr_array(P))
+
+
+def eliminated(A, b, order=None):
+    A = sp.csr_array(A)
+    return A, eliminate(A, b, np.zeros(len(b), dtype=np.intp) if order is None else np.asarray(order))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_rows_that_were_used_hold_for_every_slack_and_free_unknown(seed):
+    rng = np.random.default_rng(seed)
+    rows, columns = rng.integers(2, 8, size=2)
+    A = rng.standard_normal((rows, columns)) * (rng.random((rows, columns)) < 0.5)
+    b = rng.standard_normal(rows)
+    A, found = eliminated(A, b)
+    s, u = rng.standard_normal(rows), rng.standard_normal(len(found.free))
+    x = found.offset + found.K @ s + found.Z @ u
+    assert np.allclose((A @ x + s)[found.used], b[found.used], atol=1e-9)
+    assert np.allclose(x[found.free], u)
+    assert found.used.sum() + len(found.free) == columns
+    AK, AZ, right = found.rest(A, b)
+    assert np.allclose((AK @ s + AZ @ u)[found.used] + s[found.used], right[found.used], atol=1e-9)
+
+
+def test_as_many_unknowns_are_defined_as_the_rows_determine():
+    rng = np.random.default_rng(0)
+    dense = rng.standard_normal((5, 4)) @ rng.standard_normal((4, 6))
+    _, found = eliminated(dense, rng.standard_normal(5))
+    assert found.used.sum() == np.linalg.matrix_rank(dense) == 4
+    assert len(found.free) == 2
+
+
+def test_rows_are_taken_by_their_order_and_never_below_zero():
+    A = np.array([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0]])
+    _, found = eliminated(A, np.zeros(3), [1, 0, -1])
+    assert found.used.tolist() == [False, True, False]
+    assert found.free.tolist() == [1]
+
+
+def test_a_chain_of_rows_is_solved_one_by_one():
+    A = np.eye(4) - np.eye(4, k=-1)
+    b = np.array([1.0, 2.0, 3.0, 4.0])
+    _, found = eliminated(A, b)
+    assert found.used.all()
+    assert np.allclose(found.offset, np.cumsum(b))
+    assert np.allclose(found.K.toarray(), -np.tril(np.ones((4, 4))))
+
+
+def test_entries_that_are_rounding_of_the_terms_of_their_row_are_dropped():
+    product = sp.csr_array([[1.0, 1e-15], [1e-15, 0.0], [0.0, 2e-15]])
+    sizes = sp.csr_array([[1.0, 1.0], [1e-15, 0.0], [0.0, 30.0]])
+    assert np.array_equal(pruned(product, sizes).toarray(), [[1.0, 0.0], [1e-15, 0.0], [0.0, 0.0]])
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rows_that_follow_from_others_leave_nothing_whatever_the_condition_of_those(seed):
+    """Combinations of nearly dependent rows in units far apart: what is left of them is rounding, and is left out."""
+    rng = np.random.default_rng(seed)
+    A = rng.standard_normal((4, 6))
+    A[3] = A[2] + 1e-6 * A[3]
+    A = 10.0 ** rng.uniform(-3, 3, (4, 1)) * A
+    A = np.concatenate([A, rng.standard_normal((3, 4)) @ A])
+    x = rng.standard_normal(6)
+    program, found = eliminated(A, A @ x, [0, 0, 0, 0, -1, -1, -1])
+    AK, AZ, right = found.rest(program, A @ x)
+    assert AZ[4:].nnz == 0
+    assert AK[4:, 4:].nnz == 0
+    assert consistent(AZ[4:], right[4:], found.allowed(program, A @ x)[4:])
+
+
+def test_rows_without_unknowns_must_ask_for_zero():
+    rows = sp.csr_array([[0.0, 0.0], [1.0, 0.0]])
+    assert consistent(rows, np.array([1e-12, 5.0]), np.full(2, 1e-9))
+    assert not consistent(rows, np.array([1e-3, 5.0]), np.full(2, 1e-9))
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e-12, 1e12])
+def test_equations_contradict_each_other_in_every_unit(unit):
+    A = np.array([[1.0], [1.0]])
+    for far, word in ((1.0 + 1e-14, True), (1.0 + 1e-6, False), (2.0, False)):
+        b = unit * np.array([1.0, far])
+        program, found = eliminated(A, b)
+        _, AZ, right = found.rest(program, b)
+        left = ~found.used
+        assert consistent(AZ[left], right[left], found.allowed(program, b)[left]) is word
+
+
+def test_a_right_side_of_nothing_but_rounding_contradicts_no_other():
+    """b = A x for an x of size one, where the terms of a row cancel."""
+    A = np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 1.0, 0.0]])
+    b = np.array([1.0, 1e-16, 3e-16])
+    program, found = eliminated(A, b)
+    _, AZ, right = found.rest(program, b)
+    assert np.any(right[~found.used] != 0.0)
+    assert consistent(AZ[~found.used], right[~found.used], found.allowed(program, b)[~found.used])
+
+
+def test_repeated_rows_are_kept_once_and_share_their_multiplier():
+    row, other = [1.0, 2.0], [0.0, 1.0]
+    rows = sp.csr_array([row, other, row, row, row])
+    upper = np.array([3.0, 1.0, 2.0, 2.0, 2.0])
+    kept, shares = merged(rows, upper, np.array([True, True, True, True, False]))
+    assert kept.tolist() == [1, 2, 4]  # the tightest of the inequalities; the equation is another row
+    y = shares @ np.array([1.0, 6.0, 5.0])
+    assert y.tolist() == [0.0, 1.0, 3.0, 3.0, 5.0]
+    assert np.allclose(rows.T @ y, rows[kept].T @ np.array([1.0, 6.0, 5.0]))
+
+
+def test_equations_with_other_right_sides_are_other_equations():
+    kept, _ = merged(sp.csr_array([[1.0], [1.0]]), np.array([1.0, 2.0]), np.array([False, False]))
+    assert kept.tolist() == [0, 1]
+    assert merged(sp.csr_array((0, 3)), np.zeros(0), np.zeros(0, dtype=bool))[0].size == 0

@@ -12,7 +12,7 @@ from psdopt.interop import cvxpy as bridge
 from psdopt.interop._cone_solve import solved
 from psdopt.interop.cvxpy import PSDOPT
 
-from .cvxpy_problems import INFEASIBLE, UNBOUNDED, falling_where_nothing_is_curved
+from .cvxpy_problems import INFEASIBLE, UNBOUNDED
 
 
 def names(build):
@@ -65,14 +65,8 @@ def test_what_falls_without_end_is_unbounded_and_a_ray_proves_it(build):
         size = np.abs(x).max()
         assert outside(-(A @ x), False) <= 1e-9 * size
         assert c @ x == pytest.approx(-1.0)
-
-
-def test_a_quadratic_objective_is_not_curved_along_its_ray():
-    problem = falling_where_nothing_is_curved()
-    problem.solve(solver=PSDOPT())
-    x = problem.solver_stats.extra_stats["proof"]
-    data, _, _ = problem.get_problem_data(PSDOPT())
-    assert np.abs(data["P"] @ x).max() < 1e-9 * np.abs(x).max()
+        P = problem.get_problem_data(PSDOPT())[0].get("P")
+        assert P is None or np.abs(P @ x).max() < 1e-9 * size
 
 
 @pytest.mark.parametrize("form", ["primal", "dual"])
@@ -105,24 +99,14 @@ def test_a_second_order_cone_without_a_point_is_infeasible_with_multipliers_of_i
     assert top.dual_value - 2 * far.dual_value == pytest.approx(-1.0)
 
 
-def hermitian(feasible):
-    """Falls along H_00 = H_11 = s, H_10 = −i s."""
-    H = cp.Variable((3, 3), hermitian=True)
-    rows = [H >> 0, H[0, 0] - H[1, 1] == 1, H[2, 2] == (1 if feasible else -1)]
-    return cp.Problem(cp.Minimize(cp.imag(H[1, 0])), rows)
-
-
-def test_an_infeasible_problem_that_would_fall_without_end_is_infeasible():
-    H = cp.Variable((2, 2), hermitian=True)
-    problem = cp.Problem(cp.Minimize(cp.imag(H[1, 0])), [H >> 0, H[0, 0] == -1])
-    assert problem.solve(solver=PSDOPT()) == np.inf
-    assert problem.status == "infeasible"
-
-
 @pytest.mark.parametrize("form", ["auto", "primal", "dual"])
 def test_a_ray_without_a_feasible_point_is_not_unbounded(form):
-    for feasible, word in ((True, "unbounded"), (False, "infeasible")):
-        problem = hermitian(feasible)
+    """F falls along H_00 = H_11 = s, H_10 = −i s."""
+    H, K = cp.Variable((3, 3), hermitian=True), cp.Variable((2, 2), hermitian=True)
+    apart, below = H[0, 0] - H[1, 1] == 1, K[0, 0] == -1
+    cases = [(H, [apart, H[2, 2] == 1], "unbounded"), (H, [apart, H[2, 2] == -1], "infeasible")]
+    for V, rows, word in [*cases, (K, [below], "infeasible")] if form == "auto" else cases:
+        problem = cp.Problem(cp.Minimize(cp.imag(V[1, 0])), [V >> 0, *rows])
         problem.solve(solver=PSDOPT(), form=form)
         assert problem.status == word
 
@@ -184,28 +168,6 @@ def test_what_no_multipliers_prove_infeasible_has_none():
     assert problem.status == "infeasible"
     assert problem.solver_stats.extra_stats["proof"] is None
     assert problem.constraints[0].dual_value is None
-
-
-def test_on_a_face_too_multipliers_prove_what_is_infeasible():
-    X = cp.Variable((3, 3), PSD=True)
-    problem = cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] == 0, 2 * X[0, 1] + X[1, 1] == -1])
-    problem.solve(solver=PSDOPT())
-    assert problem.status == "infeasible"
-    y = problem.solver_stats.extra_stats["proof"]
-    _, A, b, outside = cones(problem)
-    assert max(np.abs(A.T @ y).max(), outside(y, True)) <= 1e-9 * np.abs(y).max()
-    assert b @ y == pytest.approx(-1.0)
-
-
-def test_a_ray_is_given_where_there_is_no_constraint_on_it():
-    X = cp.Variable((2, 2), PSD=True)
-    problem = cp.Problem(cp.Minimize(cp.trace(np.diag([1.0, -1.0]) @ X)))
-    problem.solve(solver=PSDOPT())
-    assert problem.status == "unbounded"
-    c, A, _, outside = cones(problem)
-    x = problem.solver_stats.extra_stats["proof"]
-    assert c @ x == pytest.approx(-1.0)
-    assert outside(-(A @ x), False) <= 1e-9 * np.abs(x).max()
 
 
 @pytest.mark.parametrize("b", [1e-14, 1e-10, 1.0, 1e10])

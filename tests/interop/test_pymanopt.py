@@ -1,12 +1,12 @@
-"""pymanopt both ways, judged by the kit."""
+"""pymanopt both ways: geometries of its manifolds, manifolds of our geometries, judged by the kit."""
 
 import numpy as np
 import pytest
-from pymanopt.manifolds import Elliptope, PSDFixedRank, SymmetricPositiveDefinite
+from pymanopt.manifolds import Elliptope, PSDFixedRank, Sphere, SymmetricPositiveDefinite
 from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
 
 import psdopt
-from psdopt import FlatQuotient, LowRankPSD, Polar, PositiveDefinite, QuadraticSDP, certify, solve
+from psdopt import FlatQuotient, LowRankPSD, Polar, PositiveDefinite, PSDCone, QuadraticSDP, certify, solve
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.interop.pymanopt import PymanoptOptimizer, from_pymanopt, pymanopt_problem, to_pymanopt
@@ -118,3 +118,95 @@ def test_both_trust_regions_agree_and_converge_quadratically(r, weight):
     certificate = certify(problem, geometry.to_matrix(theirs.point), tol=1e-6)
     assert certificate.stationarity_relative <= 1e-6
     assert certificate.proves(1e-6) or r < N
+
+
+def test_points_are_checked_by_shape_finiteness_and_the_retraction():
+    geometry = from_pymanopt(Sphere(5, 2), n=5)
+    Y = geometry.random_point(np.random.default_rng(0))
+    assert geometry.check_point(Y) is None
+    assert "shape" in geometry.check_point(Y[:4]).reason
+    assert "non-finite" in geometry.check_point(np.where(Y[0, 0] == Y, np.nan, Y)).reason
+    defect = geometry.check_point(1.5 * Y)
+    assert abs(defect.magnitude - 0.5) < 1e-12
+    vector = geometry.random_vector(Y, np.random.default_rng(1))
+    assert geometry.check_vector(Y, vector) is None
+    assert abs(geometry.check_vector(Y, vector + 0.25 * Y).magnitude - 0.25) < 1e-12
+
+
+def test_factors_of_other_widths_become_points():
+    geometry = from_pymanopt(PSDFixedRank(5, 2), n=5)
+    wide = np.random.default_rng(0).standard_normal((5, 4))
+    U, s, _ = np.linalg.svd(wide, full_matrices=False)
+    best = (U[:, :2] * s[:2]) @ (U[:, :2] * s[:2]).T
+    Y = geometry.from_factor(wide)
+    assert np.allclose(Y @ Y.T, best)
+    assert geometry.from_factor(wide[:, :1]).shape == (5, 2)
+    doubled = from_pymanopt(PSDFixedRank(5, 2), n=5, from_factor=lambda Y: 2.0 * Y[:, :2])
+    assert np.array_equal(doubled.from_factor(wide), 2.0 * wide[:, :2])
+
+
+def test_what_is_no_manifold_of_arrays_of_that_order_is_refused():
+    with pytest.raises(InvalidInputError, match="points must be 'factors' or 'matrices'; found 'rows'"):
+        from_pymanopt(PSDFixedRank(4, 2), n=4, points="rows")
+    with pytest.raises(InvalidInputError, match=r"must be real arrays with n = 5 rows; found \(4, 2\)"):
+        from_pymanopt(PSDFixedRank(4, 2), n=5)
+
+
+def test_definite_matrices_are_not_closed_and_factors_are_unless_stated():
+    for manifold, points in ((SymmetricPositiveDefinite(3), "matrices"), (PSDFixedRank(4, 2), "factors")):
+        n = 3 if points == "matrices" else 4
+        assert from_pymanopt(manifold, n=n, points=points).closed is (points == "factors")
+        for closed in (True, False):
+            assert from_pymanopt(manifold, n=n, points=points, closed=closed).closed is closed
+    definite = from_pymanopt(SymmetricPositiveDefinite(3), n=3, points="matrices")
+    assert "singular" in definite.check_point(np.diag([1.0, 1.0, 0.0])).reason
+
+
+def test_the_global_generator_is_left_alone():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    from_pymanopt(PSDFixedRank(4, 2), n=4).random_point(np.random.default_rng(5))
+    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+def test_points_and_vectors_are_those_of_the_geometry():
+    geometry = FlatQuotient(5, 2)
+    manifold = to_pymanopt(geometry, seed=3)
+    Y = manifold.random_point()
+    D, E = (manifold.random_tangent_vector(Y) for _ in range(2))
+    assert geometry.check_point(Y) is None
+    assert geometry.check_vector(Y, D) is None
+    assert manifold.inner_product(Y, D, E) == geometry.inner(Y, D, E)
+    assert np.array_equal(manifold.retraction(Y, D), geometry.retract(Y, D))
+    assert not np.any(manifold.zero_vector(Y))
+    assert np.array_equal(to_pymanopt(geometry, seed=3).random_point(), Y)
+    assert (manifold.dim, manifold.typical_dist) == (9, 3.0)
+
+
+def test_distances_are_those_of_geodesics():
+    manifold = to_pymanopt(FlatQuotient(5, 2))
+    rng = np.random.default_rng(1)
+    Y, Z = rng.standard_normal((2, 5, 2))
+    singular = np.linalg.svd(Y.T @ Z, compute_uv=False)  # min over rotations O of |Z O − Y|
+    expected = np.sqrt(np.sum(Y**2) + np.sum(Z**2) - 2.0 * singular.sum())
+    assert abs(manifold.dist(Y, Z) - expected) < 1e-12
+    reached = manifold.exp(Y, manifold.log(Y, Z))
+    assert np.allclose(reached @ reached.T, Z @ Z.T)
+
+
+def test_euclidean_gradients_convert_on_straight_lines_only():
+    manifold = to_pymanopt(FlatQuotient(4, 2))
+    rng = np.random.default_rng(2)
+    Y = manifold.random_point()
+    G = rng.standard_normal((4, 2))
+    converted = manifold.euclidean_to_riemannian_gradient(Y, G)
+    D = manifold.random_tangent_vector(Y)
+    assert abs(np.vdot(converted, D) - np.vdot(G, D)) < 1e-12
+    curved = to_pymanopt(Polar(4, 2))
+    point = curved.random_point()
+    with pytest.raises(NotImplementedError, match=r"offers no euclidean_to_riemannian_gradient; see psdopt.interop"):
+        curved.euclidean_to_riemannian_gradient(point, G)
+
+
+def test_a_geometry_without_vectors_is_refused():
+    with pytest.raises(InvalidInputError, match="geometry must be Riemannian"):
+        to_pymanopt(PSDCone(4))
