@@ -1,11 +1,11 @@
-"""What a constrained problem knows of itself: measured values, supports, multiples, bounds on the trace, refusals."""
+"""What a constrained problem knows of itself, its multiplier form against dense algebra, and what it refuses."""
 
 import re
 
 import numpy as np
 import pytest
 
-from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt import Constrained, QuadraticSDP, certify, constraints
 from psdopt.constraints.model import HUGE
 from psdopt.contracts.abilities import Ability
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -87,40 +87,91 @@ def test_a_face_is_found_and_only_zero_may_be_left_of_it() -> None:
     assert Constrained(QuadraticSDP(C=np.eye(N)), constraints.trace(N, 0.0)).only_zero
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "words"),
-    [
-        (lambda: Constrained(program(), constraints.trace(N, 1.0)), InvalidTypeError, "all constraints at once"),
-        (lambda: Constrained(QuadraticSDP(C=np.eye(2)), "trace"), InvalidTypeError, "constraints"),
-        (lambda: Constrained(np.eye(2), constraints.trace(2, 1.0)), InvalidTypeError, "problem"),
-        (lambda: program(trace_bound=0.0), InvalidInputError, "trace_bound"),
-        (
-            lambda: Constrained(QuadraticSDP(C=np.eye(2)), constraints.sparse_forms([np.eye(2), 0 * np.eye(2)], 1.0)),
-            InvalidInputError,
-            r"constraint 1 has a form that is zero, and bounds \[1, 1\] without 0",
-        ),
-        (
-            lambda: Constrained(QuadraticSDP(C=np.eye(2)), constraints.diagonal(2, 1e200)),
-            InvalidInputError,
-            re.escape(f"bounds must be at most {HUGE:g} in size; found 1e+200"),
-        ),
-        (
-            lambda: Constrained(QuadraticSDP(C=1e150 * np.eye(2)), constraints.diagonal(2, 1.0)),
-            InvalidInputError,
-            "the entries of C must be at most",
-        ),
-        (
-            lambda: Constrained(QuadraticSDP(C=np.eye(2)), constraints.sparse_forms([1e120 * np.eye(2)], 1.0)),
-            InvalidInputError,
-            "the entries of the forms must be at most",
-        ),
-        (
-            lambda: Constrained(QuadraticSDP(C=np.eye(2)), constraints.sparse_forms([1e-90 * np.eye(2)], 1e20)),
-            InvalidInputError,
-            r"bounds next to \|A_t\| must be at most",
-        ),
-    ],
-)
-def test_what_cannot_be_is_refused_by_name(make, error, words) -> None:
-    with pytest.raises(error, match=words):
+def random_problem(curved: bool, seed: int = 0) -> Constrained:
+    rng = np.random.default_rng(seed)
+    n = 6
+    forms = []
+    for scale in (1.0, 30.0, 0.02, 5.0):
+        G = rng.standard_normal((n, n)) * (rng.random((n, n)) < 0.5)
+        forms.append(scale * (G + G.T + np.eye(n)))
+    G = rng.standard_normal((n, n))
+    F = QuadraticSDP(A=G @ G.T / n, B=0.4, C=G + G.T) if curved else QuadraticSDP(C=G + G.T)
+    return Constrained(
+        F, constraints.sparse_forms(forms, lower=[0.0, 1.0, -np.inf, 2.0], upper=[0.0, 1.0, 3.0, np.inf])
+    )
+
+
+@pytest.mark.parametrize("curved", [False, True])
+def test_the_members_are_what_they_say(curved) -> None:
+    rng = np.random.default_rng(1)
+    problem = random_problem(curved)
+    fit = problem.constrained_fit()
+    forms = [problem.forms.matrix(e).toarray() for e in np.eye(4)]
+    Y, V, y = rng.standard_normal((6, 3)), rng.standard_normal((6, 3)), rng.standard_normal(4)
+    here = problem.at(Y)
+    rows = np.array([0, 2, 3])
+    tied = fit.tied(here, rows)
+    S = here.gradient @ np.eye(6) + sum(c * A for c, A in zip(y, forms, strict=True))
+    assert np.allclose(tied.gradient(y), S)
+    U, W = tied.block(Y), tied.block(V)
+    assert np.allclose(tied.pair(U, W), [np.sum((A @ Y) * V) for A in np.array(forms)[rows]])
+    assert np.allclose(tied.force(y[rows], U), sum(y[t] * forms[t] for t in rows) @ Y)
+    assert np.all(np.isinf(tied.curvatures))
+    assert len(tied.curvatures) == 3
+    G, H = rng.standard_normal((2, 6, 6))
+    P, Q = G @ G.T, H @ H.T
+    K = np.array([[np.trace(forms[s] @ P @ forms[t] @ Q) for t in rows] for s in rows])
+    x = rng.standard_normal(3)
+    assert np.allclose(tied.solver(P, Q, np.empty((3, 3)))(K @ x), x, rtol=1e-8)
+    assert len(fit.tied(here, rows[:0]).solver(P, Q, np.empty((0, 0)))(np.zeros(0))) == 0
+
+
+def test_curvature_is_the_derivative_of_the_gradient() -> None:
+    rng = np.random.default_rng(2)
+    problem = random_problem(True)
+    fit, Y, X, h = problem.constrained_fit(), *rng.standard_normal((2, 6, 3)), 1e-6
+    plus, minus = (problem.at(Y + s * h * X).gradient @ Y for s in (1.0, -1.0))
+    assert np.allclose(fit.bend(problem.at(Y), X), (plus - minus) / (2.0 * h), atol=1e-6)
+    straight = random_problem(False)
+    assert straight.constrained_fit().bend(straight.at(Y), X) is None
+
+
+def test_rows_that_are_tied_change_with_the_call() -> None:
+    problem = random_problem(False)
+    fit = problem.constrained_fit()
+    first = fit.coupled(np.array([0, 1]))
+    assert fit.coupled(np.array([0, 1])) is first
+    assert fit.coupled(np.array([0, 3])) is not first
+
+
+def two(groups, unit: float = 1.0) -> Constrained:
+    return Constrained(QuadraticSDP(C=unit * np.eye(2)), groups)
+
+
+@pytest.mark.parametrize(("make", "words"), [
+    (lambda: constraints.entries([3], [0], 3, 1.0), "between 0 and 2"),
+    (lambda: constraints.entries([], [], 3, 1.0), "at least one"),
+    (lambda: constraints.sparse_forms([]), "at least one"),
+    (lambda: two([]), "at least one"),
+    (lambda: two(constraints.trace(3, 1.0)), "order 2"),
+    (lambda: certify(two(constraints.trace(2, 1.0)), np.eye(2), dual=[1.0, 2.0]), "1 finite multipliers"),
+    (lambda: program(trace_bound=0.0), "trace_bound"),
+    (lambda: two(constraints.sparse_forms([np.eye(2), 0 * np.eye(2)], 1.0)),
+     r"constraint 1 has a form that is zero, and bounds \[1, 1\] without 0"),
+    (lambda: two(constraints.diagonal(2, 1e200)), re.escape(f"bounds must be at most {HUGE:g} in size; found 1e+200")),
+    (lambda: two(constraints.diagonal(2, 1.0), unit=1e150), "the entries of C must be at most"),
+    (lambda: two(constraints.sparse_forms([1e120 * np.eye(2)], 1.0)), "the entries of the forms must be at most"),
+    (lambda: two(constraints.sparse_forms([1e-90 * np.eye(2)], 1e20)), r"bounds next to \|A_t\| must be at most"),
+])  # fmt: skip
+def test_what_cannot_be_is_refused_by_name(make, words) -> None:
+    with pytest.raises(InvalidInputError, match=words):
         make()
+
+
+def test_wrong_kinds_are_refused_by_name() -> None:
+    for problem, groups, words in (
+        (program(), constraints.trace(N, 1.0), "all constraints at once"), (program().problem, "trace", "constraints"),
+        (np.eye(2), constraints.trace(2, 1.0), "problem"),
+    ):  # fmt: skip
+        with pytest.raises(InvalidTypeError, match=words):
+            Constrained(problem, groups)

@@ -5,7 +5,7 @@ import pytest
 
 from psdopt import Constrained, InteriorPoint, LagrangeNewton, QuadraticSDP, certify, constraints, solve
 from psdopt.certificates.constrained.face_multipliers import handed_out
-from tests.constraints.faces.test_combined_rows import E, N, centred, hidden
+from tests.constraints.faces.test_face import E, N, centred, hidden
 
 
 def test_multipliers_are_handed_out_with_a_slack_that_is_semidefinite_to_tolerance() -> None:

@@ -1,4 +1,4 @@
-"""F plus the augmented Lagrangian under the conformance kit, beside its formula; the distance; the weights."""
+"""F plus the augmented Lagrangian and its loss under the conformance kit, beside its formula; distance; weights."""
 
 from types import SimpleNamespace
 
@@ -6,12 +6,20 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, Constrained, QuadraticSDP, constraints
+from psdopt import AutogradProblem, Constrained, Constraint, QuadraticSDP, constraints
+from psdopt.constraints.augmented.curvature import RowCurvature
+from psdopt.constraints.augmented.penalty import Penalty
 from psdopt.constraints.augmented.problem import augmented, squared_distance, weights
 from psdopt.contracts.problem import Problem
 from psdopt.testing import parametrize_with_checks
 
 N = 6
+
+
+def on_rows() -> list[Constraint]:
+    """Equations, an interval that is met, one that is not, and a bound on an entry that has an equation too."""
+    intervals = constraints.entries([0, 3], [0, 3], N, lower=[-1e3, 2e3], upper=[1e3, 3e3])
+    return [constraints.diagonal(N, 1.0), intervals, constraints.entries([2], [2], N, upper=0.1)]
 
 
 def problem(kind: str, box: bool) -> tuple[Constrained, Problem]:
@@ -24,6 +32,7 @@ def problem(kind: str, box: bool) -> tuple[Constrained, Problem]:
     A, C = G @ G.T, G + G.T
     values = {
         "linear": lambda M: 2.0 * anp.sum(C * M),
+        "linear on rows": lambda M: 2.0 * anp.sum(C * M),
         "quadratic": lambda M: anp.sum(anp.dot(A, M) * anp.dot(M, A)) + 2.0 * anp.sum(C * M),
         "autograd": lambda M: anp.sum((M - C) ** 4),
     }
@@ -34,7 +43,7 @@ def problem(kind: str, box: bool) -> tuple[Constrained, Problem]:
     pairs = {"lower": -0.2, "upper": 0.1} if box else {"equals": 0.1}
     groups = [constraints.trace(N, 3.0), constraints.entries([0, 1, 2], [3, 4, 5], N, **pairs)]
     groups += [constraints.diagonal(N, upper=1.0)] if box else []
-    constrained = Constrained(F, groups)
+    constrained = Constrained(F, on_rows() if kind == "linear on rows" else groups)
     y, w = rng.standard_normal(constrained.m), rng.uniform(1.0, 20.0, constrained.m)
     whole = augmented(constrained, y, w)
     forms = np.array([constrained.forms.matrix(e).toarray() for e in np.eye(constrained.m)])
@@ -48,18 +57,10 @@ def problem(kind: str, box: bool) -> tuple[Constrained, Problem]:
     return constrained, whole
 
 
-@parametrize_with_checks(
-    [
-        problem(kind, box)[1]
-        for kind, box in (
-            ("linear", False),
-            ("linear", True),
-            ("quadratic", True),
-            ("autograd", False),
-            ("autograd", True),
-        )
-    ]
-)
+CASES = [("linear", False), ("linear", True), ("quadratic", True), ("autograd", False), ("autograd", True)]
+
+
+@parametrize_with_checks([problem(kind, box)[1] for kind, box in [*CASES, ("linear on rows", True)]])
 def test_conformance(check):
     check()
 
@@ -76,3 +77,40 @@ def test_penalties_are_weighed_by_the_squares_of_the_norms() -> None:
     """A constraint without a norm has that of one."""
     found = weights(SimpleNamespace(norms=np.array([2.0, 0.0, 0.5])), 3.0)
     assert found.tolist() == [0.75, 3.0, 12.0]
+
+
+@pytest.mark.parametrize(("objective", "groups", "short"), [
+    (QuadraticSDP(C=np.eye(N)), on_rows(), True),
+    (QuadraticSDP(A=np.eye(N)), constraints.diagonal(N, 1.0), False),
+    (QuadraticSDP(C=np.eye(N)), constraints.trace(N, 1.0), False),
+    (QuadraticSDP(C=np.eye(N)), constraints.entries([0], [1], N, 1.0), False),
+])  # fmt: skip
+def test_products_are_short_for_a_linear_objective_and_constraints_on_rows(objective, groups, short) -> None:
+    constrained = Constrained(objective, groups)
+    total = augmented(constrained, np.zeros(constrained.m), np.ones(constrained.m))
+    assert (RowCurvature.of(constrained.conic, total.terms[-1]) is not None) is short
+
+
+RNG = np.random.default_rng(0)
+LOWER, UPPER = np.array([-1.0, 0.0, -np.inf, 2.0]), np.array([1.0, 0.0, 0.5, np.inf])
+PENALTY = Penalty(RNG.standard_normal(4), np.array([1.0, 2.0, 0.5, 3.0]), LOWER, UPPER)
+EQUATIONS = Penalty(np.zeros(2), np.ones(2), np.ones(2), np.ones(2))
+
+
+@parametrize_with_checks([PENALTY, EQUATIONS])
+def test_the_loss(check):
+    check()
+
+
+def test_the_derivative_is_a_multiplier_with_the_sign_of_its_bound() -> None:
+    for a in 3.0 * RNG.standard_normal((20, 4)):
+        assert np.all(PENALTY.derivative(a)[2:] * np.array([1.0, -1.0]) >= 0.0)
+    assert PENALTY.degree is None
+    assert EQUATIONS.degree == 2
+
+
+def test_inside_the_bounds_nothing_is_paid_without_multipliers() -> None:
+    penalty = Penalty(np.zeros(2), np.ones(2), np.array([-1.0, -np.inf]), np.array([1.0, 0.0]))
+    assert penalty.value(np.array([0.5, -7.0])) == 0.0
+    assert np.all(penalty.derivative(np.array([0.5, -7.0])) == 0.0)
+    assert penalty.value(np.array([3.0, 1.0])) == 0.5 * (4.0 + 1.0)

@@ -1,16 +1,20 @@
-"""One step of the path: the linearised equations hold for it, and what it costs in factors."""
+"""One step of the path: its linearised equations, the two ways to solve them, and the digits that each keeps."""
+
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.constraints.central_path import interior_steps
+from psdopt.constraints.central_path.coupled_systems import RootedSystem, SchurSystem
 from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, missing, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.linalg.arrays import norm
 
 
-def form_of(n: int = 12) -> StandardForm:
+def bounded_form(n: int = 12) -> StandardForm:
     """Diagonal entries equal to one, some others between bounds, so that there is a block and a linear part."""
     rng = np.random.default_rng(0)
     C = rng.standard_normal((n, n))
@@ -38,7 +42,7 @@ def iterate(form: StandardForm, feasible: bool = False) -> Iterate:
 @pytest.mark.parametrize("careful", [False, True])
 @pytest.mark.parametrize("corrected", [False, True])
 def test_directions_solve_the_linearised_equations(careful, corrected) -> None:
-    form = form_of()
+    form = bounded_form()
     at = iterate(form)
     step = interior_steps._Step(form, at, careful)
     target, T, t = 0.3, None, 0.0
@@ -60,7 +64,7 @@ def test_directions_solve_the_linearised_equations(careful, corrected) -> None:
 
 @pytest.mark.parametrize("careful", [False, True])
 def test_a_step_goes_on_in_the_cone_with_its_factors(careful) -> None:
-    form = form_of()
+    form = bounded_form()
     new, length, was = newton_step(form, iterate(form), 0.9, careful)
     assert was is careful
     assert 0.0 < length <= 1.0
@@ -77,3 +81,114 @@ def test_a_step_that_leaves_the_cone_is_shortened_for_all_blocks() -> None:
     assert np.allclose(L @ L.T, P, rtol=0, atol=1e-15)
     with pytest.raises(np.linalg.LinAlgError, match="definite"):
         definite_move([np.zeros((2, 2))], [-np.eye(2)], 1.0)
+
+
+def form_of(n: int = 5, m: int = 4, repeated: int = 0) -> StandardForm:
+    """A block of order n, a row that is a block of order one, and an inequality, so that there is a linear part."""
+    rng = np.random.default_rng(n)
+    forms = []
+    for _ in range(m):
+        A = rng.standard_normal((n, n))
+        forms.append(sp.block_diag([A + A.T, [[rng.standard_normal()]]], format="csr"))
+    forms += forms[:repeated]
+    C = sp.block_diag([np.eye(n), [[1.0]]], format="csr")
+    lower = np.r_[-np.inf, np.ones(len(forms) - 1)]
+    upper = np.ones(len(forms))
+    group = constraints.sparse_forms(forms, lower=lower, upper=upper)
+    conic = Constrained(QuadraticSDP(C=0.5 * C), group).conic
+    assert conic is not None
+    return StandardForm(conic)
+
+
+def roots(form: StandardForm, decades: float = 0.0) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
+    rng = np.random.default_rng(7)
+    L, K = [], []
+    for block in form.blocks:
+        s = block.size
+        sizes = 10.0 ** np.linspace(0.0, -decades, s)
+        L.append(np.tril(rng.standard_normal((s, s)) + 3.0 * np.eye(s)) * sizes)
+        K.append(np.tril(rng.standard_normal((s, s)) + 3.0 * np.eye(s)) * sizes)
+    return L, K, rng.random(len(form.c)) + 0.5
+
+
+def both(form: StandardForm, decades: float = 0.0) -> tuple[SchurSystem, RootedSystem]:
+    L, K, ratio = roots(form, decades)
+    schur = SchurSystem(form, [P @ P.T for P in L], [Q.T @ Q for Q in K], ratio)
+    return schur, RootedSystem(form, L, K, ratio)
+
+
+def complement(form: StandardForm, system: SchurSystem | RootedSystem, ratio: np.ndarray) -> np.ndarray:
+    """The matrix of the system, column by column from what `through` gives."""
+    columns = []
+    for e in np.eye(form.m):
+        column = form.A @ (ratio * (form.At @ e))
+        for k, block in enumerate(form.blocks):
+            column = column + block.measure(system.through(k, e, system.right(k, e)))
+        columns.append(column)
+    return np.array(columns).T
+
+
+def test_both_solve_the_system_that_their_products_are_of() -> None:
+    form = form_of()
+    _, _, ratio = roots(form)
+    right = np.random.default_rng(1).standard_normal(form.m)
+    for system in both(form):
+        M = complement(form, system, ratio)
+        assert np.allclose(M, M.T, rtol=0, atol=1e-12 * np.abs(M).max())
+        assert np.allclose(M @ system.solve(right), right, rtol=0, atol=1e-10)
+
+
+def test_systems_of_two_threads_share_no_memory() -> None:
+    form = form_of()
+    L, K, ratio = roots(form)
+    X, Q = [P @ P.T for P in L], [R.T @ R for R in K]
+    right = np.ones(form.m)
+    with ThreadPoolExecutor(1) as pool:
+        mine = SchurSystem(form, X, Q, ratio)
+        expected = mine.solve(right)
+        other = pool.submit(SchurSystem, form, [9.0 * P for P in X], Q, ratio).result()
+        np.testing.assert_array_equal(mine.solve(right), expected)
+        assert not np.allclose(pool.submit(other.solve, right).result(), expected)
+
+
+def test_the_root_keeps_digits_that_the_complement_loses() -> None:
+    """X and Q are 1e14 in a direction that no A_t sees, and I beyond it: [tr(A_s A_t)] is what is left of products."""
+    n, m = 6, 5
+    rng = np.random.default_rng(4)
+    V = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    forms = []
+    for _ in range(m):
+        A = rng.standard_normal((n - 1, n - 1))
+        forms.append(V[:, 1:] @ (A + A.T) @ V[:, 1:].T)
+    conic = Constrained(QuadraticSDP(C=np.eye(n)), constraints.sparse_forms(forms, 1.0)).conic
+    assert conic is not None
+    form = StandardForm(conic)
+    L = V * np.r_[1e7, np.ones(n - 1)]
+    x = rng.standard_normal(m)
+    A = [form.blocks[0].adjoint(e) for e in np.eye(m)]
+    right = np.array([[np.sum(a * b) for b in A] for a in A]) @ x
+    rooted = RootedSystem(form, [L], [L.T], np.zeros(0))
+    assert np.linalg.norm(rooted.solve(right) - x) <= 1e-4 * np.linalg.norm(x)
+    try:
+        w = SchurSystem(form, [L @ L.T], [L @ L.T], np.zeros(0)).solve(right)
+    except np.linalg.LinAlgError:
+        return
+    assert np.linalg.norm(w - x) >= 1e-3 * np.linalg.norm(x)
+
+
+def test_repeated_rows_get_no_multiplier_and_the_rest_is_solved() -> None:
+    form = form_of(5, 4, repeated=2)
+    _, rooted = both(form)
+    assert rooted.kept < form.m
+    x = np.random.default_rng(3).standard_normal(form.m)
+    right = rooted.G.T @ (rooted.G @ x) / rooted.scale
+    w = rooted.solve(right)
+    assert np.linalg.norm(rooted.G @ (w / rooted.scale - x)) <= 1e-9 * np.linalg.norm(rooted.G @ x)
+    assert np.linalg.norm(w) <= 1e3 * np.linalg.norm(x)
+
+
+def test_the_complement_of_a_matrix_that_is_not_definite_is_refused() -> None:
+    form = form_of()
+    L, K, ratio = roots(form)
+    with pytest.raises(np.linalg.LinAlgError):
+        SchurSystem(form, [P @ P.T for P in L], [-Q.T @ Q for Q in K], 0.0 * ratio)

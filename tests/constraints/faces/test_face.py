@@ -1,4 +1,4 @@
-"""Constraints <A_t, M> = 0 with A_t ⪰ 0: which are found, the bound on the face, M = 0, partitions."""
+"""Faces that single equations ⟨A_t, M⟩ = 0 or combinations of some define, what nearly does, M = 0, partitions."""
 
 import numpy as np
 import pytest
@@ -8,11 +8,11 @@ from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, La
 from psdopt.running.choose import choose
 from tests.graphs import random_laplacian
 
-N = 5
+ORDER = 5
 
 
 def face_of(*groups) -> object:
-    return Constrained(QuadraticSDP(C=np.eye(N)), list(groups)).face
+    return Constrained(QuadraticSDP(C=np.eye(ORDER)), list(groups)).face
 
 
 def partition(n: int, seed: int = 0) -> Constrained:
@@ -22,24 +22,24 @@ def partition(n: int, seed: int = 0) -> Constrained:
 
 def test_what_is_a_face_and_what_is_none() -> None:
     rng = np.random.default_rng(0)
-    G = rng.standard_normal((N, 2))
+    G = rng.standard_normal((ORDER, 2))
     low = G @ G.T
     found = face_of(constraints.sparse_forms([low], 0.0))
-    assert found.basis.shape == (N, 2)
+    assert found.basis.shape == (ORDER, 2)
     assert np.allclose(found.basis.T @ found.basis, np.eye(2))
     assert np.allclose(found.onto(G), 0.0, atol=1e-12)
     # other signs and sides of the same thing
-    assert face_of(constraints.sparse_forms([-low], 0.0)).basis.shape == (N, 2)
-    assert face_of(constraints.sparse_forms([low], upper=0.0)).basis.shape == (N, 2)
-    assert face_of(constraints.sparse_forms([-low], lower=0.0)).basis.shape == (N, 2)
-    assert face_of(constraints.entries([0, 3], [0, 3], N, 0.0)).basis.shape == (N, 2)
-    assert face_of(constraints.trace(N, 0.0)).basis.shape == (N, N)
+    assert face_of(constraints.sparse_forms([-low], 0.0)).basis.shape == (ORDER, 2)
+    assert face_of(constraints.sparse_forms([low], upper=0.0)).basis.shape == (ORDER, 2)
+    assert face_of(constraints.sparse_forms([-low], lower=0.0)).basis.shape == (ORDER, 2)
+    assert face_of(constraints.entries([0, 3], [0, 3], ORDER, 0.0)).basis.shape == (ORDER, 2)
+    assert face_of(constraints.trace(ORDER, 0.0)).basis.shape == (ORDER, ORDER)
     overlapping = [constraints.sparse_forms([low], 0.0), constraints.sparse_forms([G[:, :1] @ G[:, :1].T], 0.0)]
-    assert face_of(*overlapping).basis.shape == (N, 2)
+    assert face_of(*overlapping).basis.shape == (ORDER, 2)
     none = [
         constraints.sparse_forms([low], lower=0.0), constraints.sparse_forms([-low], upper=0.0),
-        constraints.sparse_forms([low], 1e-9), constraints.sparse_forms([low - 0.1 * np.eye(N)], 0.0),
-        constraints.entries([0, 1], [1, 2], N, 0.0), constraints.sparse_forms([np.diag([1.0, -1.0, 0, 0, 0])], 0.0),
+        constraints.sparse_forms([low], 1e-9), constraints.sparse_forms([low - 0.1 * np.eye(ORDER)], 0.0),
+        constraints.entries([0, 1], [1, 2], ORDER, 0.0), constraints.sparse_forms([np.diag([1.0, -1.0, 0, 0, 0])], 0.0),
     ]  # fmt: skip
     for group in none:
         assert face_of(group) is None
@@ -78,16 +78,16 @@ def test_the_bound_on_the_face_holds_for_feasible_matrices_and_needs_no_large_mu
 
 def test_faces_of_a_face_are_found() -> None:
     # M_00 = 0 leaves M_01 + M_22 = M_22 = 0, and that M_12 + M_33 = M_33 = 0
-    first, second = np.zeros((N, N)), np.zeros((N, N))
+    first, second = np.zeros((ORDER, ORDER)), np.zeros((ORDER, ORDER))
     first[0, 1] = first[1, 0] = second[1, 2] = second[2, 1] = 0.5
     first[2, 2] = second[3, 3] = 1.0
-    groups = [constraints.entries([0], [0], N, 0.0), constraints.sparse_forms([first, second], 0.0)]
+    groups = [constraints.entries([0], [0], ORDER, 0.0), constraints.sparse_forms([first, second], 0.0)]
     face = face_of(*groups)
     assert face.rows.tolist() == [0, 1, 2]
     assert face.order == 2
-    assert np.allclose(face.within.toarray(), np.eye(N)[:, [1, 4]])
-    F = QuadraticSDP(A=np.eye(N), C=-np.ones((N, N)))
-    result = solve(Constrained(F, [*groups, constraints.trace(N, upper=4.0)]))
+    assert np.allclose(face.within.toarray(), np.eye(ORDER)[:, [1, 4]])
+    F = QuadraticSDP(A=np.eye(ORDER), C=-np.ones((ORDER, ORDER)))
+    result = solve(Constrained(F, [*groups, constraints.trace(ORDER, upper=4.0)]))
     assert result.status is Status.OPTIMAL
     assert np.linalg.norm(result.matrix.to_dense()[[0, 2, 3]]) <= 1e-12
 
@@ -130,3 +130,105 @@ def test_rows_that_are_zero_leave_the_other_ones() -> None:
         result = solve(problem, method=method)
         assert result.status is Status.OPTIMAL
         assert result.value == pytest.approx(2.0, rel=2e-6)
+
+
+N = 4
+METHODS = [None, InteriorPoint(), AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint()]
+
+
+def E(i: int, j: int, weight: float = 1.0, n: int = N) -> np.ndarray:
+    A = np.zeros((n, n))
+    A[i, j] = A[j, i] = weight
+    return A
+
+
+def hidden(C: np.ndarray, *, least: float = 1.0) -> Constrained:
+    """M_11 + M_33 = 1 and M_33 = `least`, so that M_11 = 0 at 1; M_00 + 2 M_12 = 1, so that then M_00 = 1."""
+    rows = constraints.sparse_forms([E(1, 1) + E(3, 3), E(3, 3), E(0, 0) + E(1, 2)], [1.0, least, 1.0])
+    return Constrained(QuadraticSDP(C=0.5 * C), [rows, constraints.trace(N, 1e6)])
+
+
+def centred(n: int, scales: np.ndarray, shift: float = 0.0) -> Constrained:
+    """G 1 = 0 given by rows, each times its own number, and tr G = 1."""
+    one = np.ones(n)
+    A = [s * 0.5 * (np.outer(e, one) + np.outer(one, e)) for s, e in zip(scales, np.eye(n), strict=True)]
+    b = np.zeros(n)
+    b[0] = shift
+    C = np.random.default_rng(0).standard_normal((n, n))
+    return Constrained(QuadraticSDP(C=C + C.T), [constraints.sparse_forms(A, b), constraints.trace(n, 1.0)])
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_face_that_two_rows_show_together_is_not_jumped_over(method) -> None:
+    """M_11 = 3e-7 would free M_00, and the value would be 1: feasible to tolerance, and near no feasible matrix."""
+    problem = hidden(E(0, 0, 100.0) + E(3, 3))
+    assert problem.face.order == N - 1
+    result = solve(problem, method=method, max_time=20.0)
+    assert not result.optimal or result.value == pytest.approx(101.0, rel=1e-6)
+    assert result.optimal or isinstance(method, BoundaryPoint)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+@pytest.mark.parametrize("trace", [1e4, 1e6])
+def test_the_face_does_not_depend_on_how_rows_are_added_to_each_other(method, trace) -> None:
+    """M_11 − M_33 + M_00 + 2 M_12 = 0 beside M_33 = 1 and M_00 + 2 M_12 = 1: M_11 = 0 by three rows together."""
+    A = [E(1, 1) - E(3, 3) + E(0, 0) + E(1, 2), E(3, 3), E(0, 0) + E(1, 2)]
+    C = E(0, 0, 100.0) + E(3, 3)
+    rows = [constraints.sparse_forms(A, [0.0, 1.0, 1.0]), constraints.trace(N, trace)]
+    problem = Constrained(QuadraticSDP(C=0.5 * C), rows)
+    assert problem.face.order == N - 1
+    result = solve(problem, method=method, max_iterations=300, max_time=20.0)
+    assert result.certificate.constraints.on_face == 3
+    assert not result.optimal or result.value == pytest.approx(101.0, rel=1e-6)
+    assert isinstance(method, BoundaryPoint) or result.value == pytest.approx(101.0, rel=1e-4)
+    # an error of 1e-14 in λ_min(S) counts times the trace, and multipliers of first-order methods have more
+    first_order = isinstance(method, BoundaryPoint) or (isinstance(method, AugmentedLagrangian) and trace > 1e4)
+    assert result.optimal or first_order
+    assert result.status is not Status.STATIONARY or result.certificate.constraints.primal_infeasibility <= 1e-6
+
+
+def test_rows_in_any_combination_show_the_face() -> None:
+    base = [E(1, 1), E(3, 3), E(0, 0) + E(1, 2)]
+    b = np.array([0.0, 1.0, 1.0])
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        lower, upper = (np.eye(3) + np.tril(rng.integers(-3, 4, (3, 3)), -1) for _ in range(2))
+        U = lower @ upper.T  # integers, and so is its inverse
+        rows = constraints.sparse_forms([np.tensordot(u, base, 1) for u in U], U @ b)
+        assert Constrained(QuadraticSDP(C=np.eye(N)), [rows, constraints.trace(N, 1e6)]).face.order == N - 1
+
+
+@pytest.mark.parametrize("least", [1.0 - 1e-15, 1.0 + 1e-15])
+def test_what_is_off_by_a_rounding_is_shown_by_no_row(least) -> None:
+    problem = hidden(E(0, 0), least=least)
+    assert problem.shown.face is None
+    assert problem.face.searched
+
+
+@pytest.mark.parametrize("least", [1.0 - 1e-7, 1.0 + 1e-7, 1.0 - 1e-11])
+def test_what_is_off_by_more_than_a_rounding_is_no_face(least) -> None:
+    assert hidden(E(0, 0), least=least).face is None
+
+
+@pytest.mark.parametrize("scales", [np.ones(6), 10.0 ** np.arange(-6, 6, 2)])
+def test_rows_of_zeros_define_a_face_together(scales) -> None:
+    problem = centred(6, scales)
+    assert problem.face.order == 5
+    assert problem.face.rows.tolist() == [0, 1, 2, 3, 4, 5]
+    np.testing.assert_allclose(problem.face.basis[:, 0] ** 2, 1.0 / 6.0, rtol=1e-12)
+    result = solve(problem)
+    assert result.optimal
+    C, P = problem.conic.C.toarray(), np.eye(6) - 1.0 / 6.0
+    assert result.value == pytest.approx(np.sort(np.linalg.eigvalsh(P @ C @ P))[0], rel=1e-6)
+    assert centred(6, scales, shift=1e-12).face is None
+
+
+def test_many_rows_that_one_row_contains_leave_its_last_entry() -> None:
+    """tr M = n − 1 with M_ii = 1 for all but the last."""
+    n = 7
+    rows = [constraints.entries(range(n - 1), range(n - 1), n, 1.0), constraints.trace(n, n - 1.0)]
+    problem = Constrained(QuadraticSDP(C=np.ones((n, n))), rows)
+    assert problem.face.order == n - 1
+    assert np.argmax(np.abs(problem.face.basis[:, 0])) == n - 1
+    loose = Constrained(problem.problem, [rows[0], constraints.trace(n, n - 0.5)])
+    assert loose.face is None
