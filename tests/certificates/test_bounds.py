@@ -32,12 +32,6 @@ def test_the_exact_minimum_of_a_plane():
     assert better.value == pytest.approx(least)
 
 
-def test_a_ray_of_the_plane_has_no_minimum():
-    problem = QuadraticSDP(C=np.diag([1.0, -1.0]))
-    assert plane_minimum(problem.at(e[:, :1]), e[:, 1]) is None
-    assert improvement(problem.at(e[:, :1]), [e[:, 1]])[0] == math.inf
-
-
 def test_a_problem_without_an_exact_plane_is_refuted_by_trials():
     problem = AutogradProblem(lambda M: anp.sum((M - anp.diag(anp.array([1.0, 3.0]))) ** 2), 2, convex=True)
     problem.abilities -= {"exact-plane"}
@@ -105,6 +99,8 @@ def test_a_ray_along_which_f_falls_is_confirmed(scale, drop):
     assert falls_without_end(problem, e[:, :1], e[:, 1:])
     assert falls_without_end(problem, np.zeros((2, 1)), np.column_stack([0 * e[:, 0], e[:, 1]]))
     assert not falls_without_end(problem, e[:, :1], e[:, :1])
+    curved = QuadraticSDP(B=scale * np.diag([1.0, 0.0]), C=scale * np.diag([1.0, -drop]))
+    assert falls_without_end(curved, e, np.column_stack([0 * e[:, 0], e[:, 1]]))
 
 
 def test_a_ray_of_rounding_is_not_confirmed():
@@ -175,11 +171,6 @@ def test_rounding_of_the_data_makes_no_convex_function_unbounded() -> None:
         for seed in (5000125, 1, 2, 3):
             result = solve(problem, geometry, ConjugateGradient(), rng=seed, escape=False)
             assert result.status is not Status.UNBOUNDED
-
-
-def test_a_convex_function_without_a_minimum_falls_without_end() -> None:
-    problem = QuadraticSDP(B=np.diag([1.0, 0.0]), C=np.diag([1.0, -1.0]))
-    assert falls_without_end(problem, np.eye(2), np.array([[0.0, 0.0], [0.0, 1.0]]))
 
 
 def test_a_gap_by_strong_convexity_is_not_lost_where_squares_underflow() -> None:

@@ -24,16 +24,6 @@ def quadratic(n=5, seed=0):
     return QuadraticSDP(None, 1.0, symmetric(rng, n)), rng
 
 
-def test_residuals_are_those_of_the_dense_gradient():
-    problem, rng = quadratic()
-    Y = rng.standard_normal((5, 2))
-    S = problem.at(Y).gradient @ np.eye(5)
-    found = begun(problem, Y)
-    assert found.stationarity == pytest.approx(np.linalg.norm(S @ Y))
-    assert found.complementarity == pytest.approx(abs(np.sum((S @ Y) * Y)))
-    assert found.dual_infeasibility == pytest.approx(max(0.0, -np.linalg.eigvalsh(S)[0]))
-
-
 def test_at_a_fixed_trace_the_eigenvalue_is_taken_from_s():
     problem, rng = quadratic(seed=1)
     Y = rng.standard_normal((5, 1))
@@ -45,13 +35,6 @@ def test_at_a_fixed_trace_the_eigenvalue_is_taken_from_s():
     assert found.stationarity == pytest.approx(np.linalg.norm(S @ Y - least * Y))
     found.collect_bounds(None)
     assert min(found.gaps) == pytest.approx(np.sum((S @ Y) * Y) - least)
-
-
-def test_off_the_fixed_trace_no_bound_counts():
-    problem, rng = quadratic(seed=1)
-    found = begun(problem, rng.standard_normal((5, 1)), trace=1.0)
-    found.collect_bounds(None)
-    assert found.gaps == []
 
 
 @pytest.mark.parametrize(("away", "worth"), [(1e-9, True), (1.0, False)])

@@ -1,12 +1,18 @@
-"""The bound of one vector of multipliers: its formula, where it is none, and on a face."""
+"""Bounds of one vector of multipliers: formulas, without a bound on the trace, on a face, and where none is."""
 
 import math
 
 import numpy as np
 import pytest
 
-from psdopt import Constrained, QuadraticSDP, constraints, solve
+from psdopt import AutogradProblem, Constrained, QuadraticSDP, Status, TermSum, certify, constraints, solve
+from psdopt.certificates.constrained.cone_bound import _plus_linear, cone_bound
 from psdopt.certificates.constrained.dual_bound import Bounded, dual_bound
+from psdopt.certificates.constrained.face_multipliers import handed_out
+from psdopt.methods import InteriorPoint, LagrangeNewton
+from psdopt.problems.composite import Composite
+from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
+from tests.constraints.faces.test_face import E, centred, hidden
 
 N = 5
 
@@ -120,3 +126,104 @@ def test_a_strongly_convex_function_has_a_bound_where_the_slack_is_not_psd(size,
     assert found.bound == pytest.approx(expected, rel=1e-9)
     assert found.bound <= value
     assert found.pair.lower_bound == pytest.approx(least, rel=1e-10)
+
+
+ORDER = 6
+
+
+def free(face: bool, kind: str = "quadratic", weight: float = 1.0) -> Constrained:
+    """Constraints that leave tr M free beside a curved F."""
+    rng = np.random.default_rng(0)
+    G, X = rng.standard_normal((ORDER, ORDER)), rng.standard_normal((30, ORDER))
+    if kind == "quadratic":
+        F = QuadraticSDP(A=G @ G.T + np.eye(ORDER), B=np.diag([1.0, 2.0, 1.0, 3.0, 1.0, 1.0]), C=-weight * (G + G.T))
+    elif kind == "fit":
+        F = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(rng.standard_normal(30)))])
+    else:
+        F = AutogradProblem(lambda M: ((M - G - G.T) ** 4).sum(), ORDER, convex=True)
+    groups = [constraints.entries([0, 1], [1, 2], ORDER, [0.0, 0.5])]
+    return Constrained(F, [*groups, constraints.distances([3], [4], 0.0, n=ORDER)] if face else groups)
+
+
+@pytest.mark.parametrize("kind", ["quadratic", "fit", "autograd"])
+@pytest.mark.parametrize("face", [False, True])
+def test_curved_objectives_are_proven_optimal_without_a_bound_on_the_trace(kind, face) -> None:
+    problem = free(face, kind)
+    assert problem.trace_limit is None
+    result = solve(problem)
+    assert result.status is Status.OPTIMAL
+    assert result.certificate.gap_relative <= 1e-6
+    assert result.certificate.constraints.trace_bound is None
+    bounded = solve(Constrained(problem.problem, problem.constraints, trace_bound=10.0 * result.matrix.trace()))
+    assert bounded.value == pytest.approx(
+        result.value, abs=2e-6 * max(abs(result.value), abs(result.value - problem.value_at_zero()))
+    )
+
+
+@pytest.mark.parametrize("face", [False, True])
+def test_the_bound_is_below_feasible_values_whatever_the_multipliers(face) -> None:
+    problem, rng = free(face), np.random.default_rng(1)
+    best = solve(problem, tol=1e-8)
+    found = 0
+    for scale in (0.0, 1e-3, 1.0, 100.0):
+        y = best.certificate.constraints.multipliers + scale * rng.standard_normal(problem.m)
+        bound = cone_bound(problem, best.matrix.factor, y, 1e-3 * abs(best.value))
+        found += bound is not None
+        assert bound is None or bound <= best.value + 1e-8 * abs(best.value)
+    assert found >= 2
+
+
+def test_none_where_none_is() -> None:
+    linear = Constrained(QuadraticSDP(C=np.eye(ORDER)), constraints.entries([0], [1], ORDER, 1.0))
+    Y, y = np.eye(ORDER), np.zeros(1)
+    assert cone_bound(linear, Y, y, 1.0) is None
+    F = AutogradProblem(lambda M: ((M - 1.0) ** 4).sum(), ORDER)  # not said to be convex
+    assert cone_bound(Constrained(F, linear.constraints), Y, y, 1.0) is None
+    flat = Constrained(QuadraticSDP(A=np.diag([1.0] * 5 + [0.0]), C=-np.eye(ORDER)), linear.constraints)
+    assert cone_bound(flat, Y, y, 1.0) is None  # F falls without end along the last coordinate
+    assert certify(flat, Y, dual=y).gap is None
+
+
+def test_a_linear_part_is_a_term_of_a_sum_and_an_own_problem_elsewhere() -> None:
+    """A sum whose evaluations are its own keeps them."""
+
+    class Own(TermSum):
+        def at(self, Y):
+            return super().at(Y)
+
+    rng = np.random.default_rng(0)
+    A, Y = np.diag([1.0, -2.0, 3.0]), rng.standard_normal((3, 2))
+    terms = [MeasuredTerm(QuadraticForms(rng.standard_normal((5, 3))), LeastSquares(np.ones(5)))]
+    for F, kind in (
+        (TermSum(terms, 2.0), TermSum),
+        (Own(terms, 2.0), Composite),
+        (QuadraticSDP(None, 1.0, np.eye(3)), None),
+    ):
+        L = _plus_linear(F, A)
+        assert kind is None or type(L) is kind
+        assert L.at(Y).value == pytest.approx(F.at(Y).value + np.sum(A * (Y @ Y.T)), rel=1e-12)
+
+
+def test_multipliers_are_handed_out_with_a_slack_that_is_semidefinite_to_tolerance() -> None:
+    for problem in (hidden(E(0, 0, 100.0) + E(3, 3) + E(1, 2, 7.0)), centred(6, np.ones(6))):
+        for method in (InteriorPoint(), LagrangeNewton()):
+            certificate = solve(problem, method=method).certificate
+            y, C = certificate.constraints.multipliers, problem.conic.C.toarray()
+            low = np.linalg.eigvalsh(problem.conic.slack(y).toarray())[0]
+            assert low >= -1e-6 * (1.0 + np.abs(C).max())
+            assert np.linalg.eigvalsh(problem.conic.slack(0.0 * y).toarray())[0] < -0.1
+            again = certify(problem, solve(problem, method=method).matrix, dual=y)
+            assert again.proves(1e-6)
+            assert again.dual_value == pytest.approx(certificate.dual_value, rel=1e-6, abs=1e-6)
+
+
+def test_the_multiples_of_a_face_of_a_face_are_of_growing_size() -> None:
+    """M_00 = 0, so that M_01 = 0 and M_11 + 2 M_01 = 0 says M_11 = 0: no multiple of both rows is enough alone."""
+    rows = constraints.sparse_forms([E(0, 0), E(1, 1) + E(0, 1)], [0.0, 0.0])
+    problem = Constrained(
+        QuadraticSDP(C=E(0, 2) + E(1, 2) + E(3, 3) + E(2, 2, 1e-3)), [rows, constraints.trace(4, 1.0)]
+    )
+    assert len(problem.face.stages) == 2
+    y = handed_out(problem, problem.at(np.eye(4)), np.zeros(3), np.zeros(3), 0.0, 1e-3)
+    assert y[0] > y[1] > 0.0
+    assert np.linalg.eigvalsh(problem.conic.slack(y).toarray())[0] >= -1e-3

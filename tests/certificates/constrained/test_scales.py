@@ -82,29 +82,19 @@ def test_unit_where_F_is_the_same_at_zero_and_at_M() -> None:
 ENTRY = np.array([[0.0, 0.5, 0.0], [0.5, 0.0, 0.0], [0.0, 0.0, 0.0]])
 
 
-@pytest.mark.parametrize(
-    ("C", "groups"),
-    [
-        (np.zeros((4, 4)), [constraints.diagonal(4, 1.0)]),
-        (np.zeros((4, 4)), [constraints.diagonal(4, 1.0), constraints.entries([0, 1], [1, 2], 4, [0.5, -0.5])]),
-        (ENTRY, [constraints.entries([0], [1], 3, lower=0.0), constraints.trace(3, upper=1.0)]),
-        (ENTRY, [constraints.entries([0], [1], 3, lower=0.0), constraints.trace(3, 1.0)]),
-        (np.diag([1.0, -1.0, 0.0]), [constraints.diagonal(3, 1.0)]),
-    ],
-    ids=["feasible", "feasible-entries", "zero-at-most", "zero-at-trace", "cancels"],
-)
-def test_a_minimum_that_is_the_value_at_zero_is_optimal(C: np.ndarray, groups: list[Any]) -> None:
-    """F varies by rounding only between 0 and M: a gap of that size is none."""
-    result = solve(Constrained(QuadraticSDP(C=C), groups))
+@pytest.mark.parametrize(("options", "groups", "value"), [
+    ({"C": np.zeros((4, 4))}, [constraints.diagonal(4, 1.0)], 0.0),
+    ({"C": np.zeros((4, 4))}, [constraints.diagonal(4, 1.0), constraints.entries([0, 1], [1, 2], 4, [0.5, -0.5])], 0.0),
+    ({"C": ENTRY}, [constraints.entries([0], [1], 3, lower=0.0), constraints.trace(3, upper=1.0)], 0.0),
+    ({"C": ENTRY}, [constraints.entries([0], [1], 3, lower=0.0), constraints.trace(3, 1.0)], 0.0),
+    ({"C": np.diag([1.0, -1.0, 0.0])}, [constraints.diagonal(3, 1.0)], 0.0),
+    ({"B": 1.0, "C": np.zeros((3, 3))}, [constraints.trace(3, 1.0)], 1.0 / 3.0),
+], ids=["feasible", "feasible-entries", "zero-at-most", "zero-at-trace", "cancels", "nothing is projected at y = 0"])  # fmt: skip
+def test_a_minimum_at_which_there_is_next_to_nothing_is_optimal(options: Any, groups: list[Any], value: float) -> None:
+    """F varies by rounding only between 0 and M, and a gap of that size is none; or the first Newton system is empty."""
+    result = solve(Constrained(QuadraticSDP(**options), groups))
     assert result.status.label == "optimal"
-    assert result.value == pytest.approx(0.0, abs=1e-12)
-
-
-def test_projections_begin_where_minus_the_gradient_is_negative() -> None:
-    """At y = 0 nothing of |M|²/2 is projected to the cone, and the first Newton system is empty."""
-    result = solve(Constrained(QuadraticSDP(B=1.0, C=np.zeros((3, 3))), constraints.trace(3, 1.0)))
-    assert result.status.label == "optimal"
-    assert result.value == pytest.approx(1.0 / 3.0)
+    assert result.value == pytest.approx(value, rel=1e-6, abs=1e-12)
 
 
 class TestInfeasiblePoints:
