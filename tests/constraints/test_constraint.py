@@ -34,20 +34,17 @@ def test_given_arrays_are_copied() -> None:
     assert repr(group) == "Constraint(Entries, m=3, equations=3)"
 
 
-@pytest.mark.parametrize(
-    ("lower", "upper", "error", "words"),
-    [
-        ([0.0, 2.0, 0.0], 1.0, InvalidInputError, "found 2 > 1 at position 1 of Entries"),
-        ([0.0, np.nan, np.nan], 1.0, InvalidInputError, "lower must not be NaN; found 2 in Entries"),
-        (0.0, np.nan, InvalidInputError, "upper must not be NaN"),
-        (np.inf, np.inf, InvalidInputError, "equal bounds must be finite; found inf at position 0"),
-        ([0.0, -np.inf, 0.0], [1.0, -np.inf, 1.0], InvalidInputError, "finite; found -inf at position 1"),
-        ([0.0, 0.0], 1.0, InvalidInputError, r"array of length 3; found shape \(2,\)"),
-        (np.zeros((3, 1)), 1.0, InvalidInputError, r"found shape \(3, 1\)"),
-        ("low", 1.0, InvalidTypeError, "lower must hold real numbers; found str"),
-        (0.0, [object()] * 3, InvalidTypeError, "upper must hold real numbers; found list"),
-    ],
-)
+@pytest.mark.parametrize(("lower", "upper", "error", "words"), [
+    ([0.0, 2.0, 0.0], 1.0, InvalidInputError, "found 2 > 1 at position 1 of Entries"),
+    ([0.0, np.nan, np.nan], 1.0, InvalidInputError, "lower must not be NaN; found 2 in Entries"),
+    (0.0, np.nan, InvalidInputError, "upper must not be NaN"),
+    (np.inf, np.inf, InvalidInputError, "equal bounds must be finite; found inf at position 0"),
+    ([0.0, -np.inf, 0.0], [1.0, -np.inf, 1.0], InvalidInputError, "finite; found -inf at position 1"),
+    ([0.0, 0.0], 1.0, InvalidInputError, r"array of length 3; found shape \(2,\)"),
+    (np.zeros((3, 1)), 1.0, InvalidInputError, r"found shape \(3, 1\)"),
+    ("low", 1.0, InvalidTypeError, "lower must hold real numbers; found str"),
+    (0.0, [object()] * 3, InvalidTypeError, "upper must hold real numbers; found list"),
+])  # fmt: skip
 def test_bad_bounds_are_one_clear_error(lower, upper, error, words) -> None:
     with pytest.raises(error, match=words):
         Constraint(ENTRIES, lower, upper)
@@ -70,24 +67,21 @@ def measured(group: constraints.Constraint) -> np.ndarray:
     return Constrained(QuadraticSDP(C=np.eye(ORDER)), group).measured(Y)
 
 
-@pytest.mark.parametrize(
-    ("make", "expected"),
-    [
-        (lambda **bounds: constraints.diagonal(ORDER, **bounds), np.diagonal(M)),
-        (lambda **bounds: constraints.trace(ORDER, **bounds), [np.trace(M)]),
-        (lambda **bounds: constraints.entries([0, 2], [3, 2], ORDER, **bounds), [M[0, 3], M[2, 2]]),
-        (
-            lambda **bounds: constraints.distances([0, 1], [4, 2], n=ORDER, **bounds),
-            [M[0, 0] + M[4, 4] - 2.0 * M[0, 4], M[1, 1] + M[2, 2] - 2.0 * M[1, 2]],
-        ),
-        (lambda **bounds: constraints.distances([0], [3], X=X, **bounds), [(X[0] - X[3]) @ M @ (X[0] - X[3])]),
-        (lambda **bounds: constraints.quadratic_forms(X, **bounds), np.einsum("ti,ij,tj->t", X, M, X)),
-        (
-            lambda **bounds: constraints.sparse_forms([np.eye(ORDER), np.ones((ORDER, ORDER))], **bounds),
-            [np.trace(M), M.sum()],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("make", "expected"), [
+    (lambda **bounds: constraints.diagonal(ORDER, **bounds), np.diagonal(M)),
+    (lambda **bounds: constraints.trace(ORDER, **bounds), [np.trace(M)]),
+    (lambda **bounds: constraints.entries([0, 2], [3, 2], ORDER, **bounds), [M[0, 3], M[2, 2]]),
+    (
+        lambda **bounds: constraints.distances([0, 1], [4, 2], n=ORDER, **bounds),
+        [M[0, 0] + M[4, 4] - 2.0 * M[0, 4], M[1, 1] + M[2, 2] - 2.0 * M[1, 2]],
+    ),
+    (lambda **bounds: constraints.distances([0], [3], X=X, **bounds), [(X[0] - X[3]) @ M @ (X[0] - X[3])]),
+    (lambda **bounds: constraints.quadratic_forms(X, **bounds), np.einsum("ti,ij,tj->t", X, M, X)),
+    (
+        lambda **bounds: constraints.sparse_forms([np.eye(ORDER), np.ones((ORDER, ORDER))], **bounds),
+        [np.trace(M), M.sum()],
+    ),
+])  # fmt: skip
 def test_each_measures_what_it_says_with_the_bounds_given(make, expected) -> None:
     group = make(lower=-1.0, upper=2.0)
     assert np.allclose(measured(group), expected, rtol=1e-13)
@@ -111,17 +105,14 @@ def test_the_names_are_those_of_the_spellings() -> None:
     assert constraints.quadratic_forms(X, 1.0).name == "quadratic_forms"
 
 
-@pytest.mark.parametrize(
-    ("make", "error", "words"),
-    [
-        (lambda: constraints.diagonal(0, 1.0), InvalidInputError, "n "),
-        (lambda: constraints.diagonal(2.5, 1.0), InvalidInputError, "n "),
-        (lambda: constraints.trace(-1, 1.0), InvalidInputError, "n "),
-        (lambda: constraints.entries([0, 1], [0], 3, 1.0), InvalidInputError, "i and j|length"),
-        (lambda: constraints.quadratic_forms([[np.nan, 1.0]], 1.0), InvalidInputError, "finite"),
-        (lambda: constraints.sparse_forms([np.eye(2), np.zeros((2, 3))], 1.0), InvalidInputError, "matrix 1"),
-    ],
-)
+@pytest.mark.parametrize(("make", "error", "words"), [
+    (lambda: constraints.diagonal(0, 1.0), InvalidInputError, "n "),
+    (lambda: constraints.diagonal(2.5, 1.0), InvalidInputError, "n "),
+    (lambda: constraints.trace(-1, 1.0), InvalidInputError, "n "),
+    (lambda: constraints.entries([0, 1], [0], 3, 1.0), InvalidInputError, "i and j|length"),
+    (lambda: constraints.quadratic_forms([[np.nan, 1.0]], 1.0), InvalidInputError, "finite"),
+    (lambda: constraints.sparse_forms([np.eye(2), np.zeros((2, 3))], 1.0), InvalidInputError, "matrix 1"),
+])  # fmt: skip
 def test_bad_arguments_are_named(make, error, words) -> None:
     with pytest.raises(error, match=words):
         make()

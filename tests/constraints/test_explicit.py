@@ -77,16 +77,12 @@ def symmetric(seed: int) -> np.ndarray:
     return A + A.T
 
 
-@pytest.mark.parametrize(
-    "form",
-    [
-        MatrixForm(symmetric(3), 0.7),
-        IdentityForm(N, -2.0),
-        GramForm(X, 0.3),
-        SumForm([MatrixForm(symmetric(4)), IdentityForm(N, 0.5)]),
-    ],
-    ids=lambda form: type(form).__name__,
-)
+@pytest.mark.parametrize("form", [
+    MatrixForm(symmetric(3), 0.7),
+    IdentityForm(N, -2.0),
+    GramForm(X, 0.3),
+    SumForm([MatrixForm(symmetric(4)), IdentityForm(N, 0.5)]),
+], ids=lambda form: type(form).__name__)  # fmt: skip
 def test_a_linear_objective_is_its_matrix_and_its_constant(form) -> None:
     F = TermSum([LinearTerm(form, 1.5), LinearTerm(MatrixForm(symmetric(5)))], 2.5)
     found = linear_objective(F)

@@ -64,35 +64,32 @@ def test_the_value_is_minus_that_of_the_file(tmp_path) -> None:
     assert result.value == pytest.approx(-(1.0 + np.sqrt(3.0)), rel=2e-6)
 
 
-@pytest.mark.parametrize(
-    ("change", "words"),
-    [
-        (("2 = mDIM", "two"), "expected the number of constraints m; found 'two'"),
-        (("2 = mDIM", "0"), "at least 1; found 0"),
-        (("(2, -2)", "(2, 0)"), "must not be 0"),
-        (("{1.0, 3.0}", "{1.0, 3.0, 4.0}"), "2 numbers; found 3"),
-        (("{1.0, 3.0}", "{1.0, nan}"), "finite"),
-        (("2 2 2 2 1.0", "3 2 2 2 1.0"), "matrix numbers must lie between 0 and 2; found 3"),
-        (("2 2 2 2 1.0", "2 3 2 2 1.0"), "block numbers must lie between 1 and 2; found 3"),
-        (("2 2 2 2 1.0", "2 2 2 3 1.0"), "between 1 and 2"),
-        (("2 2 2 2 1.0", "2 2 1 2 1.0"), "is diagonal"),
-        (("2 2 2 2 1.0", "2 2 2 2 1.0\n1"), "five numbers"),
-        (("2 2 2 2 1.0", "2 2 2 2 one"), "line 13: expected entries"),
-        (("2 2 2 2 1.0", "2 2 2 2 inf"), "finite"),
-        (("2 2 2 2 1.0", "2 2 2 2.5 1.0"), "integers"),
-        (("2 2 2 2 1.0", "-1e308 2 2 2 1.0"), "integers"),
-        (("(2, -2)", "(2, -4000000000)"), f"add up to at most {MOST_ROWS}; found 4000000002"),
-        (("0 1 1 2 0.5", "0 1 1 2 0.5\n0 1 2 1 0.7"), "two values at one place"),
-        ((SPARSE, '"nothing'), "ends before"),
-        (("2 = mDIM", "9" * 5000), "line 3: expected the number of constraints m, at most"),
-        (("(2, -2)", f"(2, -{'9' * 5000})"), "line 5: expected the block sizes, at most"),
-        (("(2, -2)", "(inf, -2)"), "line 5: expected the block sizes; found 'inf'"),
-        (("{1.0, 3.0}", "{1.0, 3_0.0}"), "line 6: expected finite numbers of the vector c; found '3_0.0'"),
-        (("2 2 2 2 1.0", "2 2 2 2 1_0"), "line 13: expected entries"),
-        (("2 2 2 2 1.0", "2 2 2 2 ١"), "line 13: expected entries"),
-        (("2 2 2 2 1.0", "2 2 2 2 " + "9" * 5000), "line 13: expected entries of five finite numbers"),
-    ],
-)
+@pytest.mark.parametrize(("change", "words"), [
+    (("2 = mDIM", "two"), "expected the number of constraints m; found 'two'"),
+    (("2 = mDIM", "0"), "at least 1; found 0"),
+    (("(2, -2)", "(2, 0)"), "must not be 0"),
+    (("{1.0, 3.0}", "{1.0, 3.0, 4.0}"), "2 numbers; found 3"),
+    (("{1.0, 3.0}", "{1.0, nan}"), "finite"),
+    (("2 2 2 2 1.0", "3 2 2 2 1.0"), "matrix numbers must lie between 0 and 2; found 3"),
+    (("2 2 2 2 1.0", "2 3 2 2 1.0"), "block numbers must lie between 1 and 2; found 3"),
+    (("2 2 2 2 1.0", "2 2 2 3 1.0"), "between 1 and 2"),
+    (("2 2 2 2 1.0", "2 2 1 2 1.0"), "is diagonal"),
+    (("2 2 2 2 1.0", "2 2 2 2 1.0\n1"), "five numbers"),
+    (("2 2 2 2 1.0", "2 2 2 2 one"), "line 13: expected entries"),
+    (("2 2 2 2 1.0", "2 2 2 2 inf"), "finite"),
+    (("2 2 2 2 1.0", "2 2 2 2.5 1.0"), "integers"),
+    (("2 2 2 2 1.0", "-1e308 2 2 2 1.0"), "integers"),
+    (("(2, -2)", "(2, -4000000000)"), f"add up to at most {MOST_ROWS}; found 4000000002"),
+    (("0 1 1 2 0.5", "0 1 1 2 0.5\n0 1 2 1 0.7"), "two values at one place"),
+    ((SPARSE, '"nothing'), "ends before"),
+    (("2 = mDIM", "9" * 5000), "line 3: expected the number of constraints m, at most"),
+    (("(2, -2)", f"(2, -{'9' * 5000})"), "line 5: expected the block sizes, at most"),
+    (("(2, -2)", "(inf, -2)"), "line 5: expected the block sizes; found 'inf'"),
+    (("{1.0, 3.0}", "{1.0, 3_0.0}"), "line 6: expected finite numbers of the vector c; found '3_0.0'"),
+    (("2 2 2 2 1.0", "2 2 2 2 1_0"), "line 13: expected entries"),
+    (("2 2 2 2 1.0", "2 2 2 2 ١"), "line 13: expected entries"),
+    (("2 2 2 2 1.0", "2 2 2 2 " + "9" * 5000), "line 13: expected entries of five finite numbers"),
+])  # fmt: skip
 def test_a_malformed_file_is_one_clear_error(tmp_path, change, words) -> None:
     with pytest.raises(DataFileError, match=words):
         read_sdpa(written(tmp_path / "a.dat-s", SPARSE.replace(*change)))
@@ -181,17 +178,14 @@ def test_numbers_and_lines_do_not_depend_on_where_blocks_are_cut(tmp_path, monke
     assert at == (7 if len(end.split("\n")) == 2 else 13)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "words"),
-    [
-        ("a.gz", b"\n" * (LONGEST + 2 * BLOCK), "bytes that unpack to more than"),
-        ("a.gz", b"1\n" + b"1 " * LONGEST, "bytes that unpack to more than"),
-        ("a", b"1" * (LONGEST + 2 * BLOCK), "line 1: expected m; found a line of more than"),
-        ("a", b"\0" * (LONGEST + 2 * BLOCK), "line 1: expected m; found a line of more than"),
-        ("a", b"\n" * 4 * BLOCK, "ends before m"),
-        ("a", b"1\n2\n" + b"3" * 4 * BLOCK, "line 3: expected rest; found a word of more than"),
-    ],
-)
+@pytest.mark.parametrize(("name", "content", "words"), [
+    ("a.gz", b"\n" * (LONGEST + 2 * BLOCK), "bytes that unpack to more than"),
+    ("a.gz", b"1\n" + b"1 " * LONGEST, "bytes that unpack to more than"),
+    ("a", b"1" * (LONGEST + 2 * BLOCK), "line 1: expected m; found a line of more than"),
+    ("a", b"\0" * (LONGEST + 2 * BLOCK), "line 1: expected m; found a line of more than"),
+    ("a", b"\n" * 4 * BLOCK, "ends before m"),
+    ("a", b"1\n2\n" + b"3" * 4 * BLOCK, "line 3: expected rest; found a word of more than"),
+])  # fmt: skip
 def test_a_bomb_is_one_clear_error_in_little_memory(tmp_path, monkeypatch, name, content, words) -> None:
     monkeypatch.setattr(sdpa_text, "BLOCK", BLOCK)
     monkeypatch.setattr(sdpa_text, "LONGEST", LONGEST)

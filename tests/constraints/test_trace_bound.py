@@ -106,17 +106,13 @@ FORMS = [(A + A.T) / 2.0 for A in RNG.standard_normal((4, 5, 5))]
 INSIDE = np.cov(RNG.standard_normal((5, 9)))
 
 
-@pytest.mark.parametrize(
-    "groups",
-    [
-        [constraints.diagonal(5, 1.0)],
-        [constraints.trace(5, 3.0), constraints.entries([0, 1], [1, 2], 5, [0.5, -0.25])],
-        [constraints.sparse_forms(FORMS, [float(np.sum(A * INSIDE)) for A in FORMS])],
-        [constraints.entries([0], [1], 5, lower=0.25), constraints.diagonal(5, upper=1.0)],
-        [constraints.entries([0, 1], [1, 2], 5, lower=0.0)],
-    ],
-    ids=["diagonal", "trace-and-entries", "forms", "inequalities", "homogeneous"],
-)
+@pytest.mark.parametrize("groups", [
+    [constraints.diagonal(5, 1.0)],
+    [constraints.trace(5, 3.0), constraints.entries([0, 1], [1, 2], 5, [0.5, -0.25])],
+    [constraints.sparse_forms(FORMS, [float(np.sum(A * INSIDE)) for A in FORMS])],
+    [constraints.entries([0], [1], 5, lower=0.25), constraints.diagonal(5, upper=1.0)],
+    [constraints.entries([0, 1], [1, 2], 5, lower=0.0)],
+], ids=["diagonal", "trace-and-entries", "forms", "inequalities", "homogeneous"])  # fmt: skip
 def test_what_is_found_is_feasible(groups):
     problem = Constrained(QuadraticSDP(C=np.eye(5)), groups)
     Y = problem.feasible_factor

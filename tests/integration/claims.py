@@ -31,12 +31,10 @@ from psdopt.methods import (
     TrustRegions,
 )
 
-from .conic_points import conic_point
-from .extreme_problems import EXTREMES, FALLING, SLOW
 from .foreign_problems import ENDLESS, FOREIGN, WRITTEN, point_in_coordinates
 from .hostile_problems import DEAR as DEAR_HOSTILE
+from .hostile_problems import EXTREMES, FALLING, FIXED_ONLY, SLOW
 from .hostile_problems import FAMILIES as HOSTILE
-from .hostile_problems import FIXED_ONLY
 
 FAMILIES = {*HOSTILE, *EXTREMES, *FOREIGN}
 DEAR = DEAR_HOSTILE | SLOW | WRITTEN
@@ -195,6 +193,8 @@ def spectral_norm(problem: Problem, result: Result) -> float:
 
 def conic_points(instance: Instance, counts: Counter[str]) -> list[Point]:
     """The answer of a conic solver, where F is conic; `counts` grows by one if there is one."""
+    from .conic_points import conic_point  # needs CVXPY
+
     Y = conic_point(instance.problem, instance.trace)
     value = np.inf if Y is None else float(instance.problem.at(Y).value)
     if Y is None or not np.isfinite(value):

@@ -4,10 +4,8 @@ F quadratic, or a quadratic and squared hinges of linear measurements. The quadr
 matrices of rank one and two, so that every family is written down in one way.
 """
 
-from typing import Any
-
+import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 
 from psdopt import Problem, TermSum
 from psdopt.terms import Linear, MeasuredTerm, SquaredHinge
@@ -105,32 +103,17 @@ def _solved(
     P: np.ndarray, q: np.ndarray, rows: np.ndarray, margins: np.ndarray, costs: np.ndarray, basis: _Basis,
     trace: float | None,
 ) -> np.ndarray | None:  # fmt: skip
-    """x of least ⟨q, x⟩ + ⟨x, P x⟩ / 2 + Σ costs h², h >= margins − rows · x, h >= 0; None if Clarabel has none."""
-    import clarabel
-
-    d, m = basis.size, len(margins)
+    """x of least ⟨q, x⟩ + ⟨x, P x⟩ / 2 + Σ costs max(0, margins − rows · x)²; None if Clarabel has none."""
     unit = max(float(np.abs(q).max()), float(np.abs(P).max()), float(costs.max(initial=0.0))) or 1.0
-    blocks: list[list[Any]] = [[-np.eye(d), np.zeros((d, m))]]
-    b, cones = [np.zeros(d)], [clarabel.PSDTriangleConeT(basis.n)]
-    if m:
-        blocks += [[-rows, -np.eye(m)], [np.zeros((m, d)), -np.eye(m)]]
-        b += [-margins, np.zeros(m)]
-        cones.append(clarabel.NonnegativeConeT(2 * m))
-    if trace is not None:
-        blocks.append([basis.vector(np.eye(basis.n))[None, :], np.zeros((1, m))])
-        b.append(np.array([trace]))
-        cones.append(clarabel.ZeroConeT(1))
-    H = sp.block_diag([sp.csr_array(P), np.diag(2.0 * costs)]) / unit
-    settings = clarabel.DefaultSettings()
-    settings.verbose = False
-    solver = clarabel.DefaultSolver(
-        sp.csc_matrix(sp.triu(H)), np.r_[q, np.zeros(m)] / unit, sp.csc_matrix(np.block(blocks)),
-        np.concatenate(b), cones, settings,
-    )  # fmt: skip
+    M = cp.Variable((basis.n, basis.n), PSD=True)
+    x = cp.multiply(basis.scale, M[basis.i, basis.j])
+    objective = (q / unit) @ x + 0.5 * cp.quad_form(x, cp.psd_wrap(P / unit))
+    if len(margins):
+        objective += (costs / unit) @ cp.square(cp.pos(margins - rows @ x))
+    model = cp.Problem(cp.Minimize(objective), [] if trace is None else [cp.trace(M) == trace])
     try:
-        x = np.asarray(solver.solve().x)[:d]
+        model.solve(solver=cp.CLARABEL)
     except BaseException as error:  # an eigensolver that fails is a panic of Rust, which is no Exception
-        if type(error).__name__ != "PanicException":
+        if not (isinstance(error, cp.SolverError) or type(error).__name__ == "PanicException"):
             raise
-        return None
-    return x if x.size == d and np.all(np.isfinite(x)) else None
+    return x.value if x.value is not None and np.all(np.isfinite(x.value)) else None

@@ -25,6 +25,8 @@ from psdopt.terms import (
 )
 from psdopt_plugins.metric_learning import kta_problem, linearity_problem
 
+from .hostile_problems import order
+
 Array = np.ndarray[Any, Any]
 #: A random problem of the generator and T; with harder data, if the second argument says so.
 Foreign = Callable[[np.random.Generator, bool], tuple[Problem, Array]]
@@ -54,10 +56,6 @@ def root_of_inverse(X: Array) -> Array:
     V = np.linalg.qr(Vt.T, mode="complete")[0] if len(Vt) < X.shape[1] else Vt.T
     sigma = np.pad(sigma, (0, X.shape[1] - len(sigma)))
     return (V / np.maximum(sigma, 1e-8 * sigma[0])) / scale[:, None]
-
-
-def order(rng: np.random.Generator) -> int:
-    return int(rng.integers(2, 7))
 
 
 def alignment(rng: np.random.Generator, hard: bool) -> tuple[Problem, Array]:
@@ -239,8 +237,7 @@ def point_in_coordinates(problem: Problem, T: Array, trace: float | None, rng: n
 ENDLESS = {"logarithms"}
 #: Functions that a user writes for autograd: a run takes ten times as long as of the others.
 WRITTEN = {"graphical", "robust", "rates", "exponentials", "vanishing", "logarithms"}
-ALL = (
+FOREIGN: dict[str, Foreign] = {f.__name__: f for f in (
     alignment, pair_shares, measured_forms, margins, variances, stiffness, graphical, robust, rates, exponentials,
     vanishing, logarithms,
-)  # fmt: skip
-FOREIGN: dict[str, Foreign] = {f.__name__: f for f in ALL}
+)}  # fmt: skip

@@ -61,11 +61,8 @@ def prices(rng: np.random.Generator) -> Program:
 def pencil(rng: np.random.Generator) -> Program:
     """⟨A, M⟩ = b with A = D G D ≻ 0, D over up to 5 decades: b λ_min(C, A)."""
     n = int(rng.integers(2, 6))
-    d, G, C = (
-        10.0 ** rng.uniform(-rng.uniform(1.0, 5.0), 0.0, n),
-        rng.standard_normal((n, 2 * n)),
-        rng.standard_normal((n, n)),
-    )
+    d = 10.0 ** rng.uniform(-rng.uniform(1.0, 5.0), 0.0, n)
+    G, C = rng.standard_normal((n, 2 * n)), rng.standard_normal((n, n))
     A, C = np.outer(d, d) * (G @ G.T), (C + C.T) * (np.outer(d, d) if rng.random() < 0.5 else 1.0)
     b = 10.0 ** rng.uniform(-3.0, 6.0)
     inner = scipy.linalg.eigvalsh(C / np.outer(d, d), G @ G.T)

@@ -1,4 +1,4 @@
-"""`optimal` is held against the best of all runs on random instances, half of them hostile.
+"""`optimal` is held against the best of all runs on random instances, half of them hostile, some in foreign units.
 
 `PSDOPT_FUZZ=long pytest tests/integration/test_certified.py` takes 300 instances of each family instead of 4; the long
 examination is ``python -m tests.integration.claims``.
@@ -9,10 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, RiemannianGradient, Spectraplex, Status, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, RiemannianGradient, Spectraplex, Status, solve
 from tests.fuzz import examples
 
-from .claims import conic_points, drawn, examine, false_claims, main
+from .claims import conic_points, drawn, examine, false_claims, foreign_points
+from .foreign_problems import FOREIGN, WRITTEN
 from .hostile_problems import DEAR, FAMILIES
 
 INSTANCES = examples(4, 300)
@@ -47,7 +48,7 @@ CONIC = dict.fromkeys(sorted(set(FAMILIES) - {"barrier", "soft"}), (0, 2)) | {"t
 
 @pytest.mark.parametrize(("family", "seed"), [(family, seed) for family in CONIC for seed in CONIC[family]])
 def test_a_conic_solver_agrees_and_refutes_a_worse_point(family, seed):
-    pytest.importorskip("clarabel")
+    pytest.importorskip("cvxpy")
     instance, counts = drawn(family, seed), Counter[str]()
     n, t = instance.problem.n, instance.trace
     good = solve(instance.problem, None if t is None else Spectraplex(n, t), tol=1e-6)
@@ -58,17 +59,6 @@ def test_a_conic_solver_agrees_and_refutes_a_worse_point(family, seed):
     assert false_claims(instance, [replace(good, status=Status.OPTIMAL)], points) == []
     lie = replace(good, status=Status.OPTIMAL, value=good.value + 0.1 * unit)
     assert [claim.result for claim in false_claims(instance, [lie], points)] == [lie]
-
-
-def test_what_is_not_conic_has_no_conic_point():
-    counts: Counter[str] = Counter()
-    assert conic_points(drawn("soft", 0), counts) == []
-    assert counts["conic"] == 0
-
-
-def test_the_examination_prints_running_totals(capsys):
-    assert main(["--runs", "5", "--families", "projection"]) == 0
-    assert "'false': 0" in capsys.readouterr().out
 
 
 def test_a_run_that_is_widened_at_every_step_keeps_its_budget():
@@ -84,3 +74,26 @@ def test_a_run_that_is_widened_at_every_step_keeps_its_budget():
     )  # fmt: skip
     assert result.status is not Status.STOPPED
     assert result.iterations <= 60
+
+
+#: Of the functions that users write, none but in the long examination: a run of them takes seconds.
+FOREIGN_INSTANCES = examples(2, 100)
+
+
+@pytest.mark.parametrize("family", sorted(FOREIGN if FOREIGN_INSTANCES > 4 else FOREIGN.keys() - WRITTEN))
+def test_no_word_about_a_problem_in_foreign_units_is_false(family):
+    counts: Counter[str] = Counter()
+    for seed in range(3, 3 + (FOREIGN_INSTANCES if family not in WRITTEN else FOREIGN_INSTANCES // 5)):
+        assert examine(family, seed, counts) == [], f"{family}, seed {seed}"
+
+
+@pytest.mark.parametrize(("family", "seed"), [("measured_forms", 4), ("stiffness", 0), ("variances", 0)])
+def test_the_point_in_good_coordinates_refutes_a_worse_one(family, seed):
+    instance = drawn(family, seed)
+    (point,) = foreign_points(instance)
+    good = solve(instance.problem, tol=1e-6)
+    assert abs(point[0] - good.value) <= 1e-3 * good.certificate.unit
+    worse = LowRankPSD(0.5 * good.matrix.factor)
+    lie = replace(good, matrix=worse, value=float(instance.problem.at(worse.factor).value), status=Status.OPTIMAL)
+    assert false_claims(instance, [good], [point]) == []
+    assert [claim.result for claim in false_claims(instance, [lie], [point])] == [lie]

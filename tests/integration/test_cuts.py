@@ -1,8 +1,10 @@
-"""Ctrl-C, a lack of memory and the end of the time at any moment of a run: nothing is lost."""
+"""Ctrl-C, a lack of memory, the end of the time and kills at any moment of a run: nothing is lost."""
 
 import math
 import os
+import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +20,8 @@ from psdopt.running.verdicts import CUTS
 from psdopt.testing.gallery import instances_for
 from psdopt_plugins.manifold_learning import MaximumVarianceUnfolding
 from psdopt_plugins.metric_learning import KTA, LMNN
+
+from .kills import run, same
 
 #: Moments at which each run is cut; PSDOPT_CUTS=all takes every one.
 MOMENTS = 8
@@ -165,3 +169,21 @@ def test_a_cut_ends_the_fit_of_an_estimator_of_several_runs(monkeypatch, kind, e
         estimator.fit(X, y)
         assert estimator.result_.status is CUTS[kind]
         assert not runs_after
+
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
+def test_a_killed_run_is_resumed_bit_by_bit():
+    command = [sys.executable, "-m", "tests.integration.kills", "--kills", "2", "--cases", "lbfgs"]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "different: none" in done.stdout
+
+
+def test_one_bit_makes_another_result():
+    result = run("pairs-newton")
+    assert same(result, run("pairs-newton"))
+    assert not same(result, replace(result, value=np.nextafter(result.value, np.inf)))
+    assert not same(result, replace(result, iterations=result.iterations + 1))

@@ -32,20 +32,17 @@ def claiming(ability):
     return problem
 
 
-@pytest.mark.parametrize(
-    ("ability", "geometry", "method"),
-    [
-        (Ability.MARGINS, Spectraplex(5), ColumnGeneration()),
-        (Ability.SPLIT, FlatQuotient(5, 2), ADMM()),
-        (Ability.STREAM, FlatQuotient(5, 2), OnlineRiemannianGradient()),
-        (Ability.QUADRATIC_FIT, FlatQuotient(5, 2), LagrangeNewton()),
-        (Ability.CONSTRAINED_FIT, FlatQuotient(5, 2), LagrangeNewton()),
-        (Ability.CONSTRAINTS, FlatQuotient(5, 2), AugmentedLagrangian()),
-        (Ability.CONIC, PSDCone(5), InteriorPoint()),
-        (Ability.CONIC, PSDCone(5), BoundaryPoint()),
-        (Ability.NEAREST, PSDCone(5), DualNewton()),
-    ],
-)
+@pytest.mark.parametrize(("ability", "geometry", "method"), [
+    (Ability.MARGINS, Spectraplex(5), ColumnGeneration()),
+    (Ability.SPLIT, FlatQuotient(5, 2), ADMM()),
+    (Ability.STREAM, FlatQuotient(5, 2), OnlineRiemannianGradient()),
+    (Ability.QUADRATIC_FIT, FlatQuotient(5, 2), LagrangeNewton()),
+    (Ability.CONSTRAINED_FIT, FlatQuotient(5, 2), LagrangeNewton()),
+    (Ability.CONSTRAINTS, FlatQuotient(5, 2), AugmentedLagrangian()),
+    (Ability.CONIC, PSDCone(5), InteriorPoint()),
+    (Ability.CONIC, PSDCone(5), BoundaryPoint()),
+    (Ability.NEAREST, PSDCone(5), DualNewton()),
+])  # fmt: skip
 def test_an_ability_without_its_members_is_no_ability(ability, geometry, method):
     verdict = compatible(claiming(ability), geometry, method)
     assert not verdict

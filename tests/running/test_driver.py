@@ -58,14 +58,11 @@ class Fading(Waiting):
         return replace(state, gradient_norm=self.factor * state.gradient_norm)
 
 
-@pytest.mark.parametrize(
-    ("factor", "ends"),
-    [
-        (0.98, False),  # a tenth in six steps: progress, though no step takes a tenth
-        (0.9999, True),  # two thousandths in the steps that are given
-        (1.0, True),
-    ],
-)
+@pytest.mark.parametrize(("factor", "ends"), [
+    (0.98, False),  # a tenth in six steps: progress, though no step takes a tenth
+    (0.9999, True),  # two thousandths in the steps that are given
+    (1.0, True),
+])  # fmt: skip
 def test_a_gradient_that_falls_slowly_is_progress_where_the_value_is_level(factor, ends):
     problem, _ = planted(np.random.default_rng(4))
     result = solve(problem, FlatQuotient(12, 4), Fading(factor), rng=0, max_iterations=200)

@@ -10,6 +10,8 @@ from psdopt import ConjugateGradient, FlatQuotient, Outcome, Status, solve
 from psdopt.running.stopping import SmallStationarity
 from tests.running.problems import Waiting, planted
 
+TOL = 1e-5
+
 
 def asked(result):
     """(iteration, stationarity) of each certificate of a run but the last."""
@@ -17,28 +19,24 @@ def asked(result):
     return at, result.history["stationarity"][at]
 
 
-def failing(certificate, **missed):
-    """The certificate with one residual at another value, and no gap to take its place."""
-    return replace(certificate, gap=None, gap_relative=None, decrease=0.0, descent=None, **missed)
-
-
-def spoiled(monkeypatch, misses, tol):
-    """The k-th certificate of a run fails by the factor misses[k], those after the last by nothing."""
-    original, calls = psdopt.running.judge.certify, iter(misses)
+def spoiled(monkeypatch, misses, residual):
+    """The k-th certificate of a run misses by misses[k] tolerances in one residual; no gap takes its place."""
+    original, left = psdopt.running.judge.certify, iter(misses)
 
     def certify(*args, **kwargs):
-        certificate, miss = original(*args, **kwargs), next(calls, None)
-        return certificate if miss is None else failing(certificate, complementarity_relative=miss * tol)
+        certificate, miss = original(*args, **kwargs), next(left, 0.0)
+        missed = {"gap": None, "gap_relative": None, "decrease": 0.0, "descent": None, residual: miss * TOL}
+        return replace(certificate, **missed) if miss else certificate
 
     monkeypatch.setattr(psdopt.running.judge, "certify", certify)
 
 
 def test_a_run_that_gets_longer_is_asked_again_though_stationarity_stands_still(monkeypatch):
     problem, _ = planted(np.random.default_rng(2))
-    tol, geometry = 1e-5, FlatQuotient(12, 4)
-    start = solve(problem, geometry, ConjugateGradient(), tol=1e-9, stopping=SmallStationarity(0.5 * tol)).point
-    spoiled(monkeypatch, [100.0, 100.0, 100.0], tol)
-    result = solve(problem, geometry, Waiting(), start=start, tol=tol, max_iterations=1000)
+    geometry = FlatQuotient(12, 4)
+    start = solve(problem, geometry, ConjugateGradient(), tol=1e-9, stopping=SmallStationarity(0.5 * TOL)).point
+    spoiled(monkeypatch, [100.0, 100.0, 100.0], "complementarity_relative")
+    result = solve(problem, geometry, Waiting(), start=start, tol=TOL, max_iterations=1000)
     assert result.optimal
     assert asked(result)[0].tolist() == [0, 10, 20, 30]
 
@@ -58,19 +56,12 @@ def test_a_widened_run_settles_before_it_is_judged_again():
 def missed(monkeypatch, columns, method, misses, **options):
     """A run from an optimum of rank 3 in `columns` columns, whose k-th certificate misses by misses[k] tolerances."""
     problem, _ = planted(np.random.default_rng(2))
-    tol = 1e-5
-    values, V = np.linalg.eigh(solve(problem, tol=1e-3 * tol).matrix.to_dense())
+    values, V = np.linalg.eigh(solve(problem, tol=1e-3 * TOL).matrix.to_dense())
     # off by a known share: stationarity 1.4e-6 is below tol and above tol / 10, where it is not asked again
     start = (1.0 + 3e-7) * (V * np.sqrt(np.maximum(values, 0.0)))[:, -columns:]
-    original, left = psdopt.running.judge.certify, iter(misses)
-
-    def certify(*args, **kwargs):
-        certificate, miss = original(*args, **kwargs), next(left, 0.0)
-        return failing(certificate, dual_infeasibility_relative=miss * tol) if miss else certificate
-
-    monkeypatch.setattr(psdopt.running.judge, "certify", certify)
+    spoiled(monkeypatch, misses, "dual_infeasibility_relative")
     monkeypatch.setattr(psdopt.running.judge, "widened", lambda evaluation, *args: evaluation)
-    given = {"tol": tol, "escape": True, "max_iterations": 500, **options}
+    given = {"tol": TOL, "escape": True, "max_iterations": 500, **options}
     return solve(problem, FlatQuotient(12, columns), method, start=start, **given)
 
 

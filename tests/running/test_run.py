@@ -1,11 +1,15 @@
-"""What a run remembers: its records, the steps without progress, the move to a better point."""
+"""What a run remembers and shows: records, steps without progress, more columns, patience, the progress bar."""
 
 import math
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP
+from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, Status, certify
+from psdopt.running.escape import SETTLING, Escape, clearly_bound, explained, rank_binds, widened
+from psdopt.running.patience import PATIENT_STEPS, Patience
+from psdopt.running.progress import progress_bar
 from psdopt.running.run import Run
 
 PROBLEM = QuadraticSDP(None, 1.0, np.diag([-1.0, -2.0, 3.0]))
@@ -58,3 +62,174 @@ def test_a_run_is_restored_to_what_was_kept():
     assert len(run.history) == len(run.values) == 1
     run.patience.since = 7  # what is kept stays as it is after it was restored
     assert kept.patience.since == -1
+
+
+def test_widening_goes_down_and_keeps_the_matrix_it_started_from():
+    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, -2.0, -3.0, 1.0]))
+    here = problem.at(np.eye(4)[:, :1])  # stationary at value −1
+    wider = widened(here, 4, -6.0)
+    assert wider.value < here.value - 1.0
+    assert wider.factor.shape[1] == 2
+    np.testing.assert_array_equal(wider.factor[:, 0], here.factor[:, 0])
+    assert widened(here, 1, -6.0) is None  # no room
+    optimal = problem.at(np.diag(np.sqrt([1.0, 2.0, 3.0, 0.0]))[:, :3])
+    assert widened(optimal, 4, -1e-12) is None or widened(optimal, 4, -1e-12).value >= optimal.value - 1e-12
+
+
+def test_negligible_columns_make_room():
+    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, -2.0]))
+    Y = np.zeros((2, 2))
+    Y[0, 0] = 1.0
+    wider = widened(problem.at(Y), 2, -4.0)
+    assert wider.factor.shape[1] == 2
+    assert wider.value == pytest.approx(-5.0)
+    zero = widened(problem.at(np.zeros((2, 2))), 2, -4.0)
+    assert zero.value < 0.0
+    assert not rank_binds(problem.at(Y), 1e-6)
+    assert rank_binds(problem.at(np.eye(2)), 1e-6)
+
+
+def test_widening_along_an_unbounded_ray_still_moves():
+    here = QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2)).at(np.array([[1.0], [0.0]]))
+    assert widened(here, 2, -2.0).value < here.value
+
+
+def failing(infeasible: float):
+    """A certificate of a convex problem whose relative dual infeasibility is `infeasible`, all else in order."""
+    proven = certify(QuadraticSDP(None, 1.0, -np.eye(3)), np.eye(3))
+    return replace(proven, dual_infeasibility_relative=infeasible, stationarity_relative=0.0)
+
+
+def always() -> bool:
+    return True
+
+
+def never() -> bool:
+    return False
+
+
+@pytest.mark.parametrize(("infeasible", "stationarity", "binds", "wanted"), [
+    (1e-7, 0.0, always, False),  # below tol
+    (2e-6, 1e-6, never, False),  # what stationarity explains
+    (2e-6, 1e-6, always, True),  # but every column is in use
+    (2e-5, 1e-6, never, True),  # more than stationarity explains
+    (4e-6, 2e-6, never, False),
+])  # fmt: skip
+def test_columns_are_wanted_where_the_rank_is_to_blame(infeasible, stationarity, binds, wanted):
+    assert Escape(True, 5).wants(failing(infeasible), stationarity, 1e-6, binds) is wanted
+    assert Escape(False, 5).wants(failing(infeasible), stationarity, 1e-6, binds) is False
+
+
+def test_infeasibility_within_the_stationarity_of_the_certificate_asks_for_nothing():
+    assert not Escape(True, 5).wants(replace(failing(1.0), stationarity_relative=1.0), 0.0, 1e-6, always)
+
+
+def test_widenings_that_do_not_help_wait_longer():
+    escape = Escape(True, 5)
+    escape.note(7, failing(1e-3), spare=True)
+    assert (escape.last, escape.wait, escape.last_infeasibility) == (7, SETTLING, 1e-3)
+    assert escape.settles(7 + SETTLING - 1)
+    assert not escape.settles(7 + SETTLING)
+    escape.note(20, failing(0.9e-3), spare=True)  # hardly less, with columns to spare
+    assert escape.wait == 2 * SETTLING
+    assert not escape.settles(20 + SETTLING)  # it is the widening that waits, not the certificate
+    assert escape.waits(20 + SETTLING, never)
+    assert not escape.waits(20 + SETTLING, always)
+    assert not escape.waits(20 + 2 * SETTLING, never)
+    escape.note(50, failing(0.1e-3), spare=True)
+    assert escape.wait == SETTLING
+    escape.note(70, failing(0.1e-3), spare=False)
+    assert escape.wait == SETTLING
+
+
+def test_what_is_clearly_the_rank_is_far_above_tolerance_and_stationarity():
+    assert clearly_bound(failing(1e-2), 0.0, 1e-6)
+    assert not clearly_bound(failing(1e-5), 0.0, 1e-6)
+    assert not clearly_bound(failing(1e-2), 1e-3, 1e-6)
+
+
+def test_words_for_a_stationary_point_say_whether_more_columns_are_an_option():
+    said = Status.STATIONARY.value  # one text for one status
+    assert explained(failing(0.5), 5, 5, True, 1e-6) == f"{said}: at full rank 5 the relative dual infeasibility is 0.5"
+    assert explained(failing(0.5), 2, 5, False, 1e-6).startswith(f"{said}: at full rank 2")
+    limited = explained(failing(0.5), 2, 5, True, 1e-6)
+    assert limited.startswith(said)
+    assert "pass escape=True or a larger rank" in limited
+
+
+TOL = 1e-6
+
+
+def within(shortfall: float = 0.0, provable: bool = True):
+    """A certificate that holds up to a trace, of a problem of this order, and proves nothing on the whole cone."""
+    proven = certify(QuadraticSDP(None, 1.0, -np.eye(3)), np.eye(3))
+    weak = replace(proven, gap=None, gap_relative=None, shortfall=shortfall, provable=provable)
+    assert weak.holds_within(TOL)
+    assert not weak.proves(TOL)
+    return weak
+
+
+def test_a_certificate_that_does_not_hold_ends_nothing():
+    patience = Patience()
+    failing = replace(within(provable=False), stationarity_relative=1.0)
+    assert not patience.ends(failing, 10_000, TOL)
+    assert patience.since == -1
+
+
+def test_where_no_proof_can_come_the_run_ends_at_once():
+    assert not Patience().ends(within(), 3, TOL)
+    assert Patience().ends(within(provable=False), 3, TOL)
+
+
+@pytest.mark.parametrize("since", [0, 7, PATIENT_STEPS, 100])
+def test_the_run_at_most_doubles(since):
+    patience = Patience()
+    last = since + max(since, PATIENT_STEPS)
+    assert not patience.ends(within(), since, TOL)
+    assert not patience.ends(within(), last - 1, TOL)
+    assert patience.ends(within(), last, TOL)
+
+
+def test_a_shortfall_that_stays_ends_the_run_and_one_that_falls_does_not():
+    patience = Patience()
+    assert not patience.ends(within(0.2), 5, TOL)
+    assert not patience.ends(within(0.1), 6, TOL)
+    assert patience.ends(within(0.099), 7, TOL)
+
+
+def test_a_shortfall_within_tol_is_no_reason_to_end():
+    patience = Patience(since=5, shortfall=TOL)
+    assert not patience.ends(within(TOL), 6, TOL)
+    assert patience.shortfall == TOL
+    assert Patience().shortfall == math.inf
+
+
+def test_a_search_that_failed_is_repeated_at_a_clearly_smaller_shortfall():
+    patience = Patience()
+    assert patience.worth_trying == math.inf
+    patience.note(within(), TOL)  # S was semidefinite, or nothing was searched for
+    assert patience.tried == math.inf
+    patience.note(replace(within(0.2), complementarity_relative=0.0), TOL)
+    assert patience.tried == 0.2
+    patience.note(replace(within(0.19), complementarity_relative=0.0), TOL)
+    assert patience.tried == 0.2
+    patience.note(replace(within(0.1), complementarity_relative=0.5 * TOL), TOL)  # half of the tolerance was left
+    assert patience.tried == 0.2
+    patience.note(replace(within(0.08), complementarity_relative=0.5 * TOL), TOL)
+    assert patience.tried == pytest.approx(0.16)
+
+
+def test_the_bar_starts_at_the_given_iteration_and_shows_the_numbers(capsys):
+    with progress_bar(True, "a run", iteration=5) as bar:
+        bar(7, 1.25, 3e-4)
+        bar(9, -2.5, 1e-6)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "a run: 9 iterations" in err
+    assert "value -2.5, stationarity 1.0e-06" in err
+
+
+def test_no_bar_unless_wanted(capsys):
+    with progress_bar(False, "a run") as bar:
+        bar(7, 1.25, 3e-4)
+    assert capsys.readouterr() == ("", "")

@@ -54,14 +54,11 @@ def back(obj: Any, named: dict[str, Any] | None = None, packages: tuple[str, ...
     return decode(text, arrays.__getitem__, named or {}, packages)
 
 
-@pytest.mark.parametrize(
-    "obj",
-    [
-        None, True, 3, 10**30, -0.0, 0.1, float("inf"), "ä", 1j, [1, [2.5]], (1, (2,)), {1, 2}, frozenset({"a"}),
-        {"a": 1, (1, 2): None, 3: [4]}, deque([1, 2]), slice(1, None, 2), Pair(1, [2]), Status.OPTIMAL,
-        Frozen(1, (2,)), Slotted(5, [6]), np.dtype("f4"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("obj", [
+    None, True, 3, 10**30, -0.0, 0.1, float("inf"), "ä", 1j, [1, [2.5]], (1, (2,)), {1, 2}, frozenset({"a"}),
+    {"a": 1, (1, 2): None, 3: [4]}, deque([1, 2]), slice(1, None, 2), Pair(1, [2]), Status.OPTIMAL,
+    Frozen(1, (2,)), Slotted(5, [6]), np.dtype("f4"),
+])  # fmt: skip
 def test_values_come_back(obj: Any) -> None:
     found = back(obj)
     assert type(found) is type(obj)
@@ -124,25 +121,22 @@ def test_what_cannot_be_written_is_refused_when_writing() -> None:
             encode([obj], {})
 
 
-@pytest.mark.parametrize(
-    "node",
-    [
-        ["object", "os:system", None],
-        ["object", "subprocess:Popen", {}],
-        ["object", "builtins:object", None],
-        ["object", "psdopt.solve:solve", None],
-        ["object", "psdopt.data.files:os.system", None],
-        ["object", "scipy.sparse:linalg.LinearOperator", None],
-        ["object", "psdopt.no_such_module:X", None],
-        ["enum", "psdopt.running.run:Run", "x"],
-        ["enum", "psdopt.running.result:Status", "NO_SUCH"],
-        ["named tuple", "psdopt.running.run:Run", []],
-        ["generator", "seed", {}],
-        ["dtype", "no such"],
-        ["pickle", "x"],
-        ["object", "psdopt.running.run:Run", 3],
-    ],
-)
+@pytest.mark.parametrize("node", [
+    ["object", "os:system", None],
+    ["object", "subprocess:Popen", {}],
+    ["object", "builtins:object", None],
+    ["object", "psdopt.solve:solve", None],
+    ["object", "psdopt.data.files:os.system", None],
+    ["object", "scipy.sparse:linalg.LinearOperator", None],
+    ["object", "psdopt.no_such_module:X", None],
+    ["enum", "psdopt.running.run:Run", "x"],
+    ["enum", "psdopt.running.result:Status", "NO_SUCH"],
+    ["named tuple", "psdopt.running.run:Run", []],
+    ["generator", "seed", {}],
+    ["dtype", "no such"],
+    ["pickle", "x"],
+    ["object", "psdopt.running.run:Run", 3],
+])  # fmt: skip
 def test_what_was_not_written_by_encode_is_refused(node: list[Any]) -> None:
     text = json.dumps({"root": [1], "nodes": [["dict", []], node]})
     with pytest.raises(CheckpointError):

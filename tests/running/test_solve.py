@@ -172,21 +172,6 @@ def test_history_columns_and_counts():
     assert abs(again.counts["operator_applications"] - applied) <= once
 
 
-def test_three_applications_per_iteration_with_three_operators():
-    """One along, one step, one gradient: A, B and C once each, and nothing for the search or the value."""
-    problem, _ = planted(np.random.default_rng(6))
-    method = ConjugateGradient(preconditioner="gram")
-    result = solve(problem, FlatQuotient(12, 4), method, tol=1e-10, max_iterations=12)
-    np.testing.assert_array_equal(np.diff(result.history["operator_applications"])[1:], 3.0)
-
-
-def test_two_applications_per_iteration_with_shared_data():
-    result = solve(
-        kta(np.random.default_rng(0)), FlatQuotient(8, 4), LBFGS(preconditioner="gram"), tol=1e-10, max_iterations=12
-    )
-    np.testing.assert_array_equal(np.diff(result.history["operator_applications"])[1:], 2.0)
-
-
 @pytest.mark.parametrize("r", [0, 1])
 def test_a_start_with_an_unused_column_can_be_escaped(r):
     """A run that stalls exactly at a stationary point widens and goes on, it does not give up."""
@@ -207,21 +192,31 @@ def test_escape_when_f_is_not_quadratic():
     assert result.rank == 3
 
 
+@pytest.mark.parametrize(("make", "method", "products"), [
+    (lambda: planted(np.random.default_rng(6))[0], ConjugateGradient(preconditioner="gram"), 3.0),
+    (lambda: kta(np.random.default_rng(0)), LBFGS(preconditioner="gram"), 2.0),
+], ids=["three operators", "shared data"])  # fmt: skip
+def test_each_operator_is_applied_once_in_an_iteration(make, method, products):
+    """One along, one step, one gradient, and nothing for the search or the value."""
+    problem = make()
+    result = solve(problem, FlatQuotient(problem.n, 4), method, tol=1e-10, max_iterations=12)
+    np.testing.assert_array_equal(np.diff(result.history["operator_applications"])[1:], products)
+
+
 # --------------------------------------------------------------------------------------------- partners, final words
 
 
-@pytest.mark.parametrize("geometry", [Spectraplex(6), FixedTrace(6, 3), Polar(6, 2), PositiveDefinite(6), PSDCone(6)])
-def test_a_geometry_alone_gets_a_method_that_fits(geometry):
-    problem = QuadraticSDP(psd(np.random.default_rng(0), 6), 1.0, -np.eye(6))
-    result = solve(problem, geometry, max_iterations=20)
-    assert result.chosen == ("method",)
+GEOMETRIES = [Spectraplex(6), FixedTrace(6, 3), Polar(6, 2), PositiveDefinite(6), PSDCone(6)]
+PARTNERED = [ProjectedGradient(), FrankWolfe(), BILGO(), RiemannianGradient(), LBFGS()]
 
 
-@pytest.mark.parametrize("method", [ProjectedGradient(), FrankWolfe(), BILGO(), RiemannianGradient(), LBFGS()])
-def test_a_method_alone_gets_a_geometry_that_fits(method):
+@pytest.mark.parametrize(
+    ("name", "piece"), [*(("geometry", g) for g in GEOMETRIES), *(("method", m) for m in PARTNERED)]
+)
+def test_a_piece_alone_gets_a_partner_that_fits(name, piece):
     problem = QuadraticSDP(psd(np.random.default_rng(0), 6), 1.0, -np.eye(6))
-    result = solve(problem, method=method, max_iterations=20)
-    assert result.chosen == ("geometry",)
+    result = solve(problem, **{name: piece}, max_iterations=20)
+    assert {name, *result.chosen} == {"geometry", "method"}
 
 
 def test_a_problem_that_is_undefined_at_zero_is_solved():

@@ -89,9 +89,9 @@ ENTRY = np.array([[0.0, 0.5, 0.0], [0.5, 0.0, 0.0], [0.0, 0.0, 0.0]])
     ({"C": ENTRY}, [constraints.entries([0], [1], 3, lower=0.0), constraints.trace(3, 1.0)], 0.0),
     ({"C": np.diag([1.0, -1.0, 0.0])}, [constraints.diagonal(3, 1.0)], 0.0),
     ({"B": 1.0, "C": np.zeros((3, 3))}, [constraints.trace(3, 1.0)], 1.0 / 3.0),
-], ids=["feasible", "feasible-entries", "zero-at-most", "zero-at-trace", "cancels", "nothing is projected at y = 0"])  # fmt: skip
+], ids=["feasible", "feasible-entries", "zero-at-most", "zero-at-trace", "cancels", "nothing-projected"])  # fmt: skip
 def test_a_minimum_at_which_there_is_next_to_nothing_is_optimal(options: Any, groups: list[Any], value: float) -> None:
-    """F varies by rounding only between 0 and M, and a gap of that size is none; or the first Newton system is empty."""
+    """F varies by rounding only between 0 and M: a gap of that size is none. Or the first Newton system is empty."""
     result = solve(Constrained(QuadraticSDP(**options), groups))
     assert result.status.label == "optimal"
     assert result.value == pytest.approx(value, rel=1e-6, abs=1e-12)

@@ -175,15 +175,12 @@ def test_units_are_the_sizes_that_constraints_leave() -> None:
     ).tolist() == [1.0, 1.0, 1.0]
 
 
-@pytest.mark.parametrize(
-    ("forms", "bounds"),
-    [
-        ([np.eye(3)], [7.0]),  # all alike
-        ([np.diag([1e-8, 0.0, 1.0])], [0.0]),  # no bound
-        ([np.diag([1e-8, -1.0, 1.0])], [1.0]),  # M may be of any size
-        ([np.array([[0.0, 1e8, 0.0], [1e8, 0.0, 0.0], [0.0, 0.0, 0.0]])], [1.0]),
-    ],
-)
+@pytest.mark.parametrize(("forms", "bounds"), [
+    ([np.eye(3)], [7.0]),  # all alike
+    ([np.diag([1e-8, 0.0, 1.0])], [0.0]),  # no bound
+    ([np.diag([1e-8, -1.0, 1.0])], [1.0]),  # M may be of any size
+    ([np.array([[0.0, 1e8, 0.0], [1e8, 0.0, 0.0], [0.0, 0.0, 0.0]])], [1.0]),
+])  # fmt: skip
 def test_where_constraints_tell_no_row_from_another_units_are_one(forms, bounds) -> None:
     conic = with_forms(forms, bounds)
     assert np.all(row_units(conic) == 1.0)

@@ -1,16 +1,19 @@
-"""Pictures of a run: gap, stationarity, certificate."""
+"""Pictures of a run: gap, stationarity, certificate, in colours and markers that can be told apart."""
 
 import io
+import itertools
 import subprocess
 import sys
 from typing import Any
 
+import matplotlib.colors
+import matplotlib.pyplot
 import numpy as np
 import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, Result, solve
 from psdopt.running.plotting import plot_convergence, plot_run
-from psdopt.running.plotting.style import COLOURS
+from psdopt.running.plotting.style import BLUE, COLOURS, GREY, MARKERS, ORANGE, RED
 
 
 @pytest.fixture(scope="module")
@@ -83,10 +86,6 @@ def test_one_step_is_drawn_from_iteration_0_to_1_with_whole_numbers_below() -> N
         assert np.array_equal(ticks, np.round(ticks))
 
 
-def test_colours_differ() -> None:
-    assert len(set(COLOURS)) == len(COLOURS) == 10
-
-
 def test_pyplot_is_not_touched() -> None:
     code = (
         "import sys, numpy as np, psdopt\n"
@@ -94,3 +93,10 @@ def test_pyplot_is_not_touched() -> None:
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=120).returncode == 0
+
+
+def test_every_class_has_a_colour_and_a_marker_of_its_own():
+    assert len(set(COLOURS)) == len(COLOURS) == len(set(MARKERS)) == len(MARKERS)
+    assert {BLUE, ORANGE, RED, GREY} <= set(COLOURS)
+    rgb = [np.array(matplotlib.colors.to_rgb(colour)) for colour in COLOURS]
+    assert min(np.linalg.norm(a - b) for a, b in itertools.combinations(rgb, 2)) > 0.1
