@@ -1,14 +1,27 @@
-"""The steps of a certificate, one by one: residuals, bounds, the proof or the step that refutes."""
+"""The steps of a certificate: residuals, checked eigenpairs, bounds at hand, the proof or the step that refutes."""
 
 import math
+from dataclasses import replace
 
+import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, QuadraticSDP, certify, solve
-from psdopt.certificates.bounds import CHECKED_COLUMNS
+from psdopt import ConjugateGradient, FlatQuotient, Polar, Status, certify, solve
+from psdopt.certificates.bounds import (
+    CHECKED_COLUMNS,
+    checked_eigenpair,
+    falls_without_end,
+    gaps_at_hand,
+    improvement,
+    pair_at_fixed_trace,
+    plane_minimum,
+)
 from psdopt.certificates.certify import Computation
-from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.contracts.roles import Duality
+from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
+from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
+from psdopt.terms import IdentityForm, LinearTerm
 from tests.instances import symmetric
 
 
@@ -106,3 +119,148 @@ def test_beyond_the_dense_orders_a_factorisation_comes_before_lanczos_steps():
     refuted = certify(problem, Y[:, :2])
     assert not refuted.proves(1e-6)
     assert refuted.lower_bound <= refuted.smallest_eigenvalue <= -2.0 + 1e-3
+
+
+e = np.eye(2)
+
+
+def test_the_exact_minimum_of_a_plane():
+    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, -3.0]))
+    better = plane_minimum(problem.at(0.1 * e[:, :1]), e[:, 1])
+    least = problem.at(np.diag(np.sqrt([1.0, 3.0]))).value
+    assert better.value == pytest.approx(least)
+
+
+def test_a_problem_without_an_exact_plane_is_refuted_by_trials():
+    problem = AutogradProblem(lambda M: anp.sum((M - anp.diag(anp.array([1.0, 3.0]))) ** 2), 2, convex=True)
+    problem.abilities -= {"exact-plane"}
+    gain, v = improvement(problem.at(e[:, :1]), [e[:, 0], e[:, 1]])
+    assert gain > 4.0
+    assert v is not None
+    np.testing.assert_array_equal(v, e[:, 1])
+
+
+def test_no_step_leads_down_from_an_optimum():
+    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, 3.0]))
+    optimum = problem.at(e[:, :1] * math.sqrt(problem.at(e[:, :1]).best_multiple()))
+    gain, _ = improvement(optimum, [e[:, 1]])
+    assert gain <= 1e-14
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_bounds_at_hand_are_above_the_excess(seed):
+    rng = np.random.default_rng(seed)
+    K = symmetric(rng, 6)
+    values, U = np.linalg.eigh(K)
+    problem = QuadraticSDP(None, 1.0, -K)
+    least = problem.at(U * np.sqrt(np.maximum(values, 0.0))).value
+    evaluation = problem.at(rng.standard_normal((6, 3)))
+    S = evaluation.gradient @ np.eye(6)
+    pair = smallest_eigenpair(S)
+    product, tr = float(np.sum(S * evaluation.matrix.to_dense())), evaluation.size**2
+    gaps = gaps_at_hand(problem, evaluation.value, product, tr, pair, None, 0.0, None)
+    assert problem.lower_curvature > 0.0
+    assert gaps
+    assert min(gaps) >= evaluation.value - least - 1e-12
+
+
+def test_at_a_fixed_trace_the_pair_bounds_the_gap():
+    rng = np.random.default_rng(3)
+    problem = QuadraticSDP(C=symmetric(rng, 5))
+    S = problem.at(np.zeros((5, 1))).gradient @ np.eye(5)
+    evaluation = problem.at(np.linalg.eigh(S)[1][:, :1])
+    pair, unit = pair_at_fixed_trace(problem, evaluation, S, evaluation.value, 1.0, 1e-6, None, 0)
+    least = np.linalg.eigvalsh(S)[0]
+    assert pair.lower_bound == pytest.approx(least, abs=1e-12)
+    assert evaluation.value - pair.lower_bound >= evaluation.value - least
+    assert unit > 0.0
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("drop", [1.0, 1e-7])
+def test_a_ray_along_which_f_falls_is_confirmed(scale, drop):
+    problem = QuadraticSDP(C=scale * np.diag([1.0, -drop]))
+    assert falls_without_end(problem, e[:, :1], e[:, 1:])
+    assert falls_without_end(problem, np.zeros((2, 1)), np.column_stack([0 * e[:, 0], e[:, 1]]))
+    assert not falls_without_end(problem, e[:, :1], e[:, :1])
+    curved = QuadraticSDP(B=scale * np.diag([1.0, 0.0]), C=scale * np.diag([1.0, -drop]))
+    assert falls_without_end(curved, e, np.column_stack([0 * e[:, 0], e[:, 1]]))
+
+
+def test_a_ray_of_rounding_is_not_confirmed():
+    """B has an eigenvalue −1e-17 where it should have 0: F falls along it by what rounding makes of other terms."""
+    problem = QuadraticSDP(C=np.diag([1.0, -1e-17]))
+    assert not falls_without_end(problem, e[:, :1], e[:, 1:])
+    assert not falls_without_end(QuadraticSDP(None, 1.0, np.diag([-1.0, 1.0])), e[:, :1], e[:, 1:])
+
+
+def test_an_exact_eigenpair_of_the_problem_is_used_beyond_the_dense_order():
+    """Rounding of the check does not speak against a bound that is the eigenvalue itself."""
+    n = DENSE_LIMIT + 1
+    values = np.linspace(-1.0, 1.0, n)
+    C = np.diag(values)
+
+    class Known(QuadraticSDP):
+        @property
+        def duality(self):
+            return Told()
+
+    class Told(Duality):
+        def smallest_eigenpair(self, evaluation, S, **options):
+            told.append(replace(true, lower_bound=-1.0))
+            return told[-1]
+
+    told, problem = [], Known(C=0.5 * C)
+    evaluation = problem.at(np.zeros((n, 1)))
+    true = smallest_eigenpair(evaluation.gradient, start=np.eye(n)[:, :1])
+    found = checked_eigenpair(
+        problem, evaluation, evaluation.gradient, tol=1e-3, threshold=-math.inf, start=None, seed=0
+    )
+    assert len(told) == 1
+    assert found is told[0]
+
+
+def test_beyond_the_dense_order_a_semidefinite_gradient_is_a_proof():
+    """F = tr M at M = e e': S = I, so that F(M) - min F <= <S, M>, and nothing else proves it at this order."""
+    n = DENSE_LIMIT + 1
+    problem = TermSum([LinearTerm(IdentityForm(n))])
+    certificate = certify(problem, np.eye(n)[:, :1] * 2.0)
+    assert certificate.lower_bound > 0.0
+    assert certificate.gap == pytest.approx(4.0)
+
+
+def test_a_decrease_within_rounding_of_a_far_matrix_is_none():
+    """C has an eigenvalue of −1e-15 where it should have 0: far out F falls, by what rounding of |C| allows."""
+    problem = QuadraticSDP(np.diag([1e-32, 1.0]), None, np.diag([-1e-15, 1.0]))
+    here = problem.at(1e-3 * e[:, 1:])
+    gain, v = improvement(here, [e[:, 0]])
+    assert gain > 0.0
+    assert v is not None
+    rounded, v = improvement(here, [e[:, 0]], 64.0 * np.finfo(float).eps)
+    assert (rounded, v) == (0.0, None) or rounded < 0.5 * gain
+
+
+def symmetric_of(*entries: str) -> np.ndarray:
+    a, b, c = map(float.fromhex, entries)
+    return np.array([[a, b], [b, c]])
+
+
+def test_rounding_of_the_data_makes_no_convex_function_unbounded() -> None:
+    """B and C are singular but for the rounding of their entries: the eigenvalues that should be zero are -3e-20."""
+    problem = QuadraticSDP(
+        B=symmetric_of("0x1.a6bbded2b9884p-12", "0x1.a244e583a940ap-12", "0x1.9dd9fe8a587f1p-12"),
+        C=symmetric_of("0x1.a60f303328318p-12", "0x1.a19a09c8801e0p-12", "0x1.9d30f0c5396c6p-12"),
+    )
+    for geometry in (Polar(2, 2), FlatQuotient(2, 2)):
+        for seed in (5000125, 1, 2, 3):
+            result = solve(problem, geometry, ConjugateGradient(), rng=seed, escape=False)
+            assert result.status is not Status.UNBOUNDED
+
+
+def test_a_gap_by_strong_convexity_is_not_lost_where_squares_underflow() -> None:
+    """|S₋|² of an S of 1e-168 is 0 as a number; min F = −|C₋|² / B is not."""
+    problem = QuadraticSDP(B=1e-202, C=1e-168 * np.diag([1.0, -1.0]))
+    least = -1e-134
+    assert problem.at(np.array([[0.0], [1e17]])).value == pytest.approx(least)
+    assert certify(problem, np.zeros((2, 1))).gap >= -least * (1.0 - 1e-9)
+    assert solve(problem).value == pytest.approx(least)

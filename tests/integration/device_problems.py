@@ -9,22 +9,10 @@ import pytest
 from psdopt import LBFGS, BlockConjugateGradient, ConjugateGradient, Method, Problem, QuadraticSDP, TermSum, certify
 from psdopt.devices import on_host
 from psdopt.linalg import linear_map
-from psdopt.terms import (
-    Entries,
-    GramForm,
-    HalfSquaredOneSided,
-    IdentityForm,
-    LeastSquares,
-    Linear,
-    LinearTerm,
-    MatrixForm,
-    MeasuredTerm,
-    PairDistances,
-    ProductTerm,
-    QuadraticForms,
-    SquaredHinge,
-    TripletDifferences,
-)
+from psdopt.terms import LinearTerm, MeasuredTerm, PairDistances, ProductTerm, TripletDifferences
+from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
+from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
+from psdopt.terms.measurements import Entries, QuadraticForms
 from psdopt_plugins.metric_learning import kta_problem, pair_distance_problem
 from tests.devices.libraries import LIBRARIES, fetched, is_of, sent
 

@@ -12,17 +12,9 @@ import numpy as np
 import scipy.optimize
 
 from psdopt import AutogradProblem, Problem, QuadraticSDP, TermSum
-from psdopt.terms import (
-    Entries,
-    HalfSquaredOneSided,
-    LeastSquares,
-    LinearTerm,
-    MeasuredTerm,
-    PairDistances,
-    QuadraticForms,
-    SquaredHinge,
-    TripletDifferences,
-)
+from psdopt.terms import LinearTerm, MeasuredTerm, PairDistances, TripletDifferences
+from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, SquaredHinge
+from psdopt.terms.measurements import Entries, QuadraticForms
 from psdopt_plugins.metric_learning import kta_problem, linearity_problem
 
 from .hostile_problems import order

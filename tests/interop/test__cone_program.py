@@ -108,34 +108,25 @@ def check(linear, squares, target, constant=1.5):
     return problem
 
 
-def test_the_squared_norm_of_a_matrix_is_one_product_term():
-    rng = np.random.default_rng(0)
-    weight = np.where(ROW == COLUMN, 1.0, np.sqrt(2.0))
-    problem = check(np.zeros(10), np.diag(weight), rng.standard_normal(10))
-    assert kinds(problem) == [ProductTerm, LinearTerm]
+NORM = np.where(ROW == COLUMN, 1.0, np.sqrt(2.0))
+SOME = np.random.default_rng(1).uniform(0.5, 2.0, 10) * (np.arange(10) % 3 > 0)
 
 
-def test_the_squared_norm_of_a_block_is_one_product_term():
-    weight = np.where(ROW == COLUMN, 1.0, np.sqrt(2.0)) * ((ROW < 2) & (COLUMN < 2))
-    assert kinds(check(np.zeros(10), np.diag(weight), np.zeros(10))) == [ProductTerm]
-
-
-def test_other_weights_of_single_entries_are_measured():
-    rng = np.random.default_rng(1)
-    weight = rng.uniform(0.5, 2.0, 10) * (rng.random(10) < 0.7)
-    problem = check(rng.standard_normal(10), np.diag(weight), rng.standard_normal(10))
-    assert kinds(problem) == [MeasuredTerm, LinearTerm]
+@pytest.mark.parametrize(("linear", "squares", "target", "expected"), [
+    (0.0, np.diag(NORM), np.arange(-4.0, 6.0), [ProductTerm, LinearTerm]),  # the squared norm of a matrix
+    (0.0, np.diag(NORM * ((ROW < 2) & (COLUMN < 2))), np.zeros(10), [ProductTerm]),  # of a block
+    (1.0, np.diag(SOME), np.arange(10.0), [MeasuredTerm, LinearTerm]),  # other weights of single entries
+    (1.0, np.zeros((0, 10)), np.zeros(0), [LinearTerm]),
+    (0.0, np.zeros((0, 10)), np.zeros(0), [LinearTerm]),
+])  # fmt: skip
+def test_squares_become_terms_of_their_kind(linear, squares, target, expected):
+    assert kinds(check(linear * np.arange(10.0), squares, target)) == expected
 
 
 def test_sums_of_entries_and_entries_that_occur_twice():
     rng = np.random.default_rng(2)
     squares = np.vstack([rng.standard_normal((3, 10)), np.eye(10)[[2, 2, 5]], np.zeros((1, 10))])
     check(rng.standard_normal(10), squares, rng.standard_normal(7))
-
-
-def test_no_square_leaves_a_linear_term():
-    assert kinds(check(np.arange(10.0), np.zeros((0, 10)), np.zeros(0))) == [LinearTerm]
-    assert kinds(check(np.zeros(10), np.zeros((0, 10)), np.zeros(0))) == [LinearTerm]
 
 
 def test_coefficients_pair_with_entries():

@@ -8,7 +8,6 @@ from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
 import psdopt
 from psdopt import FlatQuotient, LowRankPSD, Polar, PositiveDefinite, PSDCone, QuadraticSDP, certify, solve
 from psdopt.errors import InvalidInputError
-from psdopt.geometries.fixed_trace import FixedTrace
 from psdopt.interop.pymanopt import PymanoptOptimizer, from_pymanopt, pymanopt_problem, to_pymanopt
 from psdopt.testing import parametrize_with_checks, run_checks
 from psdopt.testing.gallery import problems, with_spectrum
@@ -17,20 +16,6 @@ from psdopt_plugins.regression import psd_regression_problem
 A = with_spectrum(np.linspace(0.5, 2.0, 6), 1)
 C = with_spectrum(np.linspace(-2.0, 1.0, 6), 2)
 PROBLEM = QuadraticSDP(A, 0.5, C)
-
-
-NAMES = ["geometry.pymanopt_gradient", "geometry.pymanopt_hessian", "geometry.pymanopt_retraction"]
-GEOMETRIES = [
-    FlatQuotient(6, 3), FlatQuotient(6, 1), Polar(6, 3), Polar(5, 2, 0.8), FixedTrace(5, 2),
-    PositiveDefinite(4), PositiveDefinite(3, metric="log-euclidean"),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize("geometry", GEOMETRIES, ids=repr)
-def test_pymanopts_own_checks_apply_and_pass(geometry):
-    """What check_gradient, check_hessian and check_retraction ask holds, and none of them is skipped."""
-    records = run_checks(geometry, only=NAMES)
-    assert [(record.name, record.verdict.value) for record in records] == [(name, "passed") for name in NAMES]
 
 
 OPTIMIZERS = [SteepestDescent, ConjugateGradient, TrustRegions]

@@ -100,20 +100,15 @@ def failing(infeasible: float):
     return replace(proven, dual_infeasibility_relative=infeasible, stationarity_relative=0.0)
 
 
-def always() -> bool:
-    return True
-
-
-def never() -> bool:
-    return False
+ALWAYS, NEVER = (lambda: True), (lambda: False)
 
 
 @pytest.mark.parametrize(("infeasible", "stationarity", "binds", "wanted"), [
-    (1e-7, 0.0, always, False),  # below tol
-    (2e-6, 1e-6, never, False),  # what stationarity explains
-    (2e-6, 1e-6, always, True),  # but every column is in use
-    (2e-5, 1e-6, never, True),  # more than stationarity explains
-    (4e-6, 2e-6, never, False),
+    (1e-7, 0.0, ALWAYS, False),  # below tol
+    (2e-6, 1e-6, NEVER, False),  # what stationarity explains
+    (2e-6, 1e-6, ALWAYS, True),  # but every column is in use
+    (2e-5, 1e-6, NEVER, True),  # more than stationarity explains
+    (4e-6, 2e-6, NEVER, False),
 ])  # fmt: skip
 def test_columns_are_wanted_where_the_rank_is_to_blame(infeasible, stationarity, binds, wanted):
     assert Escape(True, 5).wants(failing(infeasible), stationarity, 1e-6, binds) is wanted
@@ -121,7 +116,7 @@ def test_columns_are_wanted_where_the_rank_is_to_blame(infeasible, stationarity,
 
 
 def test_infeasibility_within_the_stationarity_of_the_certificate_asks_for_nothing():
-    assert not Escape(True, 5).wants(replace(failing(1.0), stationarity_relative=1.0), 0.0, 1e-6, always)
+    assert not Escape(True, 5).wants(replace(failing(1.0), stationarity_relative=1.0), 0.0, 1e-6, ALWAYS)
 
 
 def test_widenings_that_do_not_help_wait_longer():
@@ -133,9 +128,9 @@ def test_widenings_that_do_not_help_wait_longer():
     escape.note(20, failing(0.9e-3), spare=True)  # hardly less, with columns to spare
     assert escape.wait == 2 * SETTLING
     assert not escape.settles(20 + SETTLING)  # it is the widening that waits, not the certificate
-    assert escape.waits(20 + SETTLING, never)
-    assert not escape.waits(20 + SETTLING, always)
-    assert not escape.waits(20 + 2 * SETTLING, never)
+    assert escape.waits(20 + SETTLING, NEVER)
+    assert not escape.waits(20 + SETTLING, ALWAYS)
+    assert not escape.waits(20 + 2 * SETTLING, NEVER)
     escape.note(50, failing(0.1e-3), spare=True)
     assert escape.wait == SETTLING
     escape.note(70, failing(0.1e-3), spare=False)

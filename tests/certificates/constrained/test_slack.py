@@ -24,27 +24,6 @@ def test_the_slack_is_the_gradient_and_the_adjoint() -> None:
     assert np.allclose(S, 2.0 * C + 2.0 * Y @ Y.T + np.diag(y))
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_blocks_give_the_end_of_the_whole_spectrum(seed) -> None:
-    S = sp.csr_array(
-        sp.block_diag(
-            [
-                sp.csr_array(symmetric(np.random.default_rng(seed), 6)),
-                symmetric(np.random.default_rng(seed + 9), 4),
-                np.diag([0.3, -0.2]),
-            ],
-            format="csr",
-        )
-    )
-    blocks = diagonal_blocks(S)
-    assert sorted(len(rows) for rows in blocks) == [1, 1, 4, 6]
-    pair, values = slack_eigenpair(S, 1e-9, blocks=blocks), np.linalg.eigvalsh(S.toarray())
-    assert pair.lower_bound <= values[0] + 1e-12
-    assert pair.value == pytest.approx(values[0], abs=1e-8)
-    v = pair.vectors[:, 0]
-    assert np.linalg.norm(S @ v - values[0] * v) <= 1e-6
-
-
 @pytest.mark.parametrize("low", [0.0, -1e-3, 0.4])
 def test_one_factor_proves_a_bound_or_nothing_is_said(low) -> None:
     parts = [symmetric(np.random.default_rng(1), 6), symmetric(np.random.default_rng(2), 4), np.diag([3.0, 2.0])]

@@ -6,6 +6,7 @@ import pytest
 from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.constraints.faces.hidden_face import hidden_combination
 from psdopt.constraints.measurements import SparseForms
+from tests.constraints.faces.test_face import E
 
 
 def symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
@@ -95,22 +96,16 @@ def test_a_run_that_went_on_within_a_hidden_face_resumes_with_the_same_steps(tmp
     assert np.array_equal(resumed.certificate.constraints.multipliers, whole.certificate.constraints.multipliers)
 
 
-def form(i: int, j: int, n: int) -> np.ndarray:
-    A = np.zeros((n, n))
-    A[i, j] = A[j, i] = 1.0 if i == j else 0.5
-    return A
-
-
 @pytest.mark.parametrize("seed", range(3))
 def test_a_face_of_a_hidden_face_is_found_as_well(seed) -> None:
     """M_00 = 0 leaves M_02 = 0, and M_11 + 2 M_02 = 0 then M_11 = 0: rows in random combinations, axes turned."""
     rng = np.random.default_rng(seed)
     base, b = (
-        [form(0, 0, 5), form(1, 1, 5) + 2.0 * form(0, 2, 5), form(2, 2, 5), form(3, 3, 5) + form(2, 4, 5)],
+        [E(0, 0, n=5), E(1, 1, n=5) + 2.0 * E(0, 2, 0.5, n=5), E(2, 2, n=5), E(3, 3, n=5) + E(2, 4, 0.5, n=5)],
         [0, 0, 1, 2],
     )
     U, Q = rng.standard_normal((4, 4)), np.linalg.qr(rng.standard_normal((5, 5)))[0]
-    C = 30.0 * form(1, 2, 5) + form(3, 3, 5) + form(4, 4, 5) + 3.0 * form(2, 2, 5) + form(0, 4, 5)
+    C = 30.0 * E(1, 2, 0.5, n=5) + E(3, 3, n=5) + E(4, 4, n=5) + 3.0 * E(2, 2, n=5) + E(0, 4, 0.5, n=5)
     turned = [Q @ np.tensordot(u, base, 1) @ Q.T for u in U]
     rows = constraints.sparse_forms([0.5 * (A + A.T) for A in turned], U @ b)
     program = Constrained(QuadraticSDP(C=Q @ C @ Q.T), [rows, constraints.trace(5, upper=10.0)])
