@@ -9,13 +9,6 @@ import scipy.sparse as sp
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.constraints import SparseForms, explicit
 from psdopt.constraints.conic import Conic, diagonal_blocks
-from psdopt.constraints.explicit import (
-    explicit_forms,
-    form_norms,
-    linear_objective,
-    measured_objective,
-    nearest_objective,
-)
 from psdopt.constraints.measurements import Stacked, Trace
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError
@@ -43,8 +36,7 @@ MEASUREMENTS: list[Measurement] = [
 
 @pytest.mark.parametrize("measurement", MEASUREMENTS, ids=lambda each: type(each).__name__)
 def test_entries_measure_what_the_measurement_does_and_have_its_adjoint_and_norms(measurement) -> None:
-    forms = explicit_forms(measurement)
-    assert forms is not None
+    forms = explicit.explicit_forms(measurement)
     Y = np.random.default_rng(1).standard_normal((N, 3))
     images = Images(measurement.maps, Y)
     expected = measurement.pair(images, images)
@@ -52,14 +44,14 @@ def test_entries_measure_what_the_measurement_does_and_have_its_adjoint_and_norm
     assert np.allclose([np.sum(a * (Y @ Y.T)) for a in A], expected, rtol=1e-12, atol=1e-13)
     w = np.random.default_rng(2).standard_normal(forms.size)
     assert np.allclose(forms.matrix(w).toarray(), np.einsum("t,tij->ij", w, A), rtol=0, atol=1e-13)
-    assert np.allclose(form_norms(measurement), [np.linalg.norm(a) for a in A], rtol=1e-12)
+    assert np.allclose(explicit.form_norms(measurement), [np.linalg.norm(a) for a in A], rtol=1e-12)
 
 
 def test_what_is_at_hand_through_data_alone_has_no_entries_but_has_norms() -> None:
     distances = PairDistances([0, 1], [2, 3], X, None)
-    assert explicit_forms(distances) is None
-    assert explicit_forms(Stacked([Trace(N), distances])) is None
-    found = form_norms(distances)
+    assert explicit.explicit_forms(distances) is None
+    assert explicit.explicit_forms(Stacked([Trace(N), distances])) is None
+    found = explicit.form_norms(distances)
     exact = [np.sum((X[a] - X[b]) ** 2) for a, b in ((0, 2), (1, 3))]
     assert np.allclose(found, exact, rtol=0.5)
 
@@ -67,9 +59,9 @@ def test_what_is_at_hand_through_data_alone_has_no_entries_but_has_norms() -> No
 def test_too_many_entries_are_not_written_out(monkeypatch) -> None:
     monkeypatch.setattr(explicit, "NUMBERS", 30)
     forms = QuadraticForms(X)  # 60 entries
-    assert explicit_forms(forms) is None
-    assert np.allclose(form_norms(forms), np.sum(X**2, axis=1), rtol=1e-12)
-    assert explicit_forms(Stacked([Trace(N), Entries([0] * 40, [1] * 40, N)])) is None
+    assert explicit.explicit_forms(forms) is None
+    assert np.allclose(explicit.form_norms(forms), np.sum(X**2, axis=1), rtol=1e-12)
+    assert explicit.explicit_forms(Stacked([Trace(N), Entries([0] * 40, [1] * 40, N)])) is None
 
 
 def symmetric(seed: int) -> np.ndarray:
@@ -85,8 +77,7 @@ def symmetric(seed: int) -> np.ndarray:
 ], ids=lambda form: type(form).__name__)  # fmt: skip
 def test_a_linear_objective_is_its_matrix_and_its_constant(form) -> None:
     F = TermSum([LinearTerm(form, 1.5), LinearTerm(MatrixForm(symmetric(5)))], 2.5)
-    found = linear_objective(F)
-    assert found is not None
+    found = explicit.linear_objective(F)
     C, constant = found
     assert constant == 2.5
     Y = np.random.default_rng(6).standard_normal((N, 2))
@@ -95,22 +86,21 @@ def test_a_linear_objective_is_its_matrix_and_its_constant(form) -> None:
 
 
 def test_curved_objectives_are_not_linear() -> None:
-    assert linear_objective(QuadraticSDP(B=1.0, C=symmetric(0))) is None
-    assert linear_objective(TermSum([MeasuredTerm(Trace(N), LeastSquares(np.ones(1)))])) is None
+    assert explicit.linear_objective(QuadraticSDP(B=1.0, C=symmetric(0))) is None
+    assert explicit.linear_objective(TermSum([MeasuredTerm(Trace(N), LeastSquares(np.ones(1)))])) is None
 
 
 def test_a_distance_is_found_with_its_scale_and_centre() -> None:
     G = symmetric(7)
     F = QuadraticSDP(B=0.8, C=-G)
-    found = nearest_objective(F)
-    assert found is not None
+    found = explicit.nearest_objective(F)
     Y = np.random.default_rng(8).standard_normal((N, 3))
     M = Y @ Y.T
     expected = 0.5 * found.rho * np.sum(M * M) + np.sum(found.C.toarray() * M) + found.constant
     assert F.at(Y).value == pytest.approx(expected, rel=1e-12)
-    assert nearest_objective(QuadraticSDP(C=G)) is None  # linear
+    assert explicit.nearest_objective(QuadraticSDP(C=G)) is None  # linear
     weighted = TermSum([ProductTerm(MatrixForm(np.diag(np.arange(1.0, N + 1.0))), IdentityForm(N))])
-    assert nearest_objective(weighted) is None
+    assert explicit.nearest_objective(weighted) is None
 
 
 def test_losses_of_measurements_are_found_with_their_places_among_the_terms() -> None:
@@ -119,22 +109,17 @@ def test_losses_of_measurements_are_found_with_their_places_among_the_terms() ->
         MeasuredTerm(Entries([0, 1], [1, 1], N), LeastSquares(np.ones(2))),
         MeasuredTerm(Trace(N), LeastSquares(np.ones(1))),
     ]
-    found = measured_objective(TermSum(terms))
-    assert found is not None
+    found = explicit.measured_objective(TermSum(terms))
     assert found.terms == (1, 2)
     assert np.array_equal(found.diagonal, np.ones(N))
-    assert found.forms is not None
     assert found.forms.size == 3
-    linear = measured_objective(TermSum(terms[:1]))
-    assert linear is not None
+    linear = explicit.measured_objective(TermSum(terms[:1]))
     assert linear.forms is None
-    assert measured_objective(QuadraticSDP(B=1.0, C=symmetric(1))) is None
+    assert explicit.measured_objective(QuadraticSDP(B=1.0, C=symmetric(1))) is None
 
 
 def conic_of(C: np.ndarray, *groups: constraints.Constraint) -> Conic:
-    found = Constrained(QuadraticSDP(C=0.5 * C), list(groups)).conic
-    assert found is not None
-    return found
+    return Constrained(QuadraticSDP(C=0.5 * C), list(groups)).conic
 
 
 def test_the_slack_is_c_plus_the_sum_of_the_forms() -> None:

@@ -119,7 +119,6 @@ INSIDE = np.cov(RNG.standard_normal((5, 9)))
 def test_what_is_found_is_feasible(groups):
     problem = Constrained(QuadraticSDP(C=np.eye(5)), groups)
     Y = problem.feasible_factor
-    assert Y is not None
     assert relative_violation(problem, problem.measured(Y), Y) <= 10.0 * REACHED
     assert problem.feasible_factor is Y
 
@@ -129,7 +128,6 @@ def test_on_a_face():
     u = np.ones(4)
     held = [constraints.sparse_forms([np.outer(u, u)], 0.0), constraints.trace(4, 2.0)]
     Y = Constrained(QuadraticSDP(C=np.eye(4)), held).feasible_factor
-    assert Y is not None
     assert np.linalg.norm(u @ Y) <= 1e-12
     assert np.sum(Y**2) == pytest.approx(2.0)
 

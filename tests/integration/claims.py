@@ -15,21 +15,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from psdopt import Geometry, Method, Problem, Result, Status, solve
+from psdopt import Geometry, Method, Problem, ProjectedGradient, Result, RiemannianGradient, Status, TrustRegions, solve
 from psdopt.errors import PsdoptError
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods import (
-    BILGO,
-    LBFGS,
-    BlockConjugateGradient,
-    ConjugateGradient,
-    FrankWolfe,
-    LagrangeNewton,
-    ProjectedGradient,
-    RiemannianGradient,
-    TrustRegions,
-)
+from psdopt.methods import BILGO, LBFGS, BlockConjugateGradient, ConjugateGradient, FrankWolfe, LagrangeNewton
 
 from .foreign_problems import ENDLESS, FOREIGN, WRITTEN, point_in_coordinates
 from .hostile_problems import DEAR as DEAR_HOSTILE

@@ -4,7 +4,6 @@ import math
 import os
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,8 +19,6 @@ from psdopt.running.verdicts import CUTS
 from psdopt.testing.gallery import instances_for
 from psdopt_plugins.manifold_learning import MaximumVarianceUnfolding
 from psdopt_plugins.metric_learning import KTA, LMNN
-
-from .kills import run, same
 
 #: Moments at which each run is cut; PSDOPT_CUTS=all takes every one.
 MOMENTS = 8
@@ -180,10 +177,3 @@ def test_a_killed_run_is_resumed_bit_by_bit():
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "different: none" in done.stdout
-
-
-def test_one_bit_makes_another_result():
-    result = run("pairs-newton")
-    assert same(result, run("pairs-newton"))
-    assert not same(result, replace(result, value=np.nextafter(result.value, np.inf)))
-    assert not same(result, replace(result, iterations=result.iterations + 1))

@@ -76,7 +76,6 @@ def defects(program: ConeProgram, x: np.ndarray, y: np.ndarray) -> dict[str, flo
 
 def refuted(program: ConeProgram, y: np.ndarray | None) -> float:
     """How far y (R,) is from a proof that no x is feasible: Aᵀy = 0, bᵀy = −1, y in the dual cones; relative to |y|."""
-    assert y is not None
     first, psd = program.zero, program.first_psd
     least = np.linalg.eigvalsh(slack_matrix(program, y[psd:], halved=True))[0] if program.order else 0.0
     wrong = (np.abs(program.A.T @ y).max(), -min(y[first:psd].min(initial=0.0), least), abs(program.b @ y + 1.0))
@@ -85,7 +84,6 @@ def refuted(program: ConeProgram, y: np.ndarray | None) -> float:
 
 def falls(program: ConeProgram, x: np.ndarray | None) -> float:
     """How far x (N,) is from a ray: P x = 0, cᵀx = −1, −A x in the cones; relative to |x|."""
-    assert x is not None
     s = -(program.A @ x)
     first, psd = program.zero, program.first_psd
     least = np.linalg.eigvalsh(slack_matrix(program, s[psd:]))[0] if program.order else 0.0

@@ -38,7 +38,6 @@ def test_rows_without_unknowns_that_ask_for_the_impossible_are_a_contradiction_w
     form = PrimalForm(ConeProgram(np.ones(2), None, rows, np.array([1.0, 1.0, 3.0, 0.0]), 2, 1, (1,)))
     assert form.impossible
     y = form.contradiction
-    assert y is not None
     assert np.abs(form.program.A.T @ y).max() <= 1e-9
     assert form.program.b @ y < 0.0
     assert np.all(y[form.program.zero : form.program.first_psd] >= 0.0)
@@ -96,7 +95,6 @@ def test_multipliers_that_need_a_bound_on_the_trace_are_completed_by_those_that_
     for w in np.array([[0.0, 1.0], [1.0, 1.0], [1.5, 1.0]]):
         certificate = certify(problem, solve(problem, tol=1e-6).matrix, dual=w)
         found = proofs(form, problem, certificate)
-        assert found.y is not None
         assert refuted(program, -found.y / (program.b @ found.y)) <= 1e-12
 
 
@@ -174,7 +172,6 @@ def test_the_size_of_the_quadratic_part_does_not_matter() -> None:
 def test_the_last_solution_is_kept_where_it_still_is_one_and_the_work_is_saved() -> None:
     form = PrimalForm(random_cone_program(1))
     first = solved(form, {"tol": 1e-6}, None, False)
-    assert first.warm is not None
     second = solved(form, {"tol": 1e-5}, first.warm, False)
     assert second.status is Status.OPTIMAL
     assert second.iterations == 0
@@ -202,14 +199,12 @@ def test_zero_is_the_answer_where_multipliers_prove_it() -> None:
     program = ConeProgram(np.array([1.0, 0.0, 1.0]), None, sp.csr_array(A), np.zeros(3), 0, 0, (2,))
     answer = solved(PrimalForm(program), {}, None, False)
     assert answer.status is Status.OPTIMAL
-    assert answer.point is not None
     assert np.abs(answer.point.x).max() <= 1e-6
 
 
 def test_what_is_proven_depends_on_the_errors_not_on_the_word() -> None:
     answer = solved(PrimalForm(random_cone_program(3)), {"tol": 1e-6}, None, False)
     assert answer.proven(1e-6) == "everywhere"
-    assert answer.certificate is not None
     known = answer.certificate.constraints
     coarse = replace(answer.certificate, constraints=replace(known, dimacs={**known.dimacs, "gap": 1e-3}))
     assert replace(answer, certificate=coarse).proven(1e-6) == ""

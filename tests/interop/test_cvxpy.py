@@ -9,14 +9,8 @@ import pytest
 
 from psdopt import LBFGS, AugmentedLagrangian, Status
 from psdopt.interop.cvxpy import PSDOPT, register
-from tests.interop.cvxpy_problems import (
-    QUADRATIC,
-    SOLVABLE,
-    UNIQUE,
-    max_cut,
-    nearest_correlation,
-    squares_beside_a_free_slack,
-)
+
+from .cvxpy_problems import QUADRATIC, SOLVABLE, UNIQUE, max_cut, nearest_correlation, squares_beside_a_free_slack
 
 pytestmark = pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
 
@@ -66,20 +60,17 @@ def test_quadratic_objectives_have_no_dual_form(build):
         made(build).solve(solver=PSDOPT(), form="dual")
 
 
-def test_by_name_once_the_module_is_imported():
-    problem = made(max_cut)
-    value = problem.solve(method="psdopt", tol=1e-8)
-    assert value == pytest.approx(made(max_cut).solve(solver="CLARABEL"), rel=1e-7)
-    register("certified")
-    assert made(max_cut).solve(method="certified", tol=1e-8) == pytest.approx(value, rel=1e-7)
-
-
 def test_cvxpy_knows_the_solver_by_name_and_takes_it_only_when_it_is_asked_for():
     assert "PSDOPT" in cp.installed_solvers()
-    problem, other = made(max_cut), made(max_cut)
-    assert problem.solve(solver="PSDOPT", tol=1e-8) == pytest.approx(other.solve(), rel=1e-4)
-    assert problem.solver_stats.solver_name == "PSDOPT"
+    register("certified")
+    other = made(max_cut)
+    other.solve()
     assert other.solver_stats.solver_name != "PSDOPT"
+    expected = other.solve(solver="CLARABEL")
+    for named in ({"solver": "PSDOPT"}, {"method": "psdopt"}, {"method": "certified"}):
+        problem = made(max_cut)
+        assert problem.solve(**named, tol=1e-8) == pytest.approx(expected, rel=1e-7)
+        assert problem.solver_stats.solver_name == "PSDOPT"
 
 
 def test_perspectives_of_functions_look_the_solver_up_by_name():

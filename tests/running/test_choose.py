@@ -7,34 +7,29 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import AutogradProblem, Constrained, MarginProblem, QuadraticSDP, Status, TermSum, constraints, solve
-from psdopt.contracts.abilities import MEMBERS, Ability
-from psdopt.errors import IncompatibleError
-from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
-from psdopt.methods import (
-    ADMM,
-    BILGO,
-    AugmentedLagrangian,
-    BoundaryPoint,
-    ClosedForm,
-    ColumnGeneration,
+from psdopt import (
     ConjugateGradient,
+    Constrained,
     DualNewton,
     InteriorPoint,
     LagrangeNewton,
+    MarginProblem,
     OnlineRiemannianGradient,
+    Status,
+    constraints,
+    solve,
 )
+from psdopt.contracts.abilities import MEMBERS, Ability
+from psdopt.errors import IncompatibleError
+from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
+from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ClosedForm, ColumnGeneration
+from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.running.choose import choose, first_rank
 from psdopt.running.compatibility import compatible, fits
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms
 from tests.instances import psd, symmetric
 
 N = 6
-
-
-@pytest.fixture
-def rng():
-    return np.random.default_rng(7)
 
 
 def problem() -> QuadraticSDP:
@@ -73,9 +68,9 @@ def test_newton_begins_where_constraints_leave_a_face():
     assert abs(M[0, 0] + M[1, 1] - 2.0 * M[0, 1]) < 1e-6
 
 
-def test_a_distance_on_a_face_is_no_matter_for_its_dual(rng):
+def test_a_distance_on_a_face_is_no_matter_for_its_dual():
     """⟨11ᵀ, M⟩ = 0 leaves a face, on which the dual of the distance has no minimiser: 971 steps of DualNewton."""
-    n = 30
+    n, rng = 30, np.random.default_rng(7)
     G = rng.standard_normal((n, n))
     distance = QuadraticSDP(B=0.5, C=-0.25 * (G + G.T))
     two = constraints.entries([0, 1], [1, 2], n, lower=0.1, upper=0.1)
@@ -103,8 +98,9 @@ def triangles(n, rng):
     return Constrained(QuadraticSDP(C=-L / 8.0), groups)
 
 
-def test_many_inequalities_are_not_split(rng):
+def test_many_inequalities_are_not_split():
     """Few of many triangle inequalities hold with equality, and splitting the dual was slow to tell which."""
+    rng = np.random.default_rng(7)
     small = triangles(8, rng)
     assert isinstance(choose(small, None, None)[1], InteriorPoint)
     result = solve(small)

@@ -175,7 +175,6 @@ def test_a_ray_is_moved_onto_general_conditions(seed) -> None:
         forms.append(A)
     problem = linear(-np.outer(v, v), constraints.sparse_forms(forms, rng.integers(-3, 4, 4).astype(float)))
     R = proven_ray(problem, (v + 1e-4 * rng.standard_normal(n))[:, None])
-    assert R is not None
     D = R @ R.T
     assert np.linalg.norm(D) == pytest.approx(1.0)
     for A in forms:

@@ -67,7 +67,6 @@ def test_a_bound_is_given_down_to_the_accuracy_and_holds(n, scale):
         shifted = sp.csr_array(S - (least + below * scale) * sp.eye_array(n))  # λ_min = −below
         assert slack_bound(shifted, 0.5 * below * scale) is None or below == 0.0
         found = slack_bound(shifted, below * scale + rounding)
-        assert found is not None
         assert -below * scale - 8.0 * rounding <= found <= -below * scale + rounding
     assert slack_bound(S.toarray(), 1.0) is None  # of sparse arrays only
 
@@ -98,9 +97,7 @@ def test_a_bound_block_by_block():
 def diagonal_program(C: np.ndarray) -> Conic:
     """S = C + diag(y)."""
     n = len(C)
-    conic = Constrained(QuadraticSDP(C=0.5 * sp.csr_array(C)), constraints.diagonal(n, 1.0)).conic
-    assert conic is not None
-    return conic
+    return Constrained(QuadraticSDP(C=0.5 * sp.csr_array(C)), constraints.diagonal(n, 1.0)).conic
 
 
 def coupled(n: int, least: float, seed: int = 0) -> np.ndarray:

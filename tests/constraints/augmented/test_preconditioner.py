@@ -31,8 +31,6 @@ def test_it_inverts_curvature_of_rows_and_gauss_newton(kind) -> None:
     evaluation = augmented(constrained, rng.standard_normal(m), w).at(Y)
     inverse = evaluation.preconditioner()
     P = np.linalg.inv(np.column_stack([inverse(e.reshape(N, R)).ravel() for e in np.eye(N * R)]))
-    assert np.allclose(P, P.T, atol=1e-8 * np.abs(P).max())
-    assert np.linalg.eigvalsh(P)[0] > 0.0
     term = evaluation.problem.terms[-1]
     y, second = term.loss.derivatives(evaluation.feature(len(evaluation.problem.terms) - 1))
     s = constrained.conic.slack(y).diagonal()

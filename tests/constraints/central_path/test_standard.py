@@ -25,9 +25,7 @@ def conic_of(seed: int = 0) -> Conic:
     lower = np.array([2.0, -1.0, -np.inf, 0.5, 3.0])
     upper = np.array([2.0, np.inf, 4.0, 1.5, 3.0])
     forms = [blocks() for _ in range(5)]
-    conic = Constrained(QuadraticSDP(C=0.5 * blocks()), constraints.sparse_forms(forms, lower=lower, upper=upper)).conic
-    assert conic is not None
-    return conic
+    return Constrained(QuadraticSDP(C=0.5 * blocks()), constraints.sparse_forms(forms, lower=lower, upper=upper)).conic
 
 
 def primal(form: StandardForm, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
@@ -108,14 +106,12 @@ def test_rows_of_single_entries_come_first_diagonal_ones_before_others() -> None
         constraints.entries([0], [1], n, upper=3.0),
     ]
     conic = Constrained(QuadraticSDP(C=np.eye(n)), groups).conic
-    assert conic is not None
     assert StandardForm(conic).source.tolist() == [2, 4, 5, 6, 7, 1, 3, 0, 8]
 
 
 def test_forms_that_are_zero_and_an_objective_of_zero_are_not_divided_by() -> None:
     forms = [np.zeros((2, 2)), np.eye(2)]
     conic = Constrained(QuadraticSDP(C=np.zeros((2, 2))), constraints.sparse_forms(forms, [0.0, 0.0])).conic
-    assert conic is not None
     form = StandardForm(conic)
     assert (form.beta, form.gamma) == (1.0, 1.0)
     assert np.all(np.isfinite(form.row_scale))
@@ -124,7 +120,6 @@ def test_forms_that_are_zero_and_an_objective_of_zero_are_not_divided_by() -> No
 def test_factors_on_a_face_are_those_of_the_whole() -> None:
     W = sp.csr_array(np.linalg.qr(np.random.default_rng(0).standard_normal((4, 2)))[0])
     there = Constrained(QuadraticSDP(C=np.eye(2)), constraints.sparse_forms([np.ones((2, 2))], 1.0)).conic
-    assert there is not None
     form = StandardForm(there, W)
     X = [np.array([[2.0, 0.5], [0.5, 1.0]])]
     Y = form.factor(X, np.zeros(0))
