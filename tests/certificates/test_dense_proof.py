@@ -153,12 +153,10 @@ def test_beyond_its_order_nothing_dense_is_formed(monkeypatch):
     assert certify(problem, np.eye(n)[:, :1]).proves(1e-6)
 
 
-def beyond(rows=None):
+def beyond():
     """A quadratic problem and its factor at the optimum, of an order that dense eigensolvers do not take."""
     n = DENSE_LIMIT + 1
     problem = QuadraticSDP(None, 1.0, np.diag(np.r_[-1.0, np.ones(n - 1)]))
-    if rows is not None:
-        problem.rows = rows
     Y = np.eye(n)[:, :1]
     return problem, Y * math.sqrt(problem.at(Y).best_multiple()) * (1.0 - 1e-9)
 
@@ -172,11 +170,10 @@ def test_beyond_the_dense_order_a_quadratic_f_is_proven_on_the_whole_cone():
 
 
 def test_images_that_are_too_large_are_not_made():
-    problem, _ = beyond(rows=IMAGE_ENTRIES)
-    assert not may_be_formed(problem)
-    assert may_be_formed(beyond()[0])
-    problem.rows = None  # not known
-    assert not may_be_formed(problem)
+    problem, _ = beyond()
+    assert may_be_formed(problem)
+    for problem.rows in (IMAGE_ENTRIES, None):  # None: not known
+        assert not may_be_formed(problem)
 
 
 @pytest.mark.parametrize("pulled", [True, False])

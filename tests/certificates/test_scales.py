@@ -29,12 +29,6 @@ def test_a_reference_is_evaluated_once():
     assert len(calls) == 1
 
 
-def test_on_the_cone_the_unit_is_the_decrease_from_zero_at_the_best_multiple():
-    problem = QuadraticSDP(None, 1.0, -2.0 * np.eye(3))
-    best = problem.at(math.sqrt(problem.at(np.eye(3)).best_multiple()) * np.eye(3))
-    assert scales.unit_on_the_cone(problem, best) == pytest.approx(-best.value)
-
-
 def test_an_infinite_value_at_zero_makes_no_unit():
     problem = barrier()
     evaluation = problem.at(np.eye(3))
@@ -45,12 +39,6 @@ def test_the_size_of_the_gradient_at_zero():
     problem = QuadraticSDP(None, 1.0, np.diag([1.0, -5.0, 2.0]))
     assert scales.gradient_size_at_zero(problem) == pytest.approx(10.0, rel=0.2)  # ∇F(0) = 2 C
     assert scales.gradient_size_at_zero(barrier()) == math.inf
-
-
-def test_stationarity_has_a_unit_where_m_gains_nothing():
-    problem = QuadraticSDP(None, 1.0, np.eye(2))
-    assert stationarity_scale(problem, 1.0, 2.0) == pytest.approx(2.0 * scales.gradient_size_at_zero(problem))
-    assert stationarity_scale(problem, 1.0, 0.0) == 0.0
 
 
 def test_no_amount_is_nothing_in_any_unit():
@@ -119,6 +107,7 @@ def test_stationarity_is_measured_by_the_decrease_over_the_length(scale):
     above = stationarity_scale(problem, 3.0 * scale, 2.0)
     assert above == pytest.approx(2.0 * scales.gradient_size_at_zero(problem), rel=1e-12)
     assert stationarity_scale(barrier(), -7.0, 2.0) == 3.5
+    assert stationarity_scale(problem, 3.0 * scale, 0.0) == 0.0
 
 
 def test_values_have_a_scale_of_their_own_at_a_fixed_trace_only():

@@ -18,6 +18,7 @@ from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
+from tests.instances import symmetric
 
 N = 5
 RNG = np.random.default_rng(0)
@@ -64,19 +65,14 @@ def test_too_many_entries_are_not_written_out(monkeypatch) -> None:
     assert explicit.explicit_forms(Stacked([Trace(N), Entries([0] * 40, [1] * 40, N)])) is None
 
 
-def symmetric(seed: int) -> np.ndarray:
-    A = np.random.default_rng(seed).standard_normal((N, N))
-    return A + A.T
-
-
 @pytest.mark.parametrize("form", [
-    MatrixForm(symmetric(3), 0.7),
+    MatrixForm(symmetric(np.random.default_rng(3), N), 0.7),
     IdentityForm(N, -2.0),
     GramForm(X, 0.3),
-    SumForm([MatrixForm(symmetric(4)), IdentityForm(N, 0.5)]),
+    SumForm([MatrixForm(symmetric(np.random.default_rng(4), N)), IdentityForm(N, 0.5)]),
 ], ids=lambda form: type(form).__name__)  # fmt: skip
 def test_a_linear_objective_is_its_matrix_and_its_constant(form) -> None:
-    F = TermSum([LinearTerm(form, 1.5), LinearTerm(MatrixForm(symmetric(5)))], 2.5)
+    F = TermSum([LinearTerm(form, 1.5), LinearTerm(MatrixForm(symmetric(np.random.default_rng(5), N)))], 2.5)
     found = explicit.linear_objective(F)
     C, constant = found
     assert constant == 2.5
@@ -86,12 +82,12 @@ def test_a_linear_objective_is_its_matrix_and_its_constant(form) -> None:
 
 
 def test_curved_objectives_are_not_linear() -> None:
-    assert explicit.linear_objective(QuadraticSDP(B=1.0, C=symmetric(0))) is None
+    assert explicit.linear_objective(QuadraticSDP(B=1.0, C=symmetric(np.random.default_rng(0), N))) is None
     assert explicit.linear_objective(TermSum([MeasuredTerm(Trace(N), LeastSquares(np.ones(1)))])) is None
 
 
 def test_a_distance_is_found_with_its_scale_and_centre() -> None:
-    G = symmetric(7)
+    G = symmetric(np.random.default_rng(7), N)
     F = QuadraticSDP(B=0.8, C=-G)
     found = explicit.nearest_objective(F)
     Y = np.random.default_rng(8).standard_normal((N, 3))
@@ -115,7 +111,7 @@ def test_losses_of_measurements_are_found_with_their_places_among_the_terms() ->
     assert found.forms.size == 3
     linear = explicit.measured_objective(TermSum(terms[:1]))
     assert linear.forms is None
-    assert explicit.measured_objective(QuadraticSDP(B=1.0, C=symmetric(1))) is None
+    assert explicit.measured_objective(QuadraticSDP(B=1.0, C=symmetric(np.random.default_rng(1), N))) is None
 
 
 def conic_of(C: np.ndarray, *groups: constraints.Constraint) -> Conic:

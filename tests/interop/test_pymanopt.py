@@ -78,17 +78,13 @@ def test_our_problem_on_their_manifold():
 N, R = 7, 3
 
 
-def instance(r):
-    rng = np.random.default_rng(2)
-    X, W = rng.standard_normal((150, N)), rng.standard_normal((N, r))
-    y = ((X @ W) ** 2).sum(axis=1) * (1 + 0.1 * rng.standard_normal(150))
-    return psd_regression_problem(X, y), rng.standard_normal((N, r))
-
-
 @pytest.mark.parametrize("weight", [0.2, 0.5, 0.8])
 @pytest.mark.parametrize("r", [R, N])
 def test_both_trust_regions_agree_and_converge_quadratically(r, weight):
-    problem, Y = instance(r)
+    rng = np.random.default_rng(2)
+    X, W = rng.standard_normal((150, N)), rng.standard_normal((N, r))
+    problem = psd_regression_problem(X, ((X @ W) ** 2).sum(axis=1) * (1 + 0.1 * rng.standard_normal(150)))
+    Y = rng.standard_normal((N, r))
     geometry = Polar(N, r, weight)
     ours = solve(problem, geometry, psdopt.TrustRegions(), start=LowRankPSD(Y), tol=1e-9, max_iterations=60)
     assert ours.converged

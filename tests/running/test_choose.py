@@ -7,22 +7,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import (
-    ConjugateGradient,
-    Constrained,
-    DualNewton,
-    InteriorPoint,
-    LagrangeNewton,
-    MarginProblem,
-    OnlineRiemannianGradient,
-    Status,
-    constraints,
-    solve,
-)
+from psdopt import ConjugateGradient, Constrained, DualNewton, InteriorPoint, LagrangeNewton, Status, constraints, solve
 from psdopt.contracts.abilities import MEMBERS, Ability
 from psdopt.errors import IncompatibleError
 from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
+from psdopt.margins.problem import MarginProblem
 from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ClosedForm, ColumnGeneration
+from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.running.choose import choose, first_rank
 from psdopt.running.compatibility import compatible, fits

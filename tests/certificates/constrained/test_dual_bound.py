@@ -13,13 +13,9 @@ from psdopt.methods import InteriorPoint, LagrangeNewton
 from psdopt.problems.composite import Composite
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 from tests.constraints.faces.test_face import E, centred, hidden
+from tests.instances import symmetric
 
 N = 5
-
-
-def symmetric(seed: int) -> np.ndarray:
-    A = np.random.default_rng(seed).standard_normal((N, N))
-    return A + A.T
 
 
 def bound_of(problem: Constrained, y: np.ndarray, Y: np.ndarray | None = None) -> Bounded:
@@ -31,7 +27,7 @@ def bound_of(problem: Constrained, y: np.ndarray, Y: np.ndarray | None = None) -
 
 
 def test_with_a_fixed_trace_it_is_the_eigenvalue_times_the_trace() -> None:
-    C = symmetric(0)
+    C = symmetric(np.random.default_rng(0), N)
     problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.diagonal(N, 2.0))
     for seed in range(5):
         y = np.random.default_rng(seed).standard_normal(N)
@@ -53,7 +49,7 @@ def test_with_a_bounded_trace_positive_eigenvalues_are_worth_nothing() -> None:
 
 
 def test_without_a_bound_on_the_trace_only_a_slack_that_is_psd_proves() -> None:
-    C = symmetric(3)
+    C = symmetric(np.random.default_rng(3), N)
     problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.entries([0, 0], [0, 1], N, 1.0))
     assert problem.trace_limit is None
     none = bound_of(problem, np.zeros(2))
@@ -83,7 +79,7 @@ def test_rows_of_all_sizes_are_proven_psd_each_by_its_own_rounding() -> None:
 
 
 def test_on_a_face_multipliers_of_its_own_rows_are_zero_and_the_rest_is_compressed() -> None:
-    C = symmetric(4)
+    C = symmetric(np.random.default_rng(4), N)
     forms = [np.ones((N, N)), np.eye(N)]
     problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms(forms, [0.0, 2.0]))
     found = bound_of(problem, np.array([1e6, -0.5]))
@@ -97,7 +93,7 @@ def test_on_a_face_multipliers_of_its_own_rows_are_zero_and_the_rest_is_compress
 
 def test_curvature_bounds_where_the_trace_does_not() -> None:
     """F(N) = |N|²/2·2 − ⟨G, N⟩: no constraint bounds the trace, strong convexity does."""
-    G = symmetric(5)
+    G = symmetric(np.random.default_rng(5), N)
     problem = Constrained(QuadraticSDP(B=1.0, C=-G), constraints.entries([0], [1], N, 0.3))
     assert problem.trace_limit is None
     result = solve(problem, tol=1e-8)

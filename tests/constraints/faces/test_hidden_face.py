@@ -2,21 +2,19 @@
 
 import numpy as np
 import pytest
-from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
+import scipy.sparse as sp
+
+from psdopt import AutogradProblem, Constrained, QuadraticSDP, Status, TermSum, certify, constraints, solve
+from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.constraints.faces.hidden_face import hidden_combination
 from psdopt.constraints.measurements import SparseForms
-from tests.constraints.faces.test_face import E
-import numpy as np
-import pytest
-import scipy.sparse as sp
-from psdopt import AutogradProblem, QuadraticSDP, TermSum, constraints
-from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.contracts.images import Images
 from psdopt.problems.composite import Composite
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, PairDistances, ProductTerm, QuadraticForms
 from psdopt.terms.base import combine
 from psdopt.terms.forms import GramForm, MatrixForm, SumForm
 from psdopt.testing import parametrize_with_checks
+from tests.constraints.faces.test_face import E
 
 
 def symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
