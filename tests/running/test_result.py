@@ -131,7 +131,9 @@ def public_members(certificate):
 def test_a_later_format_and_an_unknown_class_are_refused_by_a_sentence():
     arrays = stored(solve(small(), Spectraplex(3)).certificate)
     plain = json.loads(str(arrays[TEXT]))
-    with pytest.raises(DataFileError, match=f"its certificate has format 3; this version of psdopt reads {CERTIFICATE_FORMAT}"):
+    with pytest.raises(
+        DataFileError, match=f"its certificate has format 3; this version of psdopt reads {CERTIFICATE_FORMAT}"
+    ):
         restored({**arrays, TEXT: np.array(json.dumps({**plain, "format": 3}))})
     with pytest.raises(DataFileError, match=r"its certificate is a Strange, found are Certificate, "):
         restored({**arrays, TEXT: np.array(json.dumps({**plain, "class": "Strange"}))})
