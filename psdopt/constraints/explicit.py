@@ -11,12 +11,13 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.checks import CheckedIndices
-from psdopt.constraints.limits import FACTOR_ORDER, NUMBERS
+from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, row_dots
+from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.measured import MeasuredTerm

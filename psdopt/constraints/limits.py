@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-#: Order up to which a matrix is factorised densely, n³/3 flops, and up to which its spectrum is computed, about 9 n³.
-FACTOR_ORDER, SPECTRUM_ORDER = 3000, 1500
 #: Limit of the numbers in one array, 320 MB.
 NUMBERS = 4e7
 #: Limits of flops: for a decomposition that may prove useless, and for one that a step needs.
@@ -21,10 +19,6 @@ CONTRADICTS = 1.5e-8
 NEGLIGIBLE = 1e-7
 #: A step makes progress if its residual is below this share of the least one so far.
 GAIN = 0.9
-#: An error of at most this share of another error is negligible relative to it.
-SLIGHT = 0.1
 #: While M is infeasible, multipliers are tested as a proof that no matrix is feasible once they are this many times
 #: larger than at first, or than the objective.
 LARGE = 10.0
-#: A system of Newton's method is solved to this share of the residual (Dembo, Eisenstat, Steihaug 1982).
-FORCING = 0.1

@@ -11,12 +11,12 @@ from numpy.typing import NDArray
 
 from psdopt.checks import CheckedIndices
 from psdopt.constraints.constraint import Constraint
-from psdopt.constraints.limits import SPECTRUM_ORDER
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained
 from psdopt.constraints.sdpa_text import LARGEST, SdpaText
 from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.operators import LinearMap
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import MatrixForm

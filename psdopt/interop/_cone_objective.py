@@ -7,9 +7,10 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints import SparseForms
-from psdopt.constraints.limits import FACTOR_ORDER, SPARSE
+from psdopt.constraints.limits import SPARSE
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS, rounding
 from psdopt.problems.term_sum import TermSum

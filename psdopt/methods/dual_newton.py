@@ -14,7 +14,7 @@ from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.explicit import Nearest
-from psdopt.constraints.limits import FEASIBLE, FORCING, LARGE, NEGLIGIBLE
+from psdopt.constraints.limits import FEASIBLE, LARGE, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.abilities import Ability, Requires, name_of
@@ -25,7 +25,7 @@ from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.subset import spectrum
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.tolerances import SLIGHT, rounding
 from psdopt.methods.searches.step_lengths import SUFFICIENT
 
 #: The damping of a system is this share of the residual; without it, few positive eigenvalues make the system singular.
@@ -177,7 +177,7 @@ class DualNewton(Method[DualNewtonState]):
         damping = DAMPING * min(1.0, relative) / rho
         x, r = np.zeros_like(residual), residual
         p, rr = r, inner(residual, residual)
-        stop = min(FORCING, relative) ** 2 * rr
+        stop = min(SLIGHT, relative) ** 2 * rr  # an inexact Newton step (Dembo, Eisenstat, Steihaug 1982)
         for _ in range(self.inner):
             Hp = times(p) + damping * p
             curvature = inner(p, Hp)

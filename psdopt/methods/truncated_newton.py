@@ -10,13 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.checks import integer, number
-from psdopt.constraints.limits import FORCING
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.tolerances import SLIGHT, rounding
 
 #: Number of trial points on the arc; each mu is the one before divided by WIDER.
 TRIALS = 4
@@ -53,7 +52,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     """
 
     inner: int = 200
-    share: float = FORCING
+    share: float = SLIGHT
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.EXACT_LINE, Ability.HESSIAN),

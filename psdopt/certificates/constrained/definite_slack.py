@@ -10,9 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.conic import Conic
-from psdopt.constraints.limits import FACTOR_ORDER
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.definite import factor_above
+from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.linalg.tolerances import EPS
 
 #: Up to this order a block is factorised in extended precision.

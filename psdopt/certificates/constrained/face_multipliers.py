@@ -14,12 +14,12 @@ import scipy.sparse as sp
 
 from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.constraints.faces.face import Face
-from psdopt.constraints.limits import FACTOR_ORDER
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.definite import factor_above
+from psdopt.linalg.limits import FACTOR_ORDER
 
 #: Multiples t of the combinations, in units of |S| / |A*(w)|; the smallest sufficient t is used.
 MULTIPLES = 10.0 ** np.arange(9)

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt.constraints.limits import FACTOR_ORDER, SPECTRUM_ORDER
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
@@ -19,6 +18,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.banded import banded_factor, banded_pair_above, narrow_order
 from psdopt.linalg.definite import STEPS, factor_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
+from psdopt.linalg.limits import FACTOR_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.base import combine
 

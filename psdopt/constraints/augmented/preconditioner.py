@@ -9,11 +9,11 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from psdopt.constraints.explicit import Measured, explicit_forms
-from psdopt.constraints.limits import SPECTRUM_ORDER
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
 from psdopt.linalg.arrays import Array, row_dots, sparse_product
+from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.ridged import RIDGES
 from psdopt.terms.measured import MeasuredTerm
 

@@ -16,11 +16,11 @@ import numpy as np
 
 from psdopt.constraints.central_path.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
 from psdopt.constraints.central_path.standard import StandardForm
-from psdopt.constraints.limits import NEGLIGIBLE, SLIGHT
+from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
 from psdopt.linalg.ridged import ROUNDS
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.tolerances import SLIGHT, rounding
 
 #: Relative accuracy of a step's length, and of a direction: the share of b − A(X) that it may fail to remove.
 FINE = 0.01

@@ -20,10 +20,11 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.constraints.faces.combined_rows import combined
 from psdopt.constraints.faces.congruence import carried_forms
 from psdopt.constraints.faces.hidden_face import hidden_combination
-from psdopt.constraints.limits import CANCELLED, FACTOR_ORDER, SPARSE
+from psdopt.constraints.limits import CANCELLED, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.linalg.tolerances import EPS, rounding
 
 #: Limit of flops for the decompositions of all candidate A_t together.

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.constraints.limits import SPECTRUM_ORDER
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.limits import SPECTRUM_ORDER
 
 #: |Y| below this share of the first |Y| counts as zero.
 VANISHED = 1e-6

@@ -18,14 +18,14 @@ from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.augmented.problem import augmented, weights
 from psdopt.constraints.augmented.start import first_multipliers, stiff_penalty
 from psdopt.constraints.feasible import least_move
-from psdopt.constraints.limits import FEASIBLE, LARGE, SLIGHT
+from psdopt.constraints.limits import FEASIBLE, LARGE
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.abilities import Ability, Requires, missing_needs, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, SLIGHT
 from psdopt.methods.augmented_lagrangian.columns import VANISHED, narrowed, widened
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
 from psdopt.methods.augmented_lagrangian.state import LONG, LONGEST, AugmentedLagrangianState

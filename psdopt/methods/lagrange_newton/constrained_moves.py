@@ -8,10 +8,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.constraints.limits import FORCING
 from psdopt.contracts.constrained_fit import ConstrainedFit
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.tolerances import SLIGHT
 from psdopt.methods.lagrange_newton.system import LagrangeSystem, lacking
 
 #: Below this residual λ_min(S(y)) is checked even if F is curved, because the next step may square the residual.
@@ -102,7 +102,7 @@ def newton_move(fit: ConstrainedFit, here: Evaluation, active: Active, damping: 
     system = LagrangeSystem(tied, block, Y, active.y, damping + curvature, np.empty((k, k)))
     X, v = system.solve(-system.pull, active.off)
     if bent is not None:
-        X, v = _curved(fit, here, system, X, v, curvature, min(FORCING, residual))
+        X, v = _curved(fit, here, system, X, v, curvature, min(SLIGHT, residual))
     moved = tied.block(X)
     Z, bend = system.bend(tied.pair(moved, moved))
     shift = system.delta - damping - curvature

@@ -17,7 +17,7 @@ from psdopt.certificates.constrained.slack import slack_eigenpair
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
-from psdopt.constraints.limits import FEASIBLE, GAIN, NEGLIGIBLE, SLIGHT
+from psdopt.constraints.limits import FEASIBLE, GAIN, NEGLIGIBLE
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Outcome, State
@@ -25,7 +25,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
-from psdopt.linalg.tolerances import EPS, rounding
+from psdopt.linalg.tolerances import EPS, SLIGHT, rounding
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
 
 #: |C − A*(v) − Z| below this share of |C| is rounding.
