@@ -8,22 +8,21 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.certificates.certificate import DIGITS
 from psdopt.certificates.scales import gradient_size, own_unit, reference_value, unit_at_fixed_trace
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair, smallest_eigenpair
-from psdopt.linalg.tolerances import EPS, ROUNDINGS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
 
 #: Steps along an eigenvector, in units of tr M, tried if the plane has no exact minimiser.
 TRIED_STEPS = (1e-6, 1e-4, 1e-2, 1e-1, 1.0, 10.0)
-#: F is evaluated along a ray at FAR_OUT · |Y| / |D|; its last decrease must be at least STILL_FALLING of the first one.
-FAR_OUT, STILL_FALLING = (1e2, 1e5, 1e8), 0.99
-#: Per unit of tr M, a convex F decreases no faster far out than near, up to this factor, as the path is slightly
-#: curved.
-STEEPER = 2.0
-#: Number of columns of S computed to check an eigenpair supplied by the problem.
+#: F is evaluated along a ray at these multiples of |Y| / |D|.
+FAR_OUT = (1e2, 1e5, 1e8)
+#: Columns of S computed to check an eigenpair that the problem supplies, or for one that decides nothing. Lanczos's
+#: method takes about 50 until it converges, and more of them would cost more than what they save.
 CHECKED_COLUMNS = 40
 
 
@@ -93,9 +92,10 @@ def falls_without_end(problem: Problem, Y: Array, ray: Array) -> bool:
 
     F is evaluated at three mu of sizes 1e2 to 1e8, in units of |Y| / |D|. Both decreases must exceed the
     rounding of F, including |S| tr M eps, the rounding of terms that cancel. The second decrease must be no smaller
-    than the first, as it is for every F that falls like log mu or faster. A bounded F fails this test, since its
-    decreases shrink. So does a convex F whose decrease per unit of tr M grows: rounding of the data has then made a
-    zero eigenvalue of its Hessian negative. `ray` is D (n, k).
+    than the first, to two digits, as it is for every F that falls like log mu or faster. A bounded F fails this test,
+    since its decreases shrink. So does a convex F whose decrease per unit of tr M grows by more than a slight share,
+    which the curvature of the path may explain: rounding of the data has then made a zero eigenvalue of its Hessian
+    negative. `ray` is D (n, k).
     """
     length, columns = norm(ray), max(Y.shape[1], ray.shape[1])
     if not (0.0 < length < math.inf):
@@ -114,9 +114,9 @@ def falls_without_end(problem: Problem, Y: Array, ray: Array) -> bool:
     falls = [values[0] - values[1], values[1] - values[2]]
     clear = falls[0] > roundings[1] and falls[1] > roundings[2]
     steady = Ability.CONVEX not in problem.abilities or (
-        falls[1] * (traces[1] - traces[0]) <= STEEPER * falls[0] * (traces[2] - traces[1])
+        falls[1] * (traces[1] - traces[0]) <= (1.0 + SLIGHT) * falls[0] * (traces[2] - traces[1])
     )
-    return clear and steady and falls[1] >= STILL_FALLING * falls[0]
+    return clear and steady and falls[1] >= (1.0 - DIGITS) * falls[0]
 
 
 def pair_at_fixed_trace(

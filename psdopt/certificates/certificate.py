@@ -9,14 +9,12 @@ from typing import Any
 import numpy as np
 
 from psdopt.certificates.scales import ratio
-from psdopt.constraints.limits import FEASIBLE
+from psdopt.constraints.limits import CANCELLED, FEASIBLE
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
-#: At a fixed trace the gap must also be at most this share of |F(M)|, because the unit may exceed |F(M)|.
+#: Two digits: at a fixed trace the gap must also be at most this share of |F(M)|, because the unit may exceed |F(M)|.
 DIGITS = 1e-2
-#: F(M) and F(0) tie if they differ by at most this many roundings.
-WORSE = 64.0
 
 #: (name, absolute, relative) of a residual.
 Row = tuple[str, float, float | None]
@@ -181,7 +179,7 @@ class Certificate:
     @property
     def above_zero(self) -> bool:
         """Whether M = 0 is known to be feasible and better, beyond rounding."""
-        slack = WORSE * EPS * max(abs(self.value), abs(self.value_at_zero))
+        slack = CANCELLED * EPS * max(abs(self.value), abs(self.value_at_zero))
         on_the_cone = self.fixed_trace is None and self.constraints is None
         return on_the_cone and self.value > self.value_at_zero + slack
 

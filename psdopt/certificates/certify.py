@@ -15,7 +15,7 @@ from psdopt.certificates.bounds import (
     improvement,
     pair_at_fixed_trace,
 )
-from psdopt.certificates.certificate import DIGITS, WORSE, Certificate
+from psdopt.certificates.certificate import DIGITS, Certificate
 from psdopt.certificates.constrained.certify import certify_constrained
 from psdopt.certificates.dense_proof import DenseProof, may_be_formed
 from psdopt.certificates.scales import (
@@ -27,6 +27,7 @@ from psdopt.certificates.scales import (
     value_scale,
 )
 from psdopt.checks import instance, number, number_or_none, one_of
+from psdopt.constraints.limits import CANCELLED
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
@@ -38,14 +39,10 @@ from psdopt.contracts.signatures import accepts
 from psdopt.devices import placed, released
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
-from psdopt.linalg.tolerances import EPS, ROUNDINGS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
 
 #: How much work goes into a proof.
 PROOFS = ("full", "cheap")
-#: The bound on λ_min(S) is no longer refined once it is within this share of the dual infeasibility that `tol` allows.
-ENOUGH = 0.95
-#: If max(0, −λ_min(S)) exceeds `tol` by at most this factor, the curvature of a quadratic F may compensate for it.
-CURABLE = 100.0
 #: If tr M differs from the fixed trace by more than this share, M is not in the set, and F(M) − min F is not bounded.
 OFF_TRACE = EPS**0.75
 #: The residuals that are measured; the curvature of F may compensate for the last one.
@@ -104,7 +101,7 @@ class Computation:
             evaluation,
             self.S,
             tol=0.25 * tol * per_trace,
-            threshold=-ENOUGH * tol * per_trace,
+            threshold=-(1.0 - SLIGHT) * tol * per_trace,
             start=start,
             seed=seed,
         )
@@ -144,7 +141,7 @@ class Computation:
             ),
             "complementarity_relative": ratio(self.complementarity, unit),
         }
-        self.rounding = WORSE * EPS * max(abs(self.value), abs(self.product))
+        self.rounding = CANCELLED * EPS * max(abs(self.value), abs(self.product))
         self.scale = value_scale(self.value, self.trace)
 
     def collect_bounds(self, geometry: Geometry | None) -> None:
@@ -167,7 +164,7 @@ class Computation:
         """
         if self.trace is None or not self.gaps:
             return
-        gap, asked, of_bound = min(self.gaps), self.tol * self.unit, WORSE * EPS * self.trace * self.pair.norm
+        gap, asked, of_bound = min(self.gaps), self.tol * self.unit, CANCELLED * EPS * self.trace * self.pair.norm
         if gap <= max(asked, of_bound) and gap > min(asked, max(self.tol, DIGITS) * self.scale):
             self.rounding = max(self.rounding, measured_rounding(self.problem, self.evaluation))
             if abs(self.value) <= self.rounding:
@@ -194,13 +191,13 @@ class Computation:
 
     @property
     def worth_a_bound(self) -> bool:
-        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`, by a factor of at most CURABLE."""
+        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`."""
         quadratic = Ability.QUADRATIC in self.problem.abilities
         if self.trace is not None or self.proven or self.dense is None or not quadratic:
             return False
         *others, dual = (self.ratios[f"{name}_relative"] for name in RESIDUALS)
         ready = self.convex and self.full and self.tr > 0.0
-        return ready and max(others) <= self.tol < dual <= CURABLE * self.tol
+        return ready and max(others) <= self.tol < dual
 
     def prove_by_curvature(self) -> None:
         """A bound from the curvature of a quadratic F, if λ_min(S) alone does not give one."""
@@ -225,7 +222,7 @@ class Computation:
                     self.shortfall = proof.shortfall
                     vectors.append(direction)
         if not self.proven:
-            decrease, descent = improvement(self.evaluation, vectors, WORSE * EPS * self.pair.norm)
+            decrease, descent = improvement(self.evaluation, vectors, CANCELLED * EPS * self.pair.norm)
             if decrease > self.rounding:
                 self.decrease, self.descent = decrease, descent
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from psdopt.certificates.scales import reference_value
+from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
@@ -20,17 +21,12 @@ from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.subset import eigenpairs, spectrum
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
-#: Beyond the order of dense eigensolvers, a proof is tried only if images of n columns have at most this many entries.
-IMAGE_ENTRIES = 2**24
-#: Evaluations of F in the search for a perturbation whose cost is within the goal.
-TRIALS = 6
 #: Perturbations of a quadratic F are tried at these shares of the goal; the smaller one gives the sharper bound.
 COSTS = (0.5, 0.95)
-#: Eigenvalues of the curvature are raised to at least this share of the largest.
-LEAST_CURVATURE = 1e-14
 
 
 class DenseProof:
@@ -168,7 +164,7 @@ class DenseProof:
             values, U = spectrum(curvature)
             if not values[-1] > 0.0:
                 return  # F does not depend on the trace, such as a fit of off-diagonal entries
-            root = 1.0 / np.sqrt(np.maximum(values / values[-1], LEAST_CURVATURE))
+            root = 1.0 / np.sqrt(np.maximum(values / values[-1], ROUNDINGS * EPS))
             yield U * (root * math.sqrt(share * self.n) / norm(root))
 
     def _difference(self, L: Array, share: float) -> Array:
@@ -214,7 +210,7 @@ class DenseProof:
         value, own, s = float(self.evaluation.value), inner(self.S @ self.factor, self.factor), 1e-6
         r = self.evaluation.factor.shape[1]
         both = self.evaluation.append(L)  # the maps are applied to L once, for every s
-        for _ in range(TRIALS):
+        for _ in range(MOST_STEPS):
             there = both.mix(np.diag(np.r_[np.ones(r), np.full(self.n, math.sqrt(s))]))
             if not math.isfinite(there.value):
                 return None
@@ -247,7 +243,7 @@ def may_be_formed(problem: Problem) -> bool:
     n, rows = problem.n, problem.rows
     if n <= DENSE_LIMIT:
         return True
-    small = n <= PROOF_ORDER and problem.device is None and rows is not None and rows * n <= IMAGE_ENTRIES
+    small = n <= PROOF_ORDER and problem.device is None and rows is not None and rows * n <= NUMBERS
     return small and (Ability.QUADRATIC in problem.abilities or accepts(problem.duality.dual_bound, "S"))
 
 

@@ -8,14 +8,14 @@ from functools import partial
 
 import numpy as np
 
+from psdopt.constraints.limits import CANCELLED
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
-#: Beyond this order a random factor of this many columns, scaled to trace t, replaces the centre (t / n) I.
-CENTRE_COLUMNS = 64
 #: References closer to M than this share of |M| are ignored when the scale of F is chosen.
 FAR = 0.5
 #: Factors of M at which F is recomputed to measure its rounding.
@@ -25,17 +25,17 @@ ROTATIONS = 3
 def reference_value(problem: Problem, trace: float) -> float:
     """F at (trace / n) I, or beyond order 64 at a random matrix of that trace; F(0) for trace 0; inf if undefined.
 
-    Always evaluated by :meth:`Problem.at`, and stored with the problem.
+    The random matrix has rank 64. Always evaluated by :meth:`Problem.at`, and stored with the problem.
     """
 
     def compute() -> float:
         n = problem.n
         if trace == 0.0:
             factor = np.zeros((n, 1))
-        elif n <= CENTRE_COLUMNS:
+        elif n <= SMALL_ORDER:
             factor = np.eye(n)
         else:
-            factor = np.random.default_rng(0).standard_normal((n, CENTRE_COLUMNS))
+            factor = np.random.default_rng(0).standard_normal((n, SMALL_ORDER))
         if trace > 0.0:
             factor = factor * (math.sqrt(trace) / norm(factor))
         return finite_value(lambda: float(problem.at(factor).value))
@@ -82,7 +82,7 @@ def unit_at_fixed_trace(problem: Problem, evaluation: Evaluation, trace: float, 
         apart = math.sqrt(max(size**2 + trace**2 - 2.0 * trace * float(Yv @ Yv), 0.0))
         if 0.75 * apart >= FAR * size:
             found.append(finite_value(partial(_in_plane, problem, evaluation, v, 0.25, 0.75 * trace)))
-    noise = 64.0 * EPS * abs(value)
+    noise = CANCELLED * EPS * abs(value)
     rises = [other - value for other in found if noise < other - value < math.inf]
     return min(rises, default=0.0)
 

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 #: Limit of the numbers in one array, 320 MB.
-NUMBERS = 4e7
+NUMBERS = 40_000_000
 #: Limits of flops: for a decomposition that may prove useless, and for one that a step needs.
 SPARED, FLOPS = 1e8, 4e9
 #: A matrix with less than one nonzero entry in this many is multiplied faster as a sparse array.
 SPARSE = 25.0
 #: Default violation, relative to the scale of each constraint, up to which M is feasible.
 FEASIBLE = 1e-6
-#: An entry of A*(y) below this many eps times the sum of the sizes of its terms is zero.
+#: A sum below this many eps times the sum of the sizes of its terms is zero, such as an entry of A*(y) or F(M) − F(0).
 CANCELLED = 64.0
+#: Relative residuals or step lengths below this change no digit of the answer; the iterate is then tested as a proof.
 #: If A*(y) = 0 only up to rounding, an exact y' with A*(y') = 0 is as near to y as the conditioning of the A_t allows.
 #: Then, and if a face was computed, σ(y) < 0 is a proof only if |σ(y)| exceeds this share of |y| |b|, for |A_t| = 1.
-CONTRADICTS = 1.5e-8
-#: Relative residuals or step lengths below this change no digit of the answer; the iterate is then tested as a proof.
 NEGLIGIBLE = 1e-7
 #: A step makes progress if its residual is below this share of the least one so far.
 GAIN = 0.9

@@ -26,7 +26,7 @@ from psdopt.constraints.explicit import (
 from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.constraints.faces.face import Face, found_face
 from psdopt.constraints.feasible import feasible_factor
-from psdopt.constraints.limits import CONTRADICTS
+from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
 from psdopt.contracts.abilities import Ability
@@ -219,7 +219,7 @@ class ConstrainedModel(Composite):
         worst = int(np.argmax(np.abs(off)))
         bounds = self.scale * np.array([self.lower, self.upper])
         largest = float(np.max(np.abs(bounds), where=np.isfinite(bounds), initial=0.0))
-        missed = abs(float(off[worst])) > CONTRADICTS * largest
+        missed = abs(float(off[worst])) > NEGLIGIBLE * largest
         return np.sign(off) * (np.arange(self.m) == worst) if missed else None
 
     @cached_property

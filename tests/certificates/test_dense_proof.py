@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from psdopt import AutogradProblem, FlatQuotient, LagrangeNewton, QuadraticSDP, TermEvaluation, TermSum, certify, solve
 from psdopt.certificates import dense_proof as module
-from psdopt.certificates.dense_proof import IMAGE_ENTRIES, DenseProof, may_be_formed
+from psdopt.certificates.dense_proof import DenseProof, may_be_formed
+from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
 from psdopt.linalg import definite
 from psdopt.linalg.extreme import DENSE_LIMIT
@@ -172,7 +173,7 @@ def test_beyond_the_dense_order_a_quadratic_f_is_proven_on_the_whole_cone():
 def test_images_that_are_too_large_are_not_made():
     problem, _ = beyond()
     assert may_be_formed(problem)
-    for problem.rows in (IMAGE_ENTRIES, None):  # None: not known
+    for problem.rows in (NUMBERS, None):  # None: not known
         assert not may_be_formed(problem)
 
 

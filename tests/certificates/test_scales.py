@@ -9,6 +9,7 @@ import pytest
 from psdopt import Ability, AutogradProblem, QuadraticSDP, stationarity_scale
 from psdopt.certificates import scales
 from psdopt.linalg.arrays import norm
+from psdopt.linalg.limits import SMALL_ORDER
 
 
 def barrier(floor=0.0):
@@ -47,7 +48,7 @@ def test_no_amount_is_nothing_in_any_unit():
     assert scales.ratio(1.0, 4.0) == 0.25
 
 
-@pytest.mark.parametrize("n", [3, scales.CENTRE_COLUMNS, scales.CENTRE_COLUMNS + 1, scales.CENTRE_COLUMNS + 30])
+@pytest.mark.parametrize("n", [3, SMALL_ORDER, SMALL_ORDER + 1, SMALL_ORDER + 30])
 @pytest.mark.parametrize("trace", [0.5, 7.0])
 def test_the_reference_of_a_fixed_trace_has_that_trace(n, trace):
     """(t/n) I up to some order; beyond it a matrix of that rank, whose tr M is t."""
@@ -56,7 +57,7 @@ def test_the_reference_of_a_fixed_trace_has_that_trace(n, trace):
     curved = QuadraticSDP(None, 1.0, np.zeros((n, n)))
     least = trace**2 / n  # |M|² of the centre
     found = scales.reference_value(curved, trace)
-    assert found == pytest.approx(least, rel=1e-9) if n <= scales.CENTRE_COLUMNS else least < found < 4.0 * least
+    assert found == pytest.approx(least, rel=1e-9) if n <= SMALL_ORDER else least < found < 4.0 * least
 
 
 def rises(problem, Y, trace, vectors):

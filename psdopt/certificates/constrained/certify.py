@@ -14,7 +14,6 @@ from psdopt.certificates.constrained.face_multipliers import handed_out
 from psdopt.certificates.constrained.recession import proven_ray, shown_feasible
 from psdopt.certificates.constrained.refutation import (
     LEAST,
-    SMALL,
     contradictory_equations,
     distinct,
     proven_infeasible,
@@ -28,13 +27,10 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.tolerances import MINOR, SLIGHT, rounding
 
-#: A lower bound on λ_min(S) is sharp enough once its error lowers the dual bound by less than this share of the
-#: tolerance.
-SHARP = 0.25
 #: If rounding of S spoils the bound, multipliers of homogeneous equations are also tried at these shares of their size.
-SHRUNK = (0.1, 0.01)
+SHRUNK = SLIGHT, SLIGHT**2
 
 
 @dataclass(frozen=True)
@@ -74,8 +70,9 @@ def certify_constrained(
     tau = None if limit is None else limit.value
     unit = min(problem.duality.value_unit(value, trace) or 0.0, gap_unit(problem, evaluation, value))
     reach = max(trace if tau is None else tau, LEAST)
-    # without a bound on the trace a negative bound on λ_min(S) proves nothing, however small it is
-    accuracy = SHARP * tol * unit / reach if tau is not None else 0.0
+    # an error of λ_min(S) that is slight beside the tolerance costs the dual bound little; without a bound on the trace
+    # a negative bound on λ_min(S) proves nothing, however small it is
+    accuracy = SLIGHT * tol * unit / reach if tau is not None else 0.0
     GY = evaluation.gradient @ Y
     product = inner(GY, Y)
     offset = value - product if problem.conic is None else problem.conic.constant
@@ -88,7 +85,7 @@ def certify_constrained(
     nothing = np.zeros(problem.m) if norm_C == 0.0 else None
     exact = _plain(problem, given.y) if trace == 0.0 else []
     best = max((bounded(y) for y in distinct([given.best, given.y, nothing, *exact])), key=Bounded.rank)
-    if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SHARP * tol * unit:
+    if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SLIGHT * tol * unit:
         # large multipliers give S large rounding; those of ⟨A_t, M⟩ = 0 do not enter σ(y), so smaller ones may suffice
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
         best = max([best, *shrunk], key=Bounded.rank)
@@ -125,7 +122,7 @@ def certify_constrained(
         allowed = 0.5 * tol * entry
         y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, allowed)
         if problem.face is not None:  # check S of these multipliers on the whole cone, not only on the face
-            whole = slack_eigenpair(slack_operator(problem, evaluation, y), SHARP * allowed)
+            whole = slack_eigenpair(slack_operator(problem, evaluation, y), SLIGHT * allowed)
             dimacs["dual"] = max(0.0, -whole.lower_bound) / entry
     return Certificate(
         value=value,
@@ -195,7 +192,7 @@ def _plain(problem: ConstrainedModel, y: Array) -> list[Array]:
     may be no gap: a coefficient cancels exactly, or a multiplier is zero.
     """
     size = np.abs(problem.norms * y)
-    kept = np.where(size > SMALL * size.max(initial=0.0), y, 0.0)
+    kept = np.where(size > MINOR * size.max(initial=0.0), y, 0.0)
     with np.errstate(over="ignore"):
         short = kept.astype(np.float32).astype(np.float64)
     return [each for each in (kept, short) if np.all(np.isfinite(each))]

@@ -12,16 +12,12 @@ from numpy.typing import NDArray
 from psdopt.constraints.conic import Conic
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.definite import factor_above
-from psdopt.linalg.limits import FACTOR_ORDER
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
-#: Up to this order a block is factorised in extended precision.
-EXTENDED_ORDER = 200
 #: Extended precision; not used on machines where it is no wider than a double. It decides for programs of the family
 #: hinf, whose multipliers are about 1e4 times larger in some rows: without it they end without progress.
 EXTENDED: Any = np.longdouble
-#: The proof requires eigenvalues above this many times Rump's bound on the rounding of a factor.
-MARGIN = 3.0
 
 
 def proven_semidefinite(conic: Conic, y: Array) -> bool:
@@ -31,13 +27,13 @@ def proven_semidefinite(conic: Conic, y: Array) -> bool:
     are subtracted from the diagonal, and the rest has to be definite. D S D is factorised, with powers of two in D and
     a diagonal near one, so that rounding of the factor is relative to each row and not to the largest. Therefore
     multipliers that are large in a few rows do not spoil the proof, whereas they spoil a bound on λ_min(S) relative to
-    |S|. n³/3 flops for each block. A block of order up to 200 that fails is tried again with mantissas of 64 bits, if
+    |S|. n³/3 flops for each block. A block of order up to 300 that fails is tried again with mantissas of 64 bits, if
     the machine has them.
     """
     if max(map(len, conic.blocks), default=0) > FACTOR_ORDER:
         return False
     left = _undecided(conic, y, conic.blocks, np.float64)
-    finer = np.finfo(EXTENDED).eps < EPS and all(len(rows) <= EXTENDED_ORDER for rows in left)
+    finer = np.finfo(EXTENDED).eps < EPS and all(len(rows) <= ITERATED_ORDER for rows in left)
     return not left or (bool(finer) and not _undecided(conic, y, left, EXTENDED))
 
 
@@ -76,8 +72,9 @@ def _undecided(conic: Conic, y: Array, blocks: list[NDArray[np.intp]], kind: Any
 
 
 def _definite(H: Array, eps: float) -> bool:
-    """Whether a Cholesky factor proves H ⪰ 0: of H less MARGIN (n + 1) eps tr H (Rump, BIT 46 (2006))."""
-    shift = MARGIN * (len(H) + 1) * eps * float(np.trace(H))
+    """Whether a Cholesky factor proves H ⪰ 0: of H less ROUNDINGS times Rump's bound on its rounding, (n + 1) eps tr H
+    (BIT 46 (2006))."""
+    shift = ROUNDINGS * (len(H) + 1) * eps * float(np.trace(H))
     if H.dtype == np.float64:
         found = factor_above(H, shift)
         return found is not None and found[1] >= 0.0

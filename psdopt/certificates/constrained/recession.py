@@ -12,18 +12,8 @@ from psdopt.constraints.feasible import least_move
 from psdopt.constraints.limits import CANCELLED
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
-from psdopt.linalg.tolerances import EPS
-
-#: A fall must exceed this many √(rounding of ⟨A_t, D⟩) times |C| |D|, or times the sizes of the terms of ⟨C, D⟩: if a
-#: combination of constraints demands D_ii = 0, D_ii is rounding, and D_ij is of the size of its root.
-ABOVE_ROUNDING = 8.0
-#: M is feasible only if entries that rounding of the constraints permits are below this share of what the constraints
-#: demand.
-DEMANDED = 1e-3
-#: A candidate is also tried without its rows and columns below this share of the largest.
-MINOR = 1e-4
-#: Limit of Newton's steps onto the linear conditions; they converge quadratically.
-NEWTON_STEPS = 20
+from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
 
 
 def proven_ray(problem: ConstrainedModel, candidate: Array | None) -> Array | None:
@@ -53,13 +43,13 @@ def shown_feasible(problem: ConstrainedModel, Y: Array) -> bool:
     """Whether some M is feasible beyond doubt: M = 0, Y Yᵀ, or a matrix that is sought without regard to F.
 
     Along a ray, M may meet constraints in the limit that no M meets: if M_ii = 0 is violated by v, M_ij may be √(v tr
-    M). With the largest violation v, for |A_t| = 1, this size must be a small share of what the constraints demand.
+    M). With the largest violation v, for |A_t| = 1, this size must be minor beside what the constraints demand.
     """
     demanded = norm(problem.scale * np.clip(0.0, problem.lower, problem.upper))
 
     def meets(Y: Array) -> bool:
         v = norm(problem.scale * problem.violation(problem.measured(Y)))
-        return math.sqrt(v) * norm(Y) <= DEMANDED * demanded
+        return math.sqrt(v) * norm(Y) <= MINOR * demanded
 
     if demanded == 0.0 or meets(Y):
         return True
@@ -93,7 +83,7 @@ def _onto_cone(problem: ConstrainedModel, face: Face | None, Y: Array) -> Array 
     forms = conic.forms
     allowed = _lost(problem)
     before = math.inf
-    for _ in range(NEWTON_STEPS):
+    for _ in range(MOST_STEPS):
         Y = Y if face is None else face.onto(Y)
         sizes = forms.sizes(np.sqrt(row_dots(Y, Y)))
         a = problem.measured(Y)
@@ -115,8 +105,12 @@ def _lost(problem: ConstrainedModel) -> float:
 
 
 def _falls(problem: ConstrainedModel, Y: Array) -> bool:
+    """Whether √(rounding of ⟨A_t, D⟩) of |C| |D|, or of the sizes of the terms of ⟨C, D⟩, is slight beside the fall.
+
+    If a combination of constraints demands D_ii = 0, D_ii is rounding, and D_ij is of the size of its root.
+    """
     conic = problem.conic
     assert conic is not None
     C, d = conic.C, np.sqrt(row_dots(Y, Y))
     size = max(float(d @ (abs(C) @ d)), norm(sp.csr_array(C).data) * norm(Y.T @ Y))
-    return -inner(C @ Y, Y) > ABOVE_ROUNDING * math.sqrt(_lost(problem)) * size
+    return math.sqrt(_lost(problem)) * size < -SLIGHT * inner(C @ Y, Y)

@@ -11,22 +11,16 @@ from numpy.typing import NDArray
 
 from psdopt.certificates.constrained.slack import adjoint_operator, slack_eigenpair
 from psdopt.constraints.conic import diagonal_blocks
-from psdopt.constraints.limits import CANCELLED, CONTRADICTS
+from psdopt.constraints.limits import CANCELLED, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
-from psdopt.linalg.tolerances import EPS, rounding
+from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, rounding
 
-#: A proof of infeasibility is also tried without multipliers below this share of the largest.
-SMALL = 1e-5
 #: Replaces tr M as a divisor if constraints force tr M = 0; no quotient by it overflows.
 LEAST = math.sqrt(np.finfo(float).tiny)
-#: With every |A_t| = 1: if |A*(y)| is at most this share of |y|, a y' near y with A*(y') = 0 is tried.
-NEARLY_CANCELLED = 1e-3
-#: Shares of its size by which a candidate is moved into the cone.
-INWARD = (1e-9, 1e-6, 1e-3)
 
 
 def contradictory_equations(problem: ConstrainedModel, violation: Array) -> Array | None:
@@ -65,7 +59,7 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
         bounds = np.where(y > 0.0, problem.upper, problem.lower)[used]
         vanishes = _vanishes(problem, y)
         if vanishes or problem.face is not None:  # small y_t have the same absolute error as large ones
-            lost = CONTRADICTS * norm(bounds * problem.scale[used])
+            lost = NEGLIGIBLE * norm(bounds * problem.scale[used])
         else:
             lost = rounding(norm(y[used] * bounds), problem.m)
         if not support < -lost:
@@ -106,7 +100,7 @@ def _rounded(problem: ConstrainedModel, candidates: list[Array]) -> list[Array]:
     """The candidates, and each without its small entries, since A*(y) often lies on the boundary of the cone."""
     sizes = [np.abs(problem.norms * y) for y in candidates]
     pairs = zip(candidates, sizes, strict=True)
-    kept = [np.where(size >= SMALL * size.max(initial=0.0), y, 0.0) for y, size in pairs]
+    kept = [np.where(size >= MINOR * size.max(initial=0.0), y, 0.0) for y, size in pairs]
     inward = [each for y in kept for each in _inward(problem, y)] if problem.trace_limit is None else []
     return distinct([*candidates, *kept, *(_vanishing(problem, y) for y in kept), *inward])
 
@@ -128,7 +122,7 @@ def _inward(problem: ConstrainedModel, y: Array) -> list[Array]:
     target = ((forms.i == forms.j) & touched[forms.i]).astype(np.float64)
     d = np.zeros_like(y)
     d[usable] = scale * least_squares(columns, target)
-    return [y / size + eps * d for eps in INWARD]
+    return [y / size + eps * d for eps in (ROOT_EPS, MINOR)]
 
 
 def _forms(problem: ConstrainedModel) -> SparseForms | None:
@@ -137,7 +131,7 @@ def _forms(problem: ConstrainedModel) -> SparseForms | None:
 
 
 def _vanishing(
-    problem: ConstrainedModel, y: Array, used: NDArray[np.intp] | None = None, near: float = NEARLY_CANCELLED
+    problem: ConstrainedModel, y: Array, used: NDArray[np.intp] | None = None, near: float = MINOR
 ) -> Array | None:
     """The y' nearest to y with A*(y') = 0, nonzero on the constraints `used` only, as for contradictory equations.
 

@@ -13,13 +13,11 @@ from psdopt.constraints.violation import relative, row_scales
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm, row_dots
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.tolerances import SLIGHT, rounding
 
 #: Shares of M on a ray, and of the way from M to N, at which F is evaluated to define the unit. If F is linear, it
 #: varies by at least a quarter of the unit between them.
 SHARES = (0.25, 0.5)
-#: Share of the time until the deadline for which a feasible matrix is sought.
-SEARCH = 0.25
 
 
 def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
@@ -61,7 +59,7 @@ def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     """The range of F from M towards N = `problem.feasible_factor`, over a distance of at most |M|.
 
     min(R_1, 4 R) as on the ray, at M + θ (N − M), θ a quarter, a half and the whole of min(1, |M| / |N − M|). 0 if no
-    feasible N is known, or F is not defined there. The search for N takes at most a quarter of the remaining time.
+    feasible N is known, or F is not defined there. The search for N takes at most a tenth of the remaining time.
     """
     N, Y = _feasible_in_time(problem), evaluation.factor
     if N is None:
@@ -85,7 +83,7 @@ def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
 def _feasible_in_time(problem: ConstrainedModel) -> Array | None:
     left = deadline.left()
     try:
-        with deadline.until(deadline.now() + SEARCH * left):
+        with deadline.until(deadline.now() + SLIGHT * left):
             return problem.feasible_factor
     except deadline.OutOfTime:
         return None

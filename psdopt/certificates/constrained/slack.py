@@ -18,12 +18,9 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.banded import banded_factor, banded_pair_above, narrow_order
 from psdopt.linalg.definite import STEPS, factor_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
-from psdopt.linalg.limits import FACTOR_ORDER, SPECTRUM_ORDER
+from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.base import combine
-
-#: Smallest order for which an ordering to a narrow band is tried.
-BANDED = 200
 
 
 def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> Any:
@@ -107,7 +104,7 @@ def slack_bound(S: Any, accuracy: float, blocks: Sequence[NDArray[np.intp]] = ()
         return least
     n = S.shape[0]
     lost = rounding(float(abs(S).sum(axis=0).max()), n)
-    narrow = narrow_order(S) if n >= BANDED else None
+    narrow = narrow_order(S) if n > ITERATED_ORDER else None
     if narrow is not None:
         banded = banded_factor(S, *narrow, lost - accuracy)
         return None if banded is None else banded[1] - lost
@@ -116,7 +113,7 @@ def slack_bound(S: Any, accuracy: float, blocks: Sequence[NDArray[np.intp]] = ()
 
 
 def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> ExtremePair:
-    banded = _banded_pair(S, accuracy, start) if isinstance(S, sp.csr_array) and S.shape[0] >= BANDED else None
+    banded = _banded_pair(S, accuracy, start) if isinstance(S, sp.csr_array) and S.shape[0] > ITERATED_ORDER else None
     if banded is not None:
         return banded
     if S.shape[0] <= FACTOR_ORDER:

@@ -7,8 +7,9 @@ import scipy.sparse as sp
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.certificates.constrained import definite_slack
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
-from psdopt.certificates.constrained.slack import BANDED, slack_bound, slack_eigenpair, slack_operator
+from psdopt.certificates.constrained.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.constraints.conic import Conic, diagonal_blocks
+from psdopt.linalg.limits import ITERATED_ORDER
 from psdopt.linalg.tolerances import EPS
 from tests.instances import symmetric
 
@@ -38,7 +39,7 @@ def test_one_factor_proves_a_bound_or_nothing_is_said(low) -> None:
 
 
 def test_a_narrow_band_gives_the_pair_that_a_dense_factor_gives() -> None:
-    n = BANDED + 20
+    n = ITERATED_ORDER + 20
     chain = sp.diags_array([np.full(n - 1, -1.0), np.full(n, 2.0), np.full(n - 1, -1.0)], offsets=[-1, 0, 1])
     pair = slack_eigenpair(sp.csr_array(chain), 1e-6)
     least = 2.0 - 2.0 * np.cos(np.pi / (n + 1))
