@@ -13,13 +13,13 @@ from psdopt.constraints.violation import relative, row_scales
 from psdopt.contracts.images import Images
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.limits import MOST_PRODUCTS, MOST_STEPS
+from psdopt.linalg.tolerances import MINOR
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
 
-#: Largest violation of a constraint, relative to its own scale, at which M counts as feasible here; limit of steps.
-REACHED, MOST_STEPS = 1e-10, 60
-#: Limits of LSQR's iterations in a step, and of halvings of a step that does not reduce the violation.
-INNER, HALVINGS = 200, 6
+#: Largest violation of a constraint, relative to its own scale, at which M counts as feasible here.
+REACHED = 1e-10
 #: The factor has at least this many columns.
 FEWEST = 8
 
@@ -58,12 +58,13 @@ def feasible_factor(
         units = 1.0 / np.where(scales > 0.0, scales, norms)
         off = norm(v * units)
         D = _on_face(face, least_move(measurement, Y, v, np.where((lower == upper) | (v != 0.0), units, 0.0)))
-        for _ in range(HALVINGS):
-            nearer = Y + D
+        share = 1.0
+        while share > MINOR:
+            nearer = Y + share * D
             there = measured(nearer)
             if norm((there - np.clip(there, lower, upper)) * units) < off:
                 break
-            D = 0.5 * D
+            share *= 0.5
         else:
             return None
         Y = nearer
@@ -99,4 +100,4 @@ def least_move(measurement: Measurement, Y: Array, v: Array, scale: Array) -> Ar
         return scale * measurement.pair(images, Images(measurement.maps, D.reshape(Y.shape)))
 
     A = LinearOperator((len(v), Y.size), matvec=push, rmatvec=pull, dtype=np.float64)
-    return np.asarray(lsqr(A, -0.5 * scale * v, atol=1e-14, btol=1e-14, iter_lim=INNER)[0].reshape(Y.shape))
+    return np.asarray(lsqr(A, -0.5 * scale * v, atol=1e-14, btol=1e-14, iter_lim=MOST_PRODUCTS)[0].reshape(Y.shape))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-#: Limit of the numbers in one array, 320 MB.
+#: Limit of the numbers in one array, 320 MB, and of what counts them in a file.
 NUMBERS = 40_000_000
 #: Limits of flops: for a decomposition that may prove useless, and for one that a step needs.
 SPARED, FLOPS = 1e8, 4e9
-#: A matrix with less than one nonzero entry in this many is multiplied faster as a sparse array.
+#: A matrix with less than one nonzero entry in this many is multiplied faster as a sparse array, and if fewer of the
+#: entries of a matrix are asked for, they are gathered one by one.
 SPARSE = 25.0
 #: Default violation, relative to the scale of each constraint, up to which M is feasible.
 FEASIBLE = 1e-6

@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.checks import CheckedIndices, brief, real, real_array
+from psdopt.constraints.limits import SPARSE
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg.arrays import Array, inner, is_finite
@@ -18,9 +19,6 @@ from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.terms.base import Forces
 from psdopt.terms.indexed import checked_indices, rows_of
 from psdopt.terms.measurements import Entries, Indices, Measurement
-
-#: If more than one entry of M in this many is a place, forming all of Y Yᵀ costs less than gathering rows by place.
-CROWDED = 16
 
 
 class Trace(Measurement):
@@ -138,8 +136,8 @@ class SparseForms(Measurement):
         return np.asarray(self.B @ self._at_places(U.factor, V.factor))
 
     def _at_places(self, U: Array, V: Array) -> Array:
-        """Entries of (U Vᵀ + V Uᵀ)/2 at the places, (p,); where places are many, all entries are formed."""
-        if CROWDED * len(self.i) < float(self.n) ** 2:
+        """Entries of (U Vᵀ + V Uᵀ)/2 at the places, (p,); all are formed where this costs less than gathering rows."""
+        if SPARSE * len(self.i) < float(self.n) ** 2:
             left = Images((), U)
             return self.entries.pair(left, left if V is U else Images((), V))
         G = U @ V.T
@@ -147,7 +145,7 @@ class SparseForms(Measurement):
         return there if V is U else np.asarray(0.5 * (there + G[self.j, self.i]))
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
-        if CROWDED * len(self.i) < float(self.n) ** 2:
+        if SPARSE * len(self.i) < float(self.n) ** 2:
             first, second = self.entries.along(U, D)
         else:
             first, second = 2.0 * self._at_places(U.factor, D.factor), self._at_places(D.factor, D.factor)

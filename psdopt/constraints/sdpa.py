@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from psdopt.checks import CheckedIndices
 from psdopt.constraints.constraint import Constraint
+from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained
-from psdopt.constraints.sdpa_text import LARGEST, SdpaText
+from psdopt.constraints.sdpa_text import SdpaText
 from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import SPECTRUM_ORDER
@@ -21,9 +22,6 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import MatrixForm
 from psdopt.terms.quadratic import LinearTerm
-
-#: Largest order of M, so that the number of a place in it is an int64.
-MOST_ROWS = 10_000_000
 
 
 def read_sdpa(path: str | Path, trace_bound: float | None = None) -> Constrained:
@@ -60,14 +58,12 @@ def _read(reader: SdpaText, trace_bound: float | None) -> Constrained:
     count = reader.integers(1, "the number of blocks")[0]
     if count < 1:
         reader.fail(f"the number of blocks must be at least 1; found {count}")
-    if count > MOST_ROWS:
-        reader.fail(f"the number of blocks must be at most {MOST_ROWS}; found {count}")
     sizes = reader.integers(count, "the block sizes")
     if 0 in sizes:
         reader.fail("block sizes must not be 0")
     order = sum(map(abs, sizes))
-    if order > MOST_ROWS:
-        reader.fail(f"block sizes must add up to at most {MOST_ROWS}; found {order}")
+    if order > NUMBERS:  # the number of a place in M is then an int64
+        reader.fail(f"block sizes must add up to at most {NUMBERS}; found {order}")
     c = reader.numbers(m, "the vector c")
     dense = not path.name.lower().removesuffix(".gz").endswith("-s")
     t, i, j, values = _dense(reader, m, sizes) if dense else _sparse(reader, m, sizes)
@@ -125,8 +121,10 @@ def _sparse(reader: SdpaText, m: int, sizes: list[int]) -> Entries:
     table = flat.reshape(-1, 5)
     table = table[table[:, 4] != 0.0]
     given = table[:, :4]
-    if np.any(np.abs(given) > LARGEST) or np.any(given != np.trunc(given)):
-        raise DataFileError(f"{reader.path}: matrix, block, row and column of an entry must be integers")
+    if np.any(np.abs(given) > NUMBERS) or np.any(given != np.trunc(given)):
+        raise DataFileError(
+            f"{reader.path}: matrix, block, row and column of an entry must be integers of at most {NUMBERS}"
+        )
     t, block, row, column = given.astype(np.int64).T
     extent = np.abs(np.array(sizes))
     for name, found, top in (("matrix", t, m), ("block", block, len(sizes))):

@@ -16,23 +16,22 @@ from typing import NoReturn, cast
 import numpy as np
 
 from psdopt.checks import brief
+from psdopt.constraints.limits import NUMBERS
 from psdopt.data.archives import BOMB_RATIO, SHARE, memory
 from psdopt.errors import DataFileError
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import BLOCK
 
 #: Characters that SDPA reads as blanks.
 BLANKS = str.maketrans("{}(),", "     ")
 INTEGER, INTEGERS, VISIBLE = re.compile(r"[+-]?\d+"), re.compile(r"[+\-\d\s]*"), re.compile(r"\S")
-#: Largest index: beyond this a float cannot distinguish an integer from the next one.
-LARGEST = 2.0**53
-#: Number of characters read at once. No number is longer.
-BLOCK = 2**20
-#: Most characters in a line of the head. A file that unpacks to more must not be compressed by over BOMB_RATIO.
-LONGEST = 2**25
 
 
 class SdpaText:
     """The file `path`, compressed by gzip or not: its head line by line, then all remaining numbers.
+
+    Integers of the head, and characters of a line of it, are at most NUMBERS. A file that unpacks to more characters
+    must not be compressed by over BOMB_RATIO.
 
     Numbers are as in C; Python's underscores and digits of other alphabets are errors. Errors are DataFileErrors with
     the line where there is one.
@@ -74,8 +73,8 @@ class SdpaText:
                             self.fail(f"expected {what}; found {brief(word)}", line)
                         break
                     value = float(word)  # int() refuses a word of thousands of digits, be they zeros
-                    if abs(value) > LARGEST:
-                        self.fail(f"expected {what}, at most {LARGEST:.0f}; found {brief(word)}", line)
+                    if abs(value) > NUMBERS:
+                        self.fail(f"expected {what}, at most {NUMBERS}; found {brief(word)}", line)
                     found.append(int(value))
         return found
 
@@ -127,8 +126,8 @@ class SdpaText:
             while end < 0 and (more := self._block()):
                 self._text, start = self._text[start:] + more, 0
                 end = self._text.find("\n", len(self._text) - len(more))
-                if len(self._text) > LONGEST:
-                    self.fail(f"expected {what}; found a line of more than {LONGEST - BLOCK} characters")
+                if len(self._text) > NUMBERS:
+                    self.fail(f"expected {what}; found a line of more than {NUMBERS - BLOCK} characters")
             end = len(self._text) if end < 0 else end
             self._position = min(end + 1, len(self._text))
             if not (self._opening and self._text[start] in '"*'):
@@ -150,7 +149,7 @@ class SdpaText:
         yield text
 
     def _block(self) -> str:
-        """The next characters, at most BLOCK of them; none at the end."""
+        """The next characters, at most BLOCK of them; none at the end. No number is longer."""
         with self._readable():
             return self._stream.read(BLOCK).translate(BLANKS)
 
@@ -163,7 +162,7 @@ class SdpaText:
             with gzip.GzipFile(fileobj=raw) as file:
                 while block := file.read(BLOCK):
                     unpacked += len(block)
-                    if unpacked > max(LONGEST, BOMB_RATIO * size):
+                    if unpacked > max(NUMBERS, BOMB_RATIO * size):
                         raise DataFileError(
                             f"{self.path} has {size} bytes that unpack to more than {unpacked - len(block)}; "
                             "unpack it, or store zeros in the sparse format"
@@ -176,7 +175,7 @@ class SdpaText:
             values = np.array(text.split(), dtype=np.float64)
         except ValueError:
             return None
-        return None if np.any(np.abs(values) > LARGEST) else values.astype(np.int64).tolist()
+        return None if np.any(np.abs(values) > NUMBERS) else values.astype(np.int64).tolist()
 
     @contextmanager
     def _readable(self) -> Iterator[None]:

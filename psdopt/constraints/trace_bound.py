@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,12 +11,8 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least_squares import least_squares
-from psdopt.linalg.tolerances import EPS, rounding
-
-#: Limit of rounds; each round drops the constraints whose w_t has the sign of an infinite bound.
-ROUNDS = 4
-#: A*(w) counts as I if no entry of A*(w) − I exceeds this; the bound accounts for the difference.
-EXACT = math.sqrt(EPS)
+from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.tolerances import ROOT_EPS, rounding
 
 
 @dataclass(frozen=True)
@@ -50,14 +45,14 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
         return None  # no constraint contains this diagonal entry
     usable = np.isfinite(lower) | np.isfinite(upper)
     w = np.zeros(forms.size)
-    for _ in range(ROUNDS):
+    for _ in range(MOST_STEPS):  # each drops the constraints whose w_t has the sign of an infinite bound
         if not usable.any():
             return None
         columns = sp.csr_array(sp.diags_array(weights) @ forms.B.T @ sp.diags_array(scale))[:, np.flatnonzero(usable)]
         w = np.zeros(forms.size)
         w[usable] = least_squares(columns, target * weights)
         w *= scale
-        w[np.abs(w) * norms <= EXACT * float(np.max(np.abs(w) * norms))] = 0.0
+        w[np.abs(w) * norms <= ROOT_EPS * float(np.max(np.abs(w) * norms))] = 0.0
         wrong = ((w > 0.0) & np.isinf(upper)) | ((w < 0.0) & np.isinf(lower))
         if not wrong.any():
             break
@@ -77,6 +72,7 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
     total = float(parts.sum())
     # a sum that is zero but for rounding proves nothing
     value = (total + lost if total >= -lost else total) / low
-    fixed = error <= EXACT and bool(np.all(lower[used] == upper[used]))
+    # A*(w) counts as I if no entry of A*(w) − I exceeds this; `least` accounts for the difference
+    fixed = error <= ROOT_EPS and bool(np.all(lower[used] == upper[used]))
     least = max(total - lost, 0.0) / (1.0 + error) if fixed else 0.0  # ⟨A*(w), N⟩ is within error tr N of tr N
     return TraceBound(value, least, "constraints", w / low)

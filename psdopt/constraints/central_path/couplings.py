@@ -10,11 +10,9 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.limits import NUMBERS, SPARSE
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import CACHED
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
-
-#: A heavy row costs at least as much as this many entries of a sparse product, because of its calls.
-CALL = 50_000
 
 
 class Couplings:
@@ -154,7 +152,8 @@ class Couplings:
         """`rows` split in two: those with products gathered entry by entry, and those with two matrix products each.
 
         Costs are compared in entries of sparse products: a pair of places gathers four scattered entries, each of which
-        counts as four; dense products do `SPARSE` multiplications in the time of one entry. The limits 0, 1, 2, 4, ...
+        counts as four; dense products do `SPARSE` multiplications in the time of one entry; the
+        calls of a heavy row cost as much as a block of entries that fits the cache. The limits 0, 1, 2, 4, ...
         on the entries of a light row are tried.
         """
         best, found, most = np.inf, 0, 0
@@ -164,7 +163,7 @@ class Couplings:
             places = len(np.unique(self.B[light].indices)) if len(light) else 0
             products = int(counts[light].sum()) * places if most > 1 else 0
             dense = self.n**2 * np.minimum(2 * counts[heavy], self.n) / SPARSE
-            each = CALL + dense + counts[heavy] * self.n + 2.0 * len(self.i)
+            each = CACHED + dense + counts[heavy] * self.n + 2.0 * len(self.i)
             cost = 16.0 * places**2 + products + float(each.sum())
             if cost < best and places**2 <= NUMBERS:
                 best, found = cost, most

@@ -19,13 +19,9 @@ from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.ridged import ROUNDS
 from psdopt.linalg.tolerances import SLIGHT, rounding
-
-#: Relative accuracy of a step's length, and of a direction: the share of b − A(X) that it may fail to remove.
-FINE = 0.01
-#: A step that leaves the cone by rounding is shortened by this factor, at most this many times.
-SHORTER, TRIALS = 0.8, 20
 
 
 @dataclass
@@ -95,8 +91,8 @@ def newton_step(
         dX, dZ, dx, dz, dv = step.refined(dX, dZ, dx, dz, dv)
     elif affordable(form, last) and not step.sound(dX, dx, dv):
         return newton_step(form, at, share, careful=True)
-    ap = min(1.0, near * _reach(at.Lx, dX, at.x, dx, FINE))
-    ad = min(1.0, near * _reach(at.Lz, dZ, at.z, dz, FINE))
+    ap = min(1.0, near * _reach(at.Lx, dX, at.x, dx, SLIGHT**2))
+    ad = min(1.0, near * _reach(at.Lz, dZ, at.z, dz, SLIGHT**2))
     X, Lx, ap = definite_move(at.X, dX, ap)
     Z, Lz, ad = definite_move(at.Z, dZ, ad)
     return Iterate(X, Z, at.x + ap * dx, at.z + ad * dz, at.v + ad * dv, Lx, Lz), max(ap, ad), careful
@@ -179,7 +175,7 @@ class _Step:
         form, at = self.form, self.at
         rest = self.rp - _measured(form, dX, dx)
         for _ in range(ROUNDS):
-            if norm(rest) <= FINE * norm(self.rp):
+            if norm(rest) <= SLIGHT**2 * norm(self.rp):
                 break
             w = self.system.solve(rest)
             new_X, new_Z = [], []
@@ -197,7 +193,7 @@ class _Step:
     def sound(self, dX: list[Array], dx: Array, dv: Array) -> bool:
         """Whether the direction removes nearly all of b − A(X), measured by its size or by its effect on bᵀv."""
         off, v = norm(self.rp - _measured(self.form, dX, dx)), self.at.v + dv
-        return off <= FINE * norm(self.rp) or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
+        return off <= SLIGHT**2 * norm(self.rp) or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
 
     def correct(self, dX: list[Array], dx: Array, dz: Array) -> None:
         """Add the second-order terms dX dZ Z⁻¹ of the last direction, the predictor, to all later directions."""
@@ -220,12 +216,12 @@ def _measured(form: StandardForm, X: list[Array], x: Array) -> Array:
 
 def definite_move(blocks: list[Array], moves: list[Array], step: float) -> tuple[list[Array], list[Array], float]:
     """(all P + step dP, their factors, step), the step shortened where rounding makes one of them indefinite."""
-    for _ in range(TRIALS):
+    for _ in range(MOST_STEPS):
         moved = [P + step * dP for P, dP in zip(blocks, moves, strict=True)]
         try:
             return moved, [lower_factor(P) for P in moved], step
         except np.linalg.LinAlgError:
-            step *= SHORTER
+            step *= 1.0 - SLIGHT
     raise np.linalg.LinAlgError("no step keeps the matrix definite")
 
 

@@ -18,15 +18,13 @@ from numpy.typing import NDArray
 from psdopt.constraints.limits import CANCELLED
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
+from psdopt.linalg.limits import BLOCK
 from psdopt.linalg.tolerances import EPS
 
-#: Most entries, in all, of rows that are subtracted from each other in exact arithmetic.
-MOST_ENTRIES = 20_000
-#: Most entries of rows for exact elimination, and most entries that it may change.
-FEW_ENTRIES, MOST_CHANGES = 500, 5_000
-#: Most entries of the rows with b_t = 0 for which a combination of these rows is sought.
-MOST_IN_SUM = 1_000_000
+#: Most entries of rows that are subtracted from each other in exact arithmetic, a few microseconds each.
+EXACT = 20_000
 
 
 def combined(forms: SparseForms, lower: Array, upper: Array) -> tuple[sp.csr_array, sp.csr_array]:
@@ -52,7 +50,7 @@ def _of_zeros(forms: SparseForms, rows: NDArray[np.intp]) -> tuple[Array, Array]
     diagonal = forms.i == forms.j
     touched = np.zeros(len(diagonal), dtype=bool)
     touched[B.indices] = True
-    if len(rows) < 2 or B.nnz > MOST_IN_SUM or not np.any(touched & diagonal):
+    if len(rows) < 2 or B.nnz > BLOCK or not np.any(touched & diagonal):
         return None
     norms = np.sqrt(B.multiply(B) @ np.where(diagonal, 1.0, 0.5))
     scaled = sp.csr_array(sp.diags_array(1.0 / norms) @ B)
@@ -78,13 +76,13 @@ def _differences(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterat
     Each multiple makes one place vanish and adds no new place. Numbers are Fractions, so a nonzero remainder is never
     rounding.
     """
-    if len(rows) > MOST_ENTRIES:
+    if len(rows) > EXACT:
         return
     places = {int(t): forms.B.indices[forms.B.indptr[t] : forms.B.indptr[t + 1]] for t in rows}
     by_place: dict[int, list[int]] = {}
     for t in sorted(places, key=lambda t: len(places[t])):
         by_place.setdefault(int(places[t].min()), []).append(t)
-    budget = MOST_ENTRIES
+    budget = EXACT
     for t, of_t in places.items():
         inside = set(of_t.tolist())
         smaller = (s for place in sorted(inside) for s in by_place.get(place, ()))
@@ -115,7 +113,7 @@ def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterato
     Rows left with diagonal places only do not depend on how the given rows were combined beforehand.
     """
     entries = int(np.diff(forms.B.indptr)[rows].sum())
-    if not 1 < len(rows) <= entries <= FEW_ENTRIES:
+    if not 1 < len(rows) <= entries <= DENSE_LIMIT:
         return
     left = {int(t): _exact(forms, int(t)) for t in rows}
     rhs, w = {t: Fraction(b[t]) for t in left}, {t: {t: Fraction(1)} for t in left}
@@ -132,7 +130,7 @@ def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterato
         free.remove(pivot)
         for t in sorted(holders[place] - {pivot}):
             changes += len(left[pivot])
-            if changes > MOST_CHANGES:
+            if changes > EXACT:
                 return
             c = left[t][place] / left[pivot][place]
             for target, source in ((left[t], left[pivot]), (w[t], w[pivot])):

@@ -6,7 +6,6 @@ combination of constraints may say the same (:mod:`~psdopt.constraints.faces.com
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -24,13 +23,8 @@ from psdopt.constraints.limits import CANCELLED, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.limits import FACTOR_ORDER
-from psdopt.linalg.tolerances import EPS, rounding
-
-#: Limit of flops for the decompositions of all candidate A_t together.
-AFFORDABLE = 2e10
-#: Eigenvalues of A_t below this share of the largest must be rounding; if one is not, A_t is not used.
-NONZERO = math.sqrt(EPS)
+from psdopt.linalg.limits import FACTOR_ORDER, SPECTRUM_ORDER
+from psdopt.linalg.tolerances import EPS, ROOT_EPS, rounding
 
 
 @dataclass(frozen=True)
@@ -231,13 +225,14 @@ def _semidefinite(
 ) -> tuple[list[int], list[tuple[NDArray[np.intp], Array]]]:
     """Constraints that imply A_t M = 0, and for each of them the rows of A_t and columns that span its range.
 
-    Eigenvalues are rounding relative to the largest, or to `terms` if this is larger.
+    Eigenvalues below √eps times the largest must be rounding relative to the largest, or to `terms` if this is larger,
+    or A_t is not used. All spectra together cost no more than one of order SPECTRUM_ORDER, or no A_t is used.
     """
     candidates = np.flatnonzero((lower == 0.0) | (upper == 0.0))
     on_diagonal = forms.i == forms.j
     rows: list[int] = []
     parts: list[tuple[NDArray[np.intp], Array]] = []
-    flops = 0.0
+    cubes = 0.0
     for t in candidates:
         part = slice(forms.B.indptr[t], forms.B.indptr[t + 1])
         places, numbers = forms.B.indices[part], forms.B.data[part]
@@ -254,8 +249,8 @@ def _semidefinite(
             rows.append(int(t))
             parts += [(support[k : k + 1], np.ones((1, 1))) for k in range(len(support))]
             continue
-        flops += 10.0 * len(support) ** 3
-        if flops > AFFORDABLE:
+        cubes += float(len(support)) ** 3
+        if cubes > SPECTRUM_ORDER**3:
             return [], []
         A = np.zeros((len(support), len(support)))
         i, j = np.searchsorted(support, forms.i[places]), np.searchsorted(support, forms.j[places])
@@ -263,7 +258,7 @@ def _semidefinite(
         np.add.at(A, (j, i), 0.5 * sign * numbers)
         values, V = np.linalg.eigh(A)
         allowed = rounding(max(values[-1], terms), len(support) ** 2)
-        used = values > NONZERO * values[-1]
+        used = values > ROOT_EPS * values[-1]
         if np.all(np.abs(values[~used]) <= allowed):
             rows.append(int(t))
             parts.append((support, V[:, used]))
@@ -290,5 +285,5 @@ def _connected(parts: list[tuple[NDArray[np.intp], Array]], n: int) -> Iterator[
             at += columns.shape[1]
         if stacked.shape[1] > 1:
             U, sizes, _ = np.linalg.svd(stacked, full_matrices=False)
-            stacked = np.ascontiguousarray(U[:, sizes > NONZERO * sizes[0]])
+            stacked = np.ascontiguousarray(U[:, sizes > ROOT_EPS * sizes[0]])
         yield Piece(rows, stacked)

@@ -22,24 +22,18 @@ from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import CANCELLED, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.tolerances import EPS, SLIGHT
 
 #: The matrices nearest to these multiples of I, times the size of the least matrix with A(M) = b, are tried first.
 MULTIPLES = (0.0, *4.0 ** np.arange(-2, 5))
-#: Most steps of the search; most Newton steps; number of ranks tried, those before the largest gaps of the spectrum.
-SEARCH, NEWTON_STEPS, RANKS = 60, 12, 3
-#: Rounds of equilibration.
-EQUILIBRATIONS = 5
-#: A step of the search goes at least this share of the way to the boundary.
-SHARE = 0.9
+#: Most Newton steps; number of ranks tried, those before the largest gaps of the spectrum.
+NEWTON_STEPS, RANKS = 12, 3
 #: Upper bound on tr X in the search, where every |A_t| = |b| = 1.
 FAR = 1e4
-#: Singular values below this share of the largest count as zero: solutions of a Newton step need not be unique.
-FREE = 1e-5
-#: A step that keeps less than this share of w is rejected, as it leads to another solution.
-KEPT = 0.1
 #: With |A_t| = 1, the least nonzero eigenvalue of A*(w) must be at least this share of the largest, and the largest at
-#: least this share of |w|: rounding divided by the least one moves the face.
+#: least this share of |w|: rounding divided by the least one moves the face. Singular values of a Newton step below
+#: this share of the largest count as zero: its solutions need not be unique.
 SEPARATE = 1e-5
 
 
@@ -77,17 +71,20 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
 def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
     """d (n,), powers of two, for which the largest entries of the rows of all D A_t D / |D A_t D| are of one size.
 
-    Ruiz (2001), a few rounds.
+    Ruiz (2001), in rounds until all sizes are within a factor of two.
     """
     B, halves = abs(forms.B[equations]), np.where(forms.i == forms.j, 1.0, 0.5)
     d = np.ones(forms.n)
-    for _ in range(EQUILIBRATIONS):
+    for _ in range(MOST_STEPS):
         scaled = sp.csr_array(B @ sp.diags_array(halves * d[forms.i] * d[forms.j]))
         sizes = np.sqrt(scaled.multiply(scaled) @ np.where(forms.i == forms.j, 1.0, 2.0))
         largest = (sp.diags_array(1.0 / sizes) @ scaled).max(axis=0).toarray().ravel()
         of_rows = np.zeros(forms.n)
         np.maximum.at(of_rows, np.r_[forms.i, forms.j], np.r_[largest, largest])
-        d /= np.sqrt(np.where(of_rows > 0.0, of_rows, 1.0))
+        of_rows = np.where(of_rows > 0.0, of_rows, 1.0)
+        d /= np.sqrt(of_rows)
+        if of_rows.min() > 0.5 * of_rows.max():
+            break
     return np.asarray(np.exp2(np.round(np.log2(d))))
 
 
@@ -157,9 +154,9 @@ def _multipliers(rows: _Equations) -> Array | None:
     bounds = np.append(b - traces, FAR)
     form = StandardForm(Conic(C, 0.0, extended, np.append(b - traces, -np.inf), bounds))
     at, careful = Iterate.of(*first_iterate(form), np.zeros(form.m)), False
-    for _ in range(SEARCH):
+    for _ in range(MOST_STEPS):
         try:
-            at, length, careful = newton_step(form, at, SHARE, careful)
+            at, length, careful = newton_step(form, at, 1.0 - SLIGHT, careful)
         except np.linalg.LinAlgError:
             break
         Y = form.assembled(at.Lx, at.x)
@@ -218,9 +215,9 @@ def _singular(A: Array, b: Array, w: Array, q: int) -> Array | None:
         conditions = np.vstack([(V.T @ A @ V)[:, i, j].T, b])
         _, sizes, rows = np.linalg.svd(conditions)
         sizes = np.concatenate([sizes, np.zeros(len(w) - len(sizes))]) if len(sizes) < len(w) else sizes
-        free = rows[sizes <= FREE * sizes[0]] if sizes[-1] <= FREE * sizes[0] else rows[-1:]
+        free = rows[sizes <= SEPARATE * sizes[0]] if sizes[-1] <= SEPARATE * sizes[0] else rows[-1:]
         moved = free.T @ (free @ w)
-        if not norm(moved) > KEPT:
+        if not norm(moved) > SLIGHT:  # the step leads to another solution
             return None
         w = moved / norm(moved)
     return nearest if best <= allowed and clear else None
