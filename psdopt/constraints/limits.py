@@ -20,5 +20,5 @@ NEGLIGIBLE = 1e-7
 #: A step makes progress if its residual is below this share of the least one so far.
 GAIN = 0.9
 #: While M is infeasible, multipliers are tested as a proof that no matrix is feasible once they are this many times
-#: larger than at first, or than the objective.
+#: larger than at first, or than the objective; an elimination ends once it has changed this many times its entries.
 LARGE = 10.0

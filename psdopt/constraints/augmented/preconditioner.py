@@ -15,14 +15,12 @@ from psdopt.contracts.roles import Preconditioner
 from psdopt.linalg.arrays import Array, row_dots, sparse_product
 from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.ridged import RIDGES
+from psdopt.linalg.tolerances import SLIGHT
 from psdopt.terms.measured import MeasuredTerm
 
 if TYPE_CHECKING:
     from psdopt.constraints.model import ConstrainedModel
     from psdopt.problems.term_sum import TermEvaluation
-
-#: Curvatures of rows of Y are raised to at least this share of their mean.
-LEAST = 0.05
 
 
 class PenaltyPreconditioner(Preconditioner):
@@ -70,8 +68,8 @@ class PenaltyPreconditioner(Preconditioner):
         Y, forms = evaluation.factor, self.forms
         y, w = self.derivatives(evaluation)
         s = self.objective.diagonal + forms.matrix(y).diagonal()
-        mean = float(np.mean(np.abs(s)))
-        s = 2.0 * np.maximum(s, LEAST * mean if mean > 0.0 else 1.0)
+        mean = float(np.mean(np.abs(s)))  # curvatures of rows of Y are raised to at least a slight share of their mean
+        s = 2.0 * np.maximum(s, SLIGHT * mean if mean > 0.0 else 1.0)
         active = w > 0.0
         if not active.any():
             return lambda R: R / s[:, None]

@@ -91,6 +91,7 @@ def newton_step(
         dX, dZ, dx, dz, dv = step.refined(dX, dZ, dx, dz, dv)
     elif affordable(form, last) and not step.sound(dX, dx, dv):
         return newton_step(form, at, share, careful=True)
+    # lengths of the step, and directions, are accurate to two digits, those of the predictor to one
     ap = min(1.0, near * _reach(at.Lx, dX, at.x, dx, SLIGHT**2))
     ad = min(1.0, near * _reach(at.Lz, dZ, at.z, dz, SLIGHT**2))
     X, Lx, ap = definite_move(at.X, dX, ap)

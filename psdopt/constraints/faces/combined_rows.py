@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.limits import CANCELLED
+from psdopt.constraints.limits import CANCELLED, LARGE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import DENSE_LIMIT
@@ -130,7 +130,7 @@ def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterato
         free.remove(pivot)
         for t in sorted(holders[place] - {pivot}):
             changes += len(left[pivot])
-            if changes > EXACT:
+            if changes > LARGE * entries:  # it fills in, and numbers of many digits take seconds
                 return
             c = left[t][place] / left[pivot][place]
             for target, source in ((left[t], left[pivot]), (w[t], w[pivot])):

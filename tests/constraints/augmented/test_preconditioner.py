@@ -5,9 +5,11 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, TermSum, constraints
-from psdopt.constraints.augmented.preconditioner import LEAST, SPECTRUM_ORDER, PenaltyPreconditioner
+from psdopt.constraints.augmented.preconditioner import PenaltyPreconditioner
 from psdopt.constraints.augmented.problem import augmented
 from psdopt.constraints.augmented.start import STIFF, first_multipliers, stiff_penalty
+from psdopt.linalg.limits import SPECTRUM_ORDER
+from psdopt.linalg.tolerances import SLIGHT
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms
 
 N, R = 6, 2
@@ -34,7 +36,7 @@ def test_it_inverts_curvature_of_rows_and_gauss_newton(kind) -> None:
     term = evaluation.problem.terms[-1]
     y, second = term.loss.derivatives(evaluation.feature(len(evaluation.problem.terms) - 1))
     s = constrained.conic.slack(y).diagonal()
-    s = 2.0 * np.maximum(s, LEAST * np.mean(np.abs(s)))
+    s = 2.0 * np.maximum(s, SLIGHT * np.mean(np.abs(s)))
     forms = [constrained.forms.matrix(e).toarray() for e in np.eye(m)]
     J = np.array([2.0 * (A @ Y).ravel() for A in forms])
     expected = np.diag(np.repeat(s, R)) + J.T @ (second[:, None] * J)
@@ -54,7 +56,7 @@ def test_losses_of_measurements_in_f_count_like_the_penalty() -> None:
     s = np.diag(P - J.T @ (w[:, None] * J)).reshape(N, R)
     assert np.allclose(P - J.T @ (w[:, None] * J), np.diag(s.ravel()), atol=1e-8 * np.abs(P).max())
     S = evaluation.gradient @ np.eye(N)
-    expected = 2.0 * np.maximum(np.diag(S), LEAST * np.mean(np.abs(np.diag(S))))
+    expected = 2.0 * np.maximum(np.diag(S), SLIGHT * np.mean(np.abs(np.diag(S))))
     assert np.allclose(s, expected[:, None], rtol=1e-6)
 
 
