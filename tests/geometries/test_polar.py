@@ -3,37 +3,40 @@
 import numpy as np
 import pytest
 import scipy.linalg
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Status, TrustRegions, solve
-from psdopt.geometries.polar import Polar, PolarPoint, PolarVector
+from psdopt.geometries.polar import GRAM_DAMPING, Polar, PolarPoint, PolarVector
+from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.riemannian_gradient import RiemannianGradient
-from tests.geometries.regressions import SEEDS, data, point, regression
+from psdopt.methods.searches.paths import locate, path_along
+from psdopt_plugins.regression import psd_regression_problem as regression
+from tests.instances import symmetric
+
+SEEDS = st.integers(0, 2**32 - 1)
 
 
-def symmetric(rng, n):
-    A = rng.standard_normal((n, n))
-    return A + A.T
+def data(n, rank, m, seed, noise=0.0):
+    rng = np.random.default_rng(seed)
+    X, W = rng.standard_normal((m, n)), rng.standard_normal((n, rank))
+    return X, ((X @ W) ** 2).sum(axis=1) * (1 + noise * rng.standard_normal(m)), rng
+
+
+def point(rng, n, r):
+    return PolarPoint(orthonormal_columns(rng, n, r), rng.standard_normal((r, r)) + 2.0 * np.eye(r))
 
 
 @given(SEEDS, st.sampled_from([0.1, 0.5, 0.9]))
-def test_gradient_represents_the_differential_of_the_printed_metric(seed, weight):
-    """g(grad, v) = dF[v] with (17) written out in (U̇, Ḃ), and the printed factors 2 λ and 1 − λ."""
+def test_the_metric_is_the_printed_one(seed, weight):
+    """(17) written out in (U̇, Ḃ), with the printed factors 2 λ and 1 − λ."""
     rng = np.random.default_rng(seed)
-    geometry, p, S = Polar(7, 3, weight), point(rng, 7, 3), symmetric(rng, 7)
-    v = geometry.random_vector(p, rng)
-    g = geometry.gradient(p, S)
-    B, Bdot = p.R @ p.R.T, p.R @ v.K @ p.R.T
-    Mdot = v.U @ B @ p.U.T + p.U @ B @ v.U.T + p.U @ Bdot @ p.U.T
-    scale = np.linalg.cond(B) * np.linalg.norm(S) * np.linalg.norm(B)
-    assert abs(geometry.inner(p, g, v) - np.vdot(S, Mdot)) <= 1e4 * EPS * scale
-    Bi = np.linalg.inv(B)
-    gB = p.R @ g.K @ p.R.T
-    printed = np.vdot(g.U, v.U) / weight + np.trace(Bi @ gB @ Bi @ Bdot) / (1 - weight)
-    assert abs(printed - geometry.inner(p, g, v)) <= 1e4 * EPS * scale * np.linalg.cond(B)
-    np.testing.assert_allclose(gB, (1 - weight) * B @ p.U.T @ S @ p.U @ B, atol=1e4 * EPS * scale * np.linalg.norm(B))
+    geometry, p = Polar(7, 3, weight), point(rng, 7, 3)
+    v, w = geometry.random_vector(p, rng), geometry.random_vector(p, rng)
+    B, (Bv, Bw) = p.R @ p.R.T, (p.R @ x.K @ p.R.T for x in (v, w))
+    printed = np.vdot(v.U, w.U) / weight + np.trace(np.linalg.solve(B, Bv) @ np.linalg.solve(B, Bw)) / (1 - weight)
+    assert abs(printed - geometry.inner(p, v, w)) <= 1e4 * EPS * np.linalg.cond(B)
 
 
 @given(SEEDS)
@@ -124,19 +127,6 @@ def test_one_application_each_way_per_step():
     assert np.all(steps[1:] <= 2)
 
 
-def test_bad_input():
-    with pytest.raises(ValueError, match="weight must be a finite number of at least 0 and at most 1"):
-        Polar(4, 2, 1.5)
-    with pytest.raises(ValueError, match="between 1 and n = 4"):
-        Polar(4, 5)
-    assert "orthonormal" in str(Polar(4, 2).check_point((np.ones((4, 2)), np.eye(2))))
-    assert "invertible" in str(Polar(4, 2).check_point((np.eye(4)[:, :2], np.zeros((2, 2)))))
-    p = PolarPoint(np.eye(4)[:, :2], np.eye(2))
-    assert "horizontal" in str(Polar(4, 2).check_vector(p, (np.ones((4, 2)), np.eye(2))))
-    v = PolarVector(np.ones((4, 2)), np.eye(2))
-    assert (2.0 * v - v).U[0, 0] == 1.0
-
-
 @pytest.mark.parametrize(("weight", "kept"), [(0.0, "the range of M"), (1.0, "the matrix within the range of M")])
 @pytest.mark.parametrize("method", [ConjugateGradient(), RiemannianGradient()])
 def test_a_run_that_keeps_part_of_the_matrix_ends_stationary_in_the_rest(weight, kept, method):
@@ -168,3 +158,48 @@ def test_a_minimum_at_zero_which_the_set_lacks_is_approached_without_an_error(ge
     result = solve(problem, geometry, method, rng=0, max_iterations=400)
     assert result.status not in (Status.UNBOUNDED, Status.NON_FINITE)
     assert 0.0 <= result.value <= 1e-6 * result.history["value"][0]
+
+
+@given(SEEDS, st.sampled_from([False, True]))
+@settings(max_examples=20)
+def test_paths_agree_with_points_and_cost_one_application(seed, straight):
+    X, y, rng = data(7, 3, 30, seed)
+    problem, geometry, p = regression(X, y), Polar(7, 3), point(rng, 7, 3)
+    here = locate(problem, geometry, p)
+    v = -0.1 * geometry.gradient(here.point, here.evaluation.gradient)
+    v = (0.3 / geometry.norm(p, v)) * v
+    before = problem.counts()["operator_applications"]
+    path = path_along(problem, geometry, here, v, straight)
+    values = {s: path.value(s) for s in (0.0, 0.3, 1.0)}
+    moved = path.at(1.0)
+    assert problem.counts()["operator_applications"] == before + 1
+    fresh = problem.at(moved.point.factor).value
+    assert moved.evaluation.value == pytest.approx(fresh, rel=1e6 * EPS)
+    assert values[1.0] == pytest.approx(fresh, rel=1e6 * EPS)
+    assert geometry.check_point(moved.point) is None
+    if not straight:
+        retracted = geometry.retract(here.point, v)
+        np.testing.assert_allclose(moved.point.factor, retracted.factor, atol=1e5 * EPS * np.linalg.norm(p.R))
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.4, 0.7, 1.0])
+@pytest.mark.parametrize("curvature", [None, 0.0, 0.01, 1.0, 50.0])
+def test_the_polar_preconditioner_in_the_eigenbasis_of_the_matrix(weight, curvature):
+    """U̇ᵢ / (bᵢ (bᵢ + η)) and Kᵢⱼ (1 / (bᵢ (bⱼ + η)) + 1 / (bⱼ (bᵢ + η))), from any representative."""
+    geometry, rng = Polar(5, 3, weight), np.random.default_rng(16)
+    b = np.array([9.0, 1.0, 0.2])
+    p = PolarPoint(orthonormal_columns(rng, 5, 3), np.diag(np.sqrt(b)))
+    g = geometry.random_vector(p, rng)
+    g = PolarVector(g.U, g.K + (weight < 1.0) * 3.0 * np.eye(3))
+    eta = GRAM_DAMPING * b.mean()
+    if curvature and weight < 1.0:
+        eta = max(eta, (np.diag(g.K) / b).max() / ((1.0 - weight) * curvature))
+    found = geometry.gram_preconditioned(p, g, curvature)
+    np.testing.assert_allclose(found.U, g.U / (b * (b + eta)), rtol=1e-10, atol=1e-12)
+    one_way = 1.0 / np.outer(b, b + eta)
+    np.testing.assert_allclose(found.K, g.K * (one_way + one_way.T), rtol=1e-10, atol=1e-12)
+    Q = np.linalg.qr(rng.standard_normal((3, 3)))[0]
+    turned = geometry.gram_preconditioned(geometry.move_along_fibre(p, Q), geometry.move_along_fibre(g, Q), curvature)
+    back = geometry.move_along_fibre(turned, Q.T)
+    np.testing.assert_allclose(back.U, found.U, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(back.K, found.K, rtol=1e-9, atol=1e-10)

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from psdopt import ConjugateGradient, QuadraticSDP, Status, TrustRegions, solve
+from psdopt.errors import InvalidInputError
 from psdopt.geometries.positive_definite import METRICS, PositiveDefinite, Root
+from psdopt.geometries.square_root import LARGEST_GROWTH, exponential, longest_growth
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.riemannian_gradient import RiemannianGradient
 from psdopt_plugins.metric_learning import triplet_margin_problem
@@ -52,8 +54,6 @@ def test_first_order_retraction_is_the_logdet_update(seed):
     s = 0.5 / np.linalg.norm(g)
     size = np.linalg.norm(W) + s * np.linalg.norm(W) ** 2 * np.linalg.norm(S)
     np.testing.assert_allclose(dense(geometry.retract(p, -s * g)), W - s * W @ S @ W, atol=tol * size)
-    with pytest.raises(ValueError, match="leaves the cone"):
-        geometry.retract(p, -np.eye(4) * 2.0)
 
 
 @given(SEEDS)
@@ -119,3 +119,23 @@ def test_smoothed_margins_over_definite_matrices_end_in_a_status():
     problem = triplet_margin_problem(rng.standard_normal((8, 3)), [[0, 1, 5], [1, 2, 6], [2, 0, 7]]).smoothed(0.1)
     result = solve(problem, PositiveDefinite(3), ConjugateGradient(), max_iterations=60)
     assert isinstance(result.status, Status)
+
+
+def test_longest_steps():
+    first, exponential_one = PositiveDefinite(2, retraction="first-order"), PositiveDefinite(2)
+    K = np.diag([3.0, -0.5])
+    assert first.longest_step(K) == pytest.approx(0.999 / 0.5)
+    assert first.longest_step(np.diag([3.0, 0.0])) == np.inf
+    assert first.longest_step(np.diag([3.0, 0.7])) == np.inf
+    assert exponential_one.longest_step(K) == pytest.approx(LARGEST_GROWTH / 3.0)
+    assert exponential_one.longest_step(-K) == pytest.approx(LARGEST_GROWTH / 3.0)
+    assert longest_growth(np.zeros((2, 2))) == np.inf
+    p, s = Root(np.array([[1.0, 0.2], [0.0, 2.0]])), 0.9 * first.longest_step(K)
+    G = p.G
+    np.testing.assert_allclose(first.to_matrix(first.retract(p, s * K)).to_dense(), G @ (np.eye(2) + s * K) @ G.T)
+    with pytest.raises(InvalidInputError, match="leaves the cone"):
+        first.retract(p, 2.1 * K)
+    with pytest.raises(InvalidInputError, match="leaves the cone"):
+        first.retract(p, np.diag([0.0, -1.0]))
+    grown = exponential_one.to_matrix(exponential_one.retract(p, s * K)).to_dense()
+    np.testing.assert_allclose(grown, G @ exponential(s * K) @ G.T)

@@ -1,24 +1,20 @@
-"""Spectraplex: oracle and projection against what optimality demands, points, errors."""
+"""Spectraplex and cone: oracles within their tolerance, atoms, members, random points."""
+
+import pickle
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt.errors import InvalidInputError
-from psdopt.geometries.spectraplex import Spectraplex
-
-EPS = np.finfo(float).eps
-
-
-def symmetric(n, seed, scale=1.0):
-    W = np.random.default_rng(seed).standard_normal((n, n))
-    return 0.5 * scale * (W + W.T)
+from psdopt import PositiveDefinite, PSDCone, Spectraplex
+from psdopt.linalg.tolerances import EPS
+from tests.instances import symmetric
 
 
 def test_iterative_oracle_bounds_its_own_error():
     n, geometry = 700, Spectraplex(700)
-    S = symmetric(n, 3)
+    S = symmetric(np.random.default_rng(3), n)
     exact, rounding = np.linalg.eigvalsh(S)[0], 64 * EPS * np.linalg.norm(S)
     for tol in (1.0, 1e-3):
         atom = geometry.minimize_linear(aslinearoperator(S), tol)
@@ -26,23 +22,6 @@ def test_iterative_oracle_bounds_its_own_error():
         assert atom.gap_bound <= 1.01 * tol
     warm = geometry.minimize_linear(aslinearoperator(S), 1e-3, atom.vector)
     assert warm.products <= atom.products
-
-
-def test_projection_against_a_conic_solver():
-    cp = pytest.importorskip("cvxpy")
-    A, n = symmetric(6, 8), 6
-    M = cp.Variable((n, n), PSD=True)
-    cp.Problem(cp.Minimize(cp.sum_squares(M - A)), [cp.trace(M) == 2.0]).solve(solver="CLARABEL")
-    assert np.linalg.norm(Spectraplex(n, 2.0).project(A).to_dense() - M.value) < 1e-5
-
-
-@pytest.mark.parametrize(
-    ("arguments", "name"),
-    [((0,), "n"), ((2.5,), "n"), ((3, 0.0), "trace"), ((3, -1.0), "trace"), ((3, np.inf), "trace")],
-)
-def test_bad_arguments_are_named(arguments, name):
-    with pytest.raises(InvalidInputError, match=f"^{name} must"):
-        Spectraplex(*arguments)
 
 
 @pytest.mark.parametrize("trace", [1e-3, 1e4])
@@ -57,10 +36,21 @@ def test_the_oracle_keeps_to_its_tolerance_whatever_the_trace(trace):
     assert atom.value - atom.gap_bound <= -trace
 
 
-def test_a_start_of_any_size_is_scaled():
-    for Y in (1e200 * np.ones((4, 2)), 1e-200 * np.ones((4, 2))):
-        point = Spectraplex(4, 3.0).from_factor(Y)
-        assert Spectraplex(4, 3.0).check_point(point) is None
+@pytest.mark.parametrize("trace", [0.25, 7.0])
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_atoms_of_the_spectraplex(trace, count):
+    geometry, S = Spectraplex(4, trace), symmetric(np.random.default_rng(2), 4)
+    values = np.linalg.eigvalsh(S)
+    for guess in (None, np.zeros((4, 1)), np.full((4, 1), np.nan), np.ones((4, 2))):
+        atoms = geometry.minimize_linear_many(S, 1e-9, count, guess)
+        assert len(atoms) == count
+        for k, atom in enumerate(atoms):
+            np.testing.assert_allclose(atom.vector @ atom.vector, trace)
+            np.testing.assert_allclose(atom.value, trace * values[k], atol=1e-8)
+            np.testing.assert_allclose(atom.vector @ S @ atom.vector, atom.value, atol=1e-8)
+            assert atom.value - atom.gap_bound <= trace * values[0] <= atom.value - atom.gap_bound + 1e-8 * trace
+    assert len(geometry.minimize_linear_many(S, 1e-9, 9)) == 4
+    np.testing.assert_allclose(geometry.minimize_linear(S, 1e-9).value, trace * values[0], atol=1e-8)
 
 
 def test_random_points_are_extreme_and_spread_evenly():
@@ -71,3 +61,30 @@ def test_random_points_are_extreme_and_spread_evenly():
     mean = sum(point @ point.T for point in points) / len(points)
     assert np.abs(mean - 2.0 * np.eye(3) / 3.0).max() <= 5.0 * 2.0 / np.sqrt(2000)
     assert all(np.isclose(np.sum(point**2), 2.0) for point in points)
+
+
+@pytest.mark.parametrize("n", [1, 5, 230])
+@pytest.mark.parametrize("shift", [0.0, 100.0])
+def test_bound_holds_and_value_is_near_least(n, shift):
+    rng = np.random.default_rng(n)
+    S = rng.standard_normal((n, n))
+    S = S + S.T + shift * np.eye(n)
+    tol = 1e-6 * np.linalg.norm(S, 2)
+    atom = PSDCone(n).minimize_linear(S, tol, rng.standard_normal(n))
+    least = np.linalg.eigvalsh(S)[0]
+    assert np.linalg.norm(atom.vector) == pytest.approx(1.0)
+    assert atom.value == pytest.approx(atom.vector @ S @ atom.vector, rel=1e-9)
+    assert atom.value - atom.gap_bound <= least + 1e-12 * np.linalg.norm(S)
+    assert atom.value <= least + 2 * tol
+    Y = rng.standard_normal((n, 2))
+    assert np.vdot(Y, S @ Y) >= (atom.value - atom.gap_bound) * np.sum(Y**2) * (1 - 1e-12) - 1e-9
+
+
+def test_cone_with_a_metric_is_its_interior():
+    with pytest.warns(DeprecationWarning, match=r"now called PositiveDefinite\(n, metric='log-euclidean'\)"):
+        assert repr(PSDCone(3, "log-euclidean")) == "PositiveDefinite(n=3, metric='log-euclidean')"
+    assert isinstance(PSDCone(3), PSDCone)
+    assert pickle.loads(pickle.dumps(PSDCone(3))).n == 3
+    assert repr(PositiveDefinite(3, metric="log-euclidean")) == "PositiveDefinite(n=3, metric='log-euclidean')"
+    with pytest.raises(ValueError, match="unknown metric 'flat'"):
+        PositiveDefinite(3, metric="flat")
