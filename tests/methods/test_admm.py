@@ -8,10 +8,8 @@ import pytest
 import scipy.sparse as sp
 from autograd import grad
 
-from psdopt import LBFGS, Ability, FlatQuotient, QuadraticSDP, Status, solve
+from psdopt import LBFGS, FlatQuotient, Status, solve
 from psdopt.contracts.method import Outcome
-from psdopt.contracts.splitting import split_of
-from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.admm import ADMM
 from psdopt.problems.entry_fit import EntryFit
@@ -228,19 +226,3 @@ def test_added_columns_are_polished_and_the_split_is_not_run_again():
     assert result.optimal
     first = int(np.flatnonzero(np.isfinite(result.history["widened_to"]))[0])
     assert np.all(result.history["phase"][first + 1 :] >= 1.0)
-
-
-def test_refusals():
-    problem = QuadraticSDP(B=1.0, C=-np.eye(4))
-    with pytest.raises(IncompatibleError, match="lacks biconvex-split"):
-        solve(problem, FlatQuotient(4, 2), ADMM())
-    with pytest.raises(IncompatibleError, match="offers no biconvex-split"):
-        split_of(problem)
-    pairs = pair_problem()
-    pairs.abilities -= {Ability.EXACT_LINE}
-    with pytest.raises(IncompatibleError, match="polish=ConjugateGradient lacks exact-line"):
-        solve(pairs, FlatQuotient(24, 2), ADMM())
-    for name, values in {"rho": (0.0, -1.0, np.inf, "big", True), "switch": (0.0, 1.0), "polish": (3,)}.items():
-        for value in values:
-            with pytest.raises(InvalidInputError, match=name):
-                ADMM(**{name: value})

@@ -7,8 +7,7 @@ import pytest
 
 from psdopt import FlatQuotient, QuadraticSDP, Status, solve
 from psdopt.contracts.method import Method, Outcome
-from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
-from psdopt.methods import ADMM, LBFGS, AugmentedLagrangian, ClosedForm, ConjugateGradient, TrustRegions
+from psdopt.methods import ADMM, LBFGS, AugmentedLagrangian, ConjugateGradient, TrustRegions
 from psdopt.methods.alternating import AfterSteps, Alternating, Settled
 
 N, R = 12, 4
@@ -145,18 +144,6 @@ class _Rises(Ends):
 
     def __init__(self):
         super().__init__(1)
-
-
-def test_refusals():
-    with pytest.raises(InvalidTypeError, match="second must be a method; found 'cg'"):
-        Alternating(ConjugateGradient(), "cg", AfterSteps(1))
-    with pytest.raises(InvalidInputError, match="switch must be a function of an AlternatingState; found 3"):
-        Alternating(ConjugateGradient(), LBFGS(), 3)
-    with pytest.raises(InvalidInputError, match="switch_back must be a function"):
-        Alternating(ConjugateGradient(), LBFGS(), AfterSteps(1), switch_back=3)
-    method = Alternating(ConjugateGradient(), ClosedForm(), AfterSteps(1))
-    with pytest.raises(IncompatibleError, match="second=ClosedForm lacks"):
-        method.init(problem(), FlatQuotient(N, R), start())
 
 
 def test_a_round_is_a_turn_of_each():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from psdopt import ClosedForm, ConjugateGradient, FlatQuotient, Outcome, PSDCone, QuadraticSDP, Status, solve
+from psdopt import ClosedForm, ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, Status, solve
 from psdopt.linalg.tolerances import EPS
 from tests.problems.quadratics import N, data
 
@@ -39,15 +39,3 @@ def test_closed_form_is_chosen_and_certified():
     assert result.iterations <= 1
     explicit = solve(QuadraticSDP(None, 2.0, C), PSDCone(N), ClosedForm())
     assert explicit.value == pytest.approx(result.value, rel=1e-12)
-
-
-def test_one_step_of_length_one_ends_at_the_minimiser():
-    method = ClosedForm()
-    problem = QuadraticSDP(None, 1.0, -np.diag([3.0, 2.0, -1.0]))
-    state = method.init(problem, PSDCone(3), np.eye(3))
-    # at M = I: S = 2 (I − T)
-    assert state.gradient_norm == pytest.approx(4.0 * np.sqrt(4.0 + 1.0 + 4.0), rel=1e-12)
-    after = method.step(state)
-    assert (after.step, after.outcome) == (1.0, Outcome.FINISHED)
-    assert after.gradient_norm == pytest.approx(0.0, abs=1e-12)
-    np.testing.assert_allclose(after.evaluation.matrix.to_dense(), np.diag([3.0, 2.0, 0.0]), atol=1e-12)

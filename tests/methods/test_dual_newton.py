@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from psdopt import Ability, Constrained, FlatQuotient, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
+from psdopt import Constrained, FlatQuotient, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
-from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods import AugmentedLagrangian, DualNewton
 
 
@@ -46,26 +45,6 @@ def test_fixed_entries_without_a_trace_bound_are_certified_by_curvature() -> Non
 def test_contradictory_equations_are_not_optimal() -> None:
     problem = nearest(correlation(4), constraints.entries([0], [0], 4, -1.0))
     assert solve(problem).status is Status.INFEASIBLE
-
-
-def test_what_it_is_not_made_for() -> None:
-    with pytest.raises(IncompatibleError, match="nearest"):
-        solve(Constrained(QuadraticSDP(C=np.eye(3)), constraints.trace(3, 1.0)), PSDCone(3), DualNewton())
-    with pytest.raises(InvalidInputError, match="inner"):
-        DualNewton(inner=0)
-
-
-def test_a_problem_of_another_form_is_refused_by_name():
-    class Promises(QuadraticSDP):
-        """Declares the ability and has none of its parts."""
-
-        def __init__(self):
-            super().__init__(B=1.0, C=-np.eye(3))
-            self.abilities |= {Ability.NEAREST}
-
-    problem = Promises()
-    with pytest.raises(IncompatibleError, match=r"Promises offers no constraints: .* must have constrained"):
-        DualNewton().init(problem, PSDCone(3), np.eye(3))
 
 
 def weighted(n: int = 5) -> tuple[Constrained, np.ndarray, list[np.ndarray], np.ndarray]:

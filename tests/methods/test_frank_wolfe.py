@@ -8,7 +8,6 @@ import pytest
 
 import psdopt
 from psdopt import QuadraticSDP
-from psdopt.errors import InvalidInputError, UnknownNameError
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.methods import frank_wolfe
 from psdopt.methods.frank_wolfe import VARIANTS, FrankWolfe
@@ -95,15 +94,6 @@ def test_former_variants_warn_and_are_fully_corrective(variant):
         method = FrankWolfe(variant=variant)
     assert told[0].filename == __file__
     assert method == FrankWolfe(variant="fully-corrective")
-
-
-def test_bad_parameters():
-    with pytest.raises(UnknownNameError, match="vanilla"):
-        FrankWolfe(variant="vanila")
-    with pytest.raises(UnknownNameError, match="exact"):
-        FrankWolfe("exakt")
-    with pytest.raises(InvalidInputError, match="hazan"):
-        FrankWolfe("hazan", "fully-corrective")
 
 
 def test_the_former_name_of_the_rule_is_deprecated():
@@ -218,11 +208,3 @@ def test_derivatives_towards_an_atom():
     first, second = derivatives(t)
     assert first == pytest.approx((values[2] - values[0]) / (2 * h), rel=1e-6)
     assert second == pytest.approx((derivatives(t + h)[0] - derivatives(t - h)[0]) / (2 * h), rel=1e-6)
-
-
-def test_at_the_optimum_no_step_is_taken():
-    problem, geometry = QuadraticSDP(B=1.0, C=-np.diag([2.0, 0.0])), Spectraplex(2)
-    for variant in VARIANTS:
-        method = FrankWolfe(variant=variant)
-        state = method.step(method.init(problem, geometry, geometry.from_factor(np.eye(2)[:, :1])))
-        assert (state.outcome, state.step) == (psdopt.Outcome.STALLED, 0.0)

@@ -5,22 +5,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pytest
 
-from psdopt import LBFGS, FlatQuotient, Outcome, QuadraticSDP
-from psdopt.errors import InvalidInputError
+from psdopt import LBFGS, FlatQuotient, QuadraticSDP
 
 from .references import dense_quadratic, exact_step, quadratic_gradient, quadratic_value
-
-
-@pytest.mark.parametrize(
-    ("make", "text"),
-    [
-        (lambda: LBFGS(memory=0), "memory must be an integer of at least 1; found 0"),
-        (lambda: LBFGS(search="wolfe"), "unknown search 'wolfe'; known: armijo, exact"),
-    ],
-)
-def test_bad_parameters(make, text):
-    with pytest.raises(InvalidInputError, match=text):
-        make()
 
 
 @pytest.mark.parametrize("memory", [1, 2, 20])
@@ -62,14 +49,6 @@ def test_pairs_that_point_uphill_are_forgotten(scale):
     np.testing.assert_array_equal(after.point, method.step(first).point)
     assert len(after.pairs) <= 1
     assert after.pairs == [] or after.pairs[0][0] is not G
-
-
-@pytest.mark.parametrize(("C", "outcome"), [(-1.0, Outcome.UNBOUNDED), (1.0, Outcome.STALLED)])
-def test_ends(C, outcome):
-    """Linear F: without end along Y, or at rest at M = 0."""
-    method, start = LBFGS(), np.ones((3, 1)) if outcome is Outcome.UNBOUNDED else np.zeros((3, 1))
-    after = method.step(method.init(QuadraticSDP(C=C * np.eye(3)), FlatQuotient(3, 1), start))
-    assert (after.outcome, after.step, after.extras) == (outcome, 0.0, {})
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from psdopt import FlatQuotient, solve
-from psdopt.contracts.abilities import Ability
 from psdopt.geometries.polar import Polar
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.methods.online_gradient import (
@@ -20,6 +19,8 @@ from psdopt.methods.online_gradient import (
 )
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 from tests.methods.regressions import FIXED, D, M, R, batches_of, data, mapped
+
+X, Y = data()
 
 
 @pytest.mark.parametrize("geometry", [FlatQuotient(D, R), Polar(D, R)])
@@ -204,27 +205,19 @@ def test_iterator_ends_the_run():
     assert result.iterations < 10
 
 
-def test_bad_input():
-    X, y = data()
-    with pytest.raises(ValueError, match="batch_size must be an integer of at least 1"):
-        OnlineRiemannianGradient(0)
-    with pytest.raises(ValueError, match="scale and annealing go together"):
-        OnlineRiemannianGradient(scale=1.0)
-    with pytest.raises(ValueError, match="y must have shape"):
-        psd_regression_stream(X, y[:-1])
-    with pytest.raises(ValueError, match="d, the number of columns"):
-        psd_regression_stream(iter([]))
-    with pytest.raises(ValueError, match="the stream holds no batch"):
-        psd_regression_stream(iter([]), d=3)
-    with pytest.raises(ValueError, match="batch 0 must hold rows"):
-        psd_regression_stream(iter([(X, y[:3])]), d=D)
-    with pytest.raises(ValueError, match="direction must be -1, 0 or"):
-        psd_regression_stream(X, y, None, np.full(M, 2))
-    with pytest.raises(ValueError, match="directions of batch 0 must be shaped"):
-        psd_regression_stream(iter([(X, y, [1])]), d=D)
-    assert Ability.STREAM in psd_regression_stream(X, y).abilities
-    with pytest.raises(TypeError, match="lacks stream"):
-        solve(psd_regression_stream(X, y).held_out, Polar(D, R), OnlineRiemannianGradient())
+@pytest.mark.parametrize(
+    ("arguments", "options", "text"),
+    [
+        ((X, Y[:-1]), {}, "y must have shape"), ((iter([]),), {}, "d, the number of columns"),
+        ((iter([]),), {"d": 3}, "the stream holds no batch"),
+        ((iter([(X, Y[:3])]),), {"d": D}, "batch 0 must hold rows"),
+        ((X, Y, None, np.full(M, 2)), {}, "direction must be -1, 0 or"),
+        ((iter([(X, Y, [1])]),), {"d": D}, "directions of batch 0 must be shaped"),
+    ],
+)  # fmt: skip
+def test_what_is_no_stream_is_refused(arguments, options, text):
+    with pytest.raises(ValueError, match=text):
+        psd_regression_stream(*arguments, **options)
 
 
 def test_the_pace_is_the_formula_and_stands_still_where_nothing_is_learned():

@@ -6,7 +6,6 @@ import scipy.optimize
 
 import psdopt
 from psdopt import PSDCone, QuadraticSDP
-from psdopt.errors import InvalidInputError
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.methods.projected_gradient import RELAXATION, ProjectedGradient
 
@@ -44,11 +43,6 @@ def test_where_the_gradient_is_constant_a_step_is_as_long_as_m():
     assert result.optimal
     assert result.iterations <= 10
     assert result.value == 0.0
-
-
-def test_bad_parameter():
-    with pytest.raises(InvalidInputError, match="accelerated"):
-        ProjectedGradient("yes")
 
 
 def on_cone(X):

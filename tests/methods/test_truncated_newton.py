@@ -6,9 +6,8 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, TermSum, TruncatedNewton, constraints
+from psdopt import Constrained, FlatQuotient, QuadraticSDP, TermSum, TruncatedNewton, constraints
 from psdopt.constraints.augmented.problem import augmented
-from psdopt.errors import InvalidInputError
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 from psdopt.testing.gallery import with_spectrum
 
@@ -79,14 +78,6 @@ def test_the_length_follows_the_steps() -> None:
     assert found[0].radius == np.inf
 
 
-@pytest.mark.parametrize(
-    ("options", "words"), [({"inner": 0}, "inner"), ({"inner": 1.5}, "inner"), ({"share": 1.0}, "share")]
-)
-def test_refusals(options, words) -> None:
-    with pytest.raises(InvalidInputError, match=words):
-        TruncatedNewton(**options)
-
-
 @pytest.mark.parametrize(("share", "radius"), [(1e-9, np.inf), (0.1, np.inf), (1e-9, 0.3), (1e-9, 1e-6)])
 def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> None:
     """Against the dense Hessian; without a preconditioner, up to the radius, or a residual of `share` |g|."""
@@ -120,14 +111,3 @@ def test_negative_curvature_is_followed_downhill_where_it_is_met_first() -> None
     D, products = TruncatedNewton()._direction(here, here.factor_gradient(), np.inf)
     assert products == 1
     assert np.sum(D * here.factor_gradient()) < 0.0
-
-
-def test_ends_without_a_step() -> None:
-    method = TruncatedNewton()
-    still = method.init(QuadraticSDP(B=1.0, C=-np.eye(3)), FlatQuotient(3, 3), np.eye(3))
-    after = method.step(still)
-    assert (after.outcome, after.step) == (Outcome.STALLED, 0.0)
-    falling = method.init(QuadraticSDP(C=-np.eye(3)), FlatQuotient(3, 1), np.ones((3, 1)))
-    after = method.step(falling)
-    assert (after.outcome, after.step) == (Outcome.UNBOUNDED, 0.0)
-    assert after.ray is not None

@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Ability, Constrained, FlatQuotient, Outcome, Status, certify, constraints, solve
+from psdopt import Constrained, FlatQuotient, Outcome, Status, certify, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.augmented import curvature
 from psdopt.contracts.method import State
-from psdopt.errors import IncompatibleError, InvalidInputError
-from psdopt.methods import AugmentedLagrangian, ClosedForm, InteriorPoint, LagrangeNewton, TruncatedNewton
+from psdopt.methods import AugmentedLagrangian, InteriorPoint, LagrangeNewton, TruncatedNewton
 from psdopt.methods.augmented_lagrangian.method import _complementarity, _scale
 from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
@@ -70,17 +69,6 @@ def test_a_step_is_linear_in_the_entries_of_the_constraints_at_a_fixed_rank() ->
         )
         per_entry.append(touched(problem, 4) / problem.measurement.B.nnz)
     assert max(per_entry) <= 4 * 2 * (5 + 3) * 2  # columns · steps inside · products and gradients · passes of each
-
-
-def test_what_it_refuses() -> None:
-    with pytest.raises(InvalidInputError, match="inside_steps"):
-        AugmentedLagrangian(inside_steps=0)
-    with pytest.raises(InvalidInputError, match="max_rank"):
-        AugmentedLagrangian(max_rank=0)
-    with pytest.raises(IncompatibleError, match="inside="):
-        solve(cut(10), FlatQuotient(10, 4), AugmentedLagrangian(inside=ClosedForm()))
-    with pytest.raises(IncompatibleError, match="constraints"):
-        solve(QuadraticSDP(C=np.eye(3)), FlatQuotient(3, 2), AugmentedLagrangian())
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -149,18 +137,6 @@ def test_a_tolerance_below_rounding_ends_in_few_rounds(seed) -> None:
     assert result.status is Status.NO_PROGRESS
     assert result.iterations <= 120
     assert result.certificate.relative <= 1e-11
-
-
-def test_a_problem_without_constraints_is_refused_by_name():
-    class Promises(QuadraticSDP):
-        """Declares the ability and has no constraints."""
-
-        def __init__(self):
-            super().__init__(B=1.0, C=-np.eye(3))
-            self.abilities |= {Ability.CONSTRAINTS}
-
-    with pytest.raises(IncompatibleError, match=r"Promises offers no constraints: .* must have constrained"):
-        AugmentedLagrangian().init(Promises(), FlatQuotient(3, 2), np.ones((3, 2)))
 
 
 def torus(rows: int, columns: int, seed: int) -> Constrained:

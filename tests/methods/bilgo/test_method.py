@@ -7,7 +7,6 @@ from sklearn import datasets
 
 import psdopt
 from psdopt import LBFGS, AutogradProblem, ConjugateGradient, PSDCone, QuadraticSDP, Status, solve
-from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.methods.bilgo.method import BILGO
 from psdopt.methods.bilgo.search import SearchState
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
@@ -95,20 +94,6 @@ def test_singular_plane_after_the_first_step():
     result = psdopt.solve(problem, method=BILGO(None), start=np.array([[0.3], [0.0]]))
     assert result.optimal
     assert result.value == pytest.approx(-5.0)
-
-
-def test_bad_parameters():
-    for bad in ({"every": 0}, {"eigenvectors": -1}, {"local_search": "lbfgs"}):
-        with pytest.raises(InvalidInputError):
-            BILGO(**bad)
-    with pytest.raises(InvalidTypeError, match="local_search"):
-        BILGO(local_search=3)
-    with pytest.raises(UnknownNameError, match="journee"):
-        BILGO(rule="journe")
-    with pytest.raises(UnknownNameError, match="lanczos"):
-        BILGO(backend="lanczo")
-    with pytest.warns(DeprecationWarning, match="lobpcg"):
-        assert BILGO(backend="lobpcg") == BILGO()
 
 
 def test_rate_of_the_plain_method_under_the_conditions_that_make_it_true():
@@ -200,3 +185,8 @@ def test_zero_is_kept_where_no_eigenvalue_is_negative(convex):
     result = solve(problem, PSDCone(4), method)
     assert result.value == 4.0
     assert result.converged
+
+
+def test_a_former_backend_is_the_default():
+    with pytest.warns(DeprecationWarning, match="lobpcg"):
+        assert BILGO(backend="lobpcg") == BILGO()

@@ -9,11 +9,9 @@ import scipy.sparse as sp
 
 from benchmarks.papers.sdp_families import control
 from psdopt import Constrained, FlatQuotient, PSDCone, QuadraticSDP, Status, compatible, constraints, solve
-from psdopt.errors import IncompatibleError
 from psdopt.methods import (
     AugmentedLagrangian,
     BoundaryPoint,
-    ConjugateGradient,
     InteriorPoint,
     LagrangeNewton,
 )
@@ -136,17 +134,13 @@ def test_the_augmented_lagrangian_may_begin() -> None:
     assert result.history["phase"].max() == 1.0
 
 
-def test_what_it_is_and_what_it_refuses() -> None:
+def test_what_it_is() -> None:
     problem = cut(10)
     assert compatible(problem, FlatQuotient(10, 4), LagrangeNewton())
     assert LagrangeNewton(steps=0).on(problem) == ConstrainedNewton()
     assert LagrangeNewton().on(problem).name == "LagrangeNewton"
     assert LagrangeNewton().on(QuadraticSDP(C=np.eye(3))) == LagrangeNewton()
     assert not LagrangeNewton().on(problem).descends
-    with pytest.raises(IncompatibleError, match="approach="):
-        solve(problem, FlatQuotient(10, 4), LagrangeNewton(ConjugateGradient()))
-    with pytest.raises(IncompatibleError, match="factor"):
-        solve(problem, PSDCone(10), LagrangeNewton())
 
 
 def without_a_strictly_feasible_dual(n: int, m: int, seed: int) -> Constrained:

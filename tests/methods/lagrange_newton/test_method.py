@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import Ability, EntryFit, FlatQuotient, Polar, PSDCone, QuadraticSDP, Status, TermSum, solve
+from psdopt import EntryFit, FlatQuotient, Polar, QuadraticSDP, Status, TermSum, solve
 from psdopt.contracts.method import Outcome
-from psdopt.contracts.quadratic_fit import OffersQuadraticFit, quadratic_fit_of
-from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.contracts.quadratic_fit import OffersQuadraticFit
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods import LBFGS, ClosedForm, ConjugateGradient, LagrangeNewton
+from psdopt.methods import LBFGS, ConjugateGradient, LagrangeNewton
 from psdopt.methods.admm import ADMM
 from psdopt.methods.lagrange_newton.method import MAX_ORDER
 from psdopt.running.choose import choose
@@ -268,30 +267,6 @@ def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else():
     assert ends[-1] == 1.0
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"steps": -1}, "steps must be None or an integer of at least 0; found -1"),
-        ({"steps": 1.5}, "found 1.5"),
-        ({"steps": True}, "found True"),
-        ({"approach": "cg"}, "approach must be a method that descends; found 'cg'"),
-        ({"approach": ADMM()}, "approach must be a method that descends"),
-    ],
-)
-def test_refusals(arguments, message):
-    with pytest.raises(InvalidInputError, match=message):
-        LagrangeNewton(**arguments)
-
-
-def test_what_it_does_not_fit_is_named():
-    with pytest.raises(IncompatibleError, match="quadratic-fit"):
-        solve(QuadraticSDP(A=np.eye(N), C=-np.eye(N)), FlatQuotient(N, 3), LagrangeNewton())
-    with pytest.raises(IncompatibleError, match=Ability.STRAIGHT):
-        solve(PROBLEMS["pairs"], PSDCone(N), LagrangeNewton())
-    with pytest.raises(IncompatibleError, match="approach=ClosedForm lacks closed-form here"):
-        solve(PROBLEMS["pairs"], FlatQuotient(N, N), LagrangeNewton(approach=ClosedForm()))
-
-
 def test_runs_on_one_problem_at_a_time_do_not_get_in_each_others_way():
     problem, geometry = PROBLEMS["pairs"], FlatQuotient(N, 9)
     alone = [solve(problem, geometry, LagrangeNewton(), rng=k, tol=1e-10).history["value"] for k in range(6)]
@@ -325,8 +300,3 @@ def test_a_fit_is_asked_for_the_members_of_the_contract_alone(monkeypatch):
     assert again.status is own.status is Status.OPTIMAL
     assert np.sum(again.history["phase"] == 1.0) > 2
     assert again.value == pytest.approx(own.value, rel=1e-12)
-
-
-def test_a_problem_without_a_fit_is_refused_by_name():
-    with pytest.raises(IncompatibleError, match="object offers no quadratic-fit"):
-        quadratic_fit_of(object())

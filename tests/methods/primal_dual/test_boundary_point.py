@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
-from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.methods.primal_dual.boundary_point import _split
 from psdopt.running.choose import choose
 from tests.methods.primal_dual.test_interior_point import random_program, reference
@@ -46,13 +45,6 @@ def test_it_is_chosen_for_very_many_constraints() -> None:
     many, few = theta(70, 0.8, 5), theta(30, 0.2, 5)
     assert isinstance(choose(many, None, None)[1], BoundaryPoint)
     assert isinstance(choose(few, None, None)[1], InteriorPoint)
-
-
-def test_what_it_cannot_take_is_refused() -> None:
-    with pytest.raises(IncompatibleError):
-        solve(QuadraticSDP(B=1.0, C=-np.eye(3)), PSDCone(3), BoundaryPoint())
-    with pytest.raises(InvalidInputError, match=r"overshoot must be .* above 0 and below 1\.618.*; found 1\.7"):
-        BoundaryPoint(1.7)
 
 
 @pytest.mark.parametrize("penalty", [0.3, 1.0, 7.0])
@@ -98,11 +90,3 @@ def test_both_parts_of_a_matrix_and_the_root_of_the_negative_one(signs) -> None:
     np.testing.assert_allclose(down, (Q * np.maximum(-values, 0.0)) @ Q.T, atol=1e-12)
     np.testing.assert_allclose(root @ root.T, down, atol=1e-12)
     assert root.shape == (5, int(np.sum(values < 0.0)))
-
-
-def test_the_overshoot_is_below_the_golden_ratio() -> None:
-    golden = 0.5 * (1.0 + np.sqrt(5.0))
-    assert BoundaryPoint(overshoot=golden - 1e-6).overshoot > 1.6
-    for bad in (0.0, golden, golden + 1e-6):
-        with pytest.raises(InvalidInputError, match="overshoot"):
-            BoundaryPoint(overshoot=bad)

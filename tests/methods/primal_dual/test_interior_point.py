@@ -11,7 +11,6 @@ from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, Status, co
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, missing, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.faces import congruence
-from psdopt.errors import InvalidInputError
 from psdopt.methods.primal_dual import interior_point
 
 
@@ -131,11 +130,6 @@ def test_a_run_that_begins_once_more_ends_no_worse_than_it_was(monkeypatch) -> N
     assert cut.certificate.relative <= 1e-2
     alone = solve(problem, PSDCone(8), InteriorPoint(), tol=1e-9, max_iterations=1)
     assert alone.certificate.relative > 0.1
-
-
-def test_share_is_checked() -> None:
-    with pytest.raises(InvalidInputError, match="share"):
-        InteriorPoint(share=1.0)
 
 
 def test_the_start_is_that_of_sdpt3() -> None:

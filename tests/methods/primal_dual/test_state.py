@@ -9,7 +9,6 @@ import pytest
 from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, certify, constraints, solve
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.contracts.method import Outcome
-from psdopt.errors import IncompatibleError
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
 
 N = 6
@@ -41,15 +40,6 @@ def solved(problem: Constrained, steps: int) -> PrimalDualState:
 def again(state: PrimalDualState, X: list[np.ndarray], **changes) -> PrimalDualState:
     options = {"step": 1.0, "outcome": Outcome.RUNNING, "patience": 5, **changes}
     return moved(state, X, state.Z, state.x, state.z, state.v, **options)
-
-
-def test_only_linear_objectives_with_entries_have_such_a_form() -> None:
-    for problem, text in (
-        (QuadraticSDP(C=np.eye(N)), "offers no constraints"),
-        (Constrained(QuadraticSDP(B=1.0, n=N), constraints.trace(N, 1.0)), "linear objective"),
-    ):
-        with pytest.raises(IncompatibleError, match=text):
-            constrained(problem)
 
 
 def test_a_run_begins_at_v_zero_and_ends_at_once_where_nothing_is_to_be_done() -> None:
