@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Constrained, FlatQuotient, Outcome, Status, certify, constraints, solve
+from psdopt import Constrained, FlatQuotient, Outcome, Status, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.augmented import curvature
 from psdopt.contracts.method import State
-from psdopt.methods import AugmentedLagrangian, InteriorPoint, LagrangeNewton, TruncatedNewton
+from psdopt.methods import AugmentedLagrangian, TruncatedNewton
 from psdopt.methods.augmented_lagrangian.method import _complementarity, _scale
 from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
@@ -81,50 +81,6 @@ def test_a_curved_f_under_contradictory_limits_is_proven_infeasible_in_a_few_rou
     result = solve(Constrained(fit, limits), method=AugmentedLagrangian(), rng=0, max_iterations=100)
     assert result.status is Status.INFEASIBLE
     assert result.certificate.constraints.infeasibility_proof is not None
-
-
-CONTRADICTIONS = {
-    "bounds": lambda n: [constraints.entries([1], [1], n, lower=1.0), constraints.entries([1], [1], n, upper=0.5)],
-    "equations": lambda n: [
-        constraints.entries([0, 1], [0, 1], n, [1.0, 2.0]),
-        constraints.sparse_forms([np.diag([1.0, 1.0] + [0.0] * (n - 2))], 4.0),
-    ],
-    "minor": lambda n: [
-        constraints.entries([0, 0], [0, 1], n, [1.0, 3.0]),
-        constraints.entries([1], [1], n, upper=2.0),
-    ],
-}
-
-
-@pytest.mark.parametrize("kind", CONTRADICTIONS)
-@pytest.mark.parametrize("sign", [1.0, -1.0])
-@pytest.mark.parametrize("method", [AugmentedLagrangian(), InteriorPoint()])
-def test_contradictions_without_a_bound_on_the_trace_are_proven(kind, sign, method) -> None:
-    """Also where F falls along a direction in which the constraints have no end: nothing feasible is unbounded."""
-    n = 4
-    problem = Constrained(QuadraticSDP(C=sign * np.eye(n)), CONTRADICTIONS[kind](n))
-    assert problem.trace_limit is None
-    result = solve(problem, method=method, max_iterations=100)
-    assert result.status is Status.INFEASIBLE
-    y = result.certificate.constraints.infeasibility_proof
-    assert problem.support(y) < 0.0
-    assert np.linalg.eigvalsh(problem.forms.matrix(y).toarray())[0] >= -1e-14
-
-
-@pytest.mark.parametrize("method", [AugmentedLagrangian(), InteriorPoint(), LagrangeNewton()])
-def test_unbounded_is_said_at_a_feasible_point(method) -> None:
-    n = 4
-    problem = Constrained(
-        QuadraticSDP(C=np.diag([1.0, 1.0, 1.0, -1.0])), constraints.entries([0, 1], [0, 1], n, [1.0, 2.0])
-    )
-    result = solve(problem, method=method, max_iterations=200)
-    assert result.status is Status.UNBOUNDED
-    assert result.certificate.constraints.primal_infeasibility <= 1e-6
-    D = result.certificate.constraints.ray
-    assert np.sum(problem.conic.C.toarray() * (D @ D.T)) < 0.0
-    elsewhere = certify(problem, 2.0 * result.matrix.factor, dual=Multipliers(np.zeros(2), direction=D))
-    assert elsewhere.constraints.ray is not None
-    assert not elsewhere.unbounded  # that matrix is not feasible
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -5,40 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
+from psdopt import BoundaryPoint, InteriorPoint, Outcome, PSDCone
 from psdopt.methods.primal_dual.boundary_point import _split
 from psdopt.running.choose import choose
-from tests.methods.primal_dual.test_interior_point import random_program, reference
-
-
-def theta(n: int, density: float, seed: int) -> Constrained:
-    """min −⟨J, M⟩, tr M = 1, M_ij = 0 on edges: minus the theta number of a random graph."""
-    rng = np.random.default_rng(seed)
-    i, j = np.triu_indices(n, 1)
-    edge = rng.random(len(i)) < density
-    held = [constraints.trace(n, 1.0), constraints.entries(i[edge], j[edge], n, 0.0)]
-    return Constrained(QuadraticSDP(C=-0.5 * np.ones((n, n))), held)
-
-
-def test_theta_numbers_are_certified_and_agree_with_interior_points() -> None:
-    problem = theta(40, 0.5, 0)
-    split, newton = (solve(problem, PSDCone(40), method) for method in (BoundaryPoint(), InteriorPoint()))
-    assert split.status is newton.status is Status.OPTIMAL
-    assert split.value == pytest.approx(newton.value, rel=4e-6)
-    assert split.certificate.dual_value <= newton.value
-    assert split.certificate.constraints.primal_infeasibility <= 1e-6
-
-
-def test_inequalities_are_slacks() -> None:
-    rng = np.random.default_rng(7)
-    n = 6
-    C = rng.standard_normal((n, n))
-    i, j = np.triu_indices(n, 1)
-    held = [constraints.trace(n, 3.0), constraints.entries(i, j, n, lower=-0.2, upper=0.3)]
-    problem = Constrained(QuadraticSDP(C=(C + C.T) / 2), held)
-    result = solve(problem, PSDCone(n), BoundaryPoint(), max_iterations=20_000)
-    assert result.status is Status.OPTIMAL
-    assert result.value == pytest.approx(reference(problem), rel=1e-5)
+from tests.methods.constrained import random_program, theta
 
 
 def test_it_is_chosen_for_very_many_constraints() -> None:

@@ -12,50 +12,7 @@ from psdopt.constraints.central_path.interior_steps import Iterate, first_iterat
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.faces import congruence
 from psdopt.methods.primal_dual import interior_point
-
-
-def random_program(n: int, m: int, seed: int) -> Constrained:
-    """Strictly feasible on both sides, equations of random sparse matrices."""
-    rng = np.random.default_rng(seed)
-    A = [sp.random(n, n, density=0.3, random_state=rng) for _ in range(m)]
-    A = [sp.csr_array(a + a.T + sp.eye_array(n)) for a in A]
-    G = rng.standard_normal((n, n))
-    M, Z = G @ G.T, np.eye(n) + 0.1 * np.diag(rng.random(n))
-    C = Z - sum(y * a.toarray() for y, a in zip(rng.standard_normal(m), A, strict=True))
-    b = np.array([np.sum(a.toarray() * M) for a in A])
-    return Constrained(QuadraticSDP(C=C / 2), constraints.sparse_forms(A, b))
-
-
-def reference(problem: Constrained) -> float:
-    cp = pytest.importorskip("cvxpy")
-    n, conic = problem.n, problem.conic
-    X = cp.Variable((n, n), PSD=True)
-    rows = [conic.forms.matrix(e).toarray() for e in np.eye(problem.m)]
-    measured = [cp.trace(A @ X) for A in rows]
-    held = []
-    for a, lower, upper in zip(measured, problem.lower, problem.upper, strict=True):
-        held += [a == lower] if lower == upper else []
-        held += [a >= lower] if np.isfinite(lower) and lower < upper else []
-        held += [a <= upper] if np.isfinite(upper) and lower < upper else []
-    found = cp.Problem(cp.Minimize(cp.trace(conic.C.toarray() @ X)), held)
-    found.solve(solver="CLARABEL")
-    return float(found.value)
-
-
-def test_inequalities_and_intervals_are_slacks() -> None:
-    rng = np.random.default_rng(7)
-    n = 6
-    C = rng.standard_normal((n, n))
-    C = C + C.T
-    i, j = np.triu_indices(n, 1)
-    problem = Constrained(
-        QuadraticSDP(C=C / 2),
-        [constraints.trace(n, 3.0), constraints.entries(i, j, n, lower=-0.2, upper=0.3),
-         constraints.diagonal(n, upper=1.0)],
-    )  # fmt: skip
-    result = solve(problem, PSDCone(n), InteriorPoint())
-    assert result.status is Status.OPTIMAL
-    assert result.value == pytest.approx(reference(problem), rel=3e-6)
+from tests.methods.constrained import random_program
 
 
 def test_blocks_are_worked_on_one_by_one_and_give_the_same_answer() -> None:
@@ -67,23 +24,6 @@ def test_blocks_are_worked_on_one_by_one_and_give_the_same_answer() -> None:
     assert sorted(map(len, both.conic.blocks)) == [4, 5]
     apart = [solve(problem, PSDCone(problem.n), InteriorPoint()).value for problem in (one, two)]
     assert solve(both, PSDCone(9), InteriorPoint()).value == pytest.approx(sum(apart), rel=3e-6)
-
-
-def test_infeasible_and_unbounded_are_proven() -> None:
-    n = 4
-    empty = Constrained(
-        QuadraticSDP(C=np.eye(n)), [constraints.entries([0], [0], n, upper=-1.0), constraints.entries([1], [1], n, 1.0)]
-    )
-    result = solve(empty, PSDCone(n), InteriorPoint())
-    assert result.status is Status.INFEASIBLE
-    y = result.certificate.constraints.infeasibility_proof
-    assert empty.support(y) < 0.0
-    assert np.linalg.eigvalsh(empty.forms.matrix(y).toarray())[0] >= 0.0
-    free = Constrained(QuadraticSDP(C=np.diag([1.0, 1.0, 1.0, -1.0])), constraints.entries([0], [0], n, 1.0))
-    result = solve(free, PSDCone(n), InteriorPoint())
-    assert result.status is Status.UNBOUNDED
-    D = result.certificate.constraints.ray
-    assert np.sum((free.conic.C @ D) * D) < 0.0
 
 
 def test_repeated_constraints_leave_a_singular_system_that_is_solved() -> None:
