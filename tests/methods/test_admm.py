@@ -57,12 +57,8 @@ def test_two_products_per_iteration_and_the_mean_is_the_iterate():
     before = problem.counts()["operator_applications"]
     for _ in range(4):
         state = method.step(state)
-        assert np.isfinite(state.evaluation.value)
     assert problem.counts()["operator_applications"] == before + 8
     np.testing.assert_array_equal(state.point, 0.5 * (state.V + state.U))
-    fresh = problem.at(state.point)
-    assert state.evaluation.value == pytest.approx(fresh.value, rel=1e3 * EPS)
-    np.testing.assert_allclose(state.evaluation.factor_gradient(), fresh.factor_gradient(), atol=1e-12)
 
 
 def free_graph(n=12):
@@ -91,42 +87,6 @@ def test_the_threshold_on_rho_is_sharp(share, grows):
         sizes.append(np.linalg.norm(V - U))
     assert (sizes[-1] > 10.0 * sizes[100]) == grows
     assert sizes[-1] < sizes[100] or grows
-
-
-@pytest.mark.parametrize(("share", "bounded"), [(0.45, False), (0.499, False), (0.501, True), (0.7, True)])
-def test_the_augmented_lagrangian_is_bounded_below_exactly_above_half_of_the_largest_eigenvalue(share, bounded):
-    """Necessary, not enough: between 1/2 and 0.618 the Lagrangian is bounded and the iteration still diverges."""
-    problem = free_graph()
-    split = problem.split()
-    values, vectors = np.linalg.eigh(problem.L.data.toarray())
-    rho, rng = share * values[-1], np.random.default_rng(0)
-
-    def lagrangian(V, U):
-        return split.value(V, U, split.image(U)) + 0.5 * rho * np.sum((V - U) ** 2)
-
-    # every direction of the free rows, the worst one among them: V = −U along the leading eigenvector
-    growth = [lagrangian(1e3 * vectors[:, [-1]], -1e3 * vectors[:, [-1]])]
-    for _ in range(200):
-        V, U = rng.standard_normal((2, 13, 1))
-        V[12], U[12] = 0.0, 0.0
-        growth.append(lagrangian(1e3 * V, 1e3 * U))
-    assert (min(growth) > 0.0) == bounded
-
-
-def test_the_modes_follow_the_characteristic_equation():
-    split = free_graph().split()
-    values, vectors = np.linalg.eigh(split.problem.L.data.toarray())
-    rho = 1.3 * values[-1]
-    for k in (-1, -4):
-        e, lam = vectors[:, [k]], values[k]
-        share = lam / rho
-        v, u = 0.7, -0.4  # U+ and V+ from (V, U) with multiplier L V
-        U, Lam = u * e, lam * v * e
-        V1 = split.update(U, split.image(U), U - Lam / rho, rho)
-        U1 = split.update(V1, split.image(V1), V1 + Lam / rho, rho)
-        step = np.array([[-share, 1 - share], [share**2, (1 - share) ** 2]])
-        np.testing.assert_allclose([(e.T @ V1).item(), (e.T @ U1).item()], step @ [v, u], atol=1e-12)
-        np.testing.assert_allclose(np.poly(step), [1.0, -(1 - 3 * share + share**2), -share * (1 - share)], atol=1e-14)
 
 
 @pytest.mark.parametrize("rho", [1e-4, 1e4])

@@ -48,14 +48,15 @@ def test_a_turn_is_the_method_itself():
 
 
 def test_turns_alternate_and_double():
-    phases = [s.extras["phase"] for s in states_of(turns(2, 3), 15)]
-    assert phases == [0.0] * 3 + [1.0] * 3 + [0.0] * 4 + [1.0] * 6
+    """A round is a turn of each; steps are counted from the start of a turn, phases on in a method that alternates."""
+    states = states_of(turns(2, 3), 15)
+    assert [s.extras["phase"] for s in states] == [0.0] * 3 + [1.0] * 3 + [0.0] * 4 + [1.0] * 6
+    assert [s.steps for s in states[:9]] == [0, 1, 0, 1, 2, 0, 1, 2, 3]
+    assert [s.turns for s in states[:9]] == [0, 0, 1, 1, 1, 2, 2, 2, 2]
+    assert [replace(states[0], turns=k).rounds for k in range(7)] == [0, 0, 1, 1, 2, 2, 3]
     assert [s.extras["phase"] for s in states_of(turns(2, None), 6)] == [0.0] * 3 + [1.0] * 4
     zero = [s.extras["phase"] for s in states_of(turns(0, 1), 6)]
     assert zero == [0.0, 1.0, 0.0, 1.0, 1.0, 0.0, 0.0]  # no step, then one, two, ...
-
-
-def test_phases_of_the_second_method_count_on():
     nested = Alternating(ConjugateGradient(), turns(2, None), AfterSteps(1))
     assert [s.extras["phase"] for s in states_of(nested, 5)] == [0.0, 0.0, 1.0, 1.0, 2.0, 2.0]
 
@@ -146,20 +147,9 @@ class _Rises(Ends):
         super().__init__(1)
 
 
-def test_a_round_is_a_turn_of_each():
-    state = turns().init(problem(), FlatQuotient(N, R), start())
-    assert [replace(state, turns=k).rounds for k in range(7)] == [0, 0, 1, 1, 2, 2, 3]
-
-
 def test_points_are_ranked_by_value_where_both_methods_rank_them_so():
     apart = AugmentedLagrangian()
     assert not apart.ranks_by_value
     for first, second in ((apart, LBFGS()), (LBFGS(), apart), (apart, apart)):
         assert not Alternating(first, second, AfterSteps(1)).ranks_by_value
     assert turns().ranks_by_value
-
-
-def test_steps_of_a_turn_are_counted_from_its_start():
-    states = states_of(turns(2, 3), 8)
-    assert [state.steps for state in states] == [0, 1, 0, 1, 2, 0, 1, 2, 3]
-    assert [state.turns for state in states] == [0, 0, 1, 1, 1, 2, 2, 2, 2]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from psdopt import QuadraticSDP
-from psdopt.methods.factor_moves import _flat, compressed, outside, with_block
+from psdopt.methods.factor_moves import compressed, outside, with_block
 
 
 def test_outside_tells_directions_that_the_span_lacks():
@@ -40,14 +40,6 @@ def test_compression_never_increases_the_value_and_keeps_what_is_rounding_out():
         compact = compressed(evaluation)
         assert compact.value <= evaluation.value + 1e-14 * abs(evaluation.value)
         assert compact.factor.shape[1] < 8
-
-
-@pytest.mark.parametrize(
-    ("slopes", "count"), [((1.0, 2.0, 3.0), 3), ((1.0, 2.0, -3.0), 2), ((1.0, -2.0, 3.0), 1), ((-1.0, 2.0, 3.0), 0)]
-)
-def test_axes_are_counted_up_to_the_first_along_which_f_falls(slopes, count):
-    evaluation = QuadraticSDP(None, None, np.diag(slopes)).at(np.eye(3))
-    assert _flat(evaluation, np.eye(3), np.ones(3)) == count
 
 
 @pytest.mark.parametrize("target", [4.0, 0.3, -1.0])

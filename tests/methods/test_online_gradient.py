@@ -228,17 +228,12 @@ def test_the_pace_is_the_formula_and_stands_still_where_nothing_is_learned():
     assert OnlineRiemannianGradient()._pace(0.5, 0.25, 800, 0.0).scale == 0.0
 
 
-@pytest.mark.parametrize(("size", "repeatable"), [(None, True), (10**6, False)])
-def test_of_a_stream_without_end_or_that_is_read_once_some_batches_are_tried(size, repeatable):
-    source = SimpleNamespace(stream=SimpleNamespace(size=size, repeatable=repeatable))
-    assert OnlineRiemannianGradient()._pretraining_batches(source) == PRETRAINING_KEPT
-
-
-@pytest.mark.parametrize(("size", "batches"), [(None, UNKNOWN_EPOCH), (320, 10), (321, 11)])
-def test_a_step_is_an_epoch_or_many_batches_of_a_stream_without_end(size, batches):
-    source = SimpleNamespace(stream=SimpleNamespace(size=size))
+@pytest.mark.parametrize(("size", "batches"), [(None, UNKNOWN_EPOCH), (320, 10), (321, 11), (10**6, 31250)])
+def test_a_step_is_an_epoch_or_many_batches_and_of_what_is_read_once_some_are_tried(size, batches):
+    source = SimpleNamespace(stream=SimpleNamespace(size=size, repeatable=size is None))
     assert OnlineRiemannianGradient()._batches_per_step(source) == batches
-    assert OnlineRiemannianGradient(report_every=3)._batches_per_step(source) == 3
+    if size is None or size > 321:
+        assert OnlineRiemannianGradient()._pretraining_batches(source) == PRETRAINING_KEPT
 
 
 def test_the_training_loss_is_the_mean_over_the_samples_of_the_step():
