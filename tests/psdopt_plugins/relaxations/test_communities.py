@@ -10,16 +10,10 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info
 
-from psdopt.errors import InvalidInputError
 from psdopt_plugins.relaxations.communities import MOST_TRIED, STARTS, STEPS, CommunityDetection
 from psdopt_plugins.relaxations.communities_problem import modularity, moved
 from psdopt_plugins.relaxations.graph_data import planted_graph
-
-
-def graph(n: int, seed: int) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    W = np.triu(rng.random((n, n)) * (rng.random((n, n)) < 0.5), 1)
-    return W + W.T
+from tests.psdopt_plugins.relaxations.graphs import graph
 
 
 def by_definition(W: np.ndarray, labels: np.ndarray, resolution: float) -> float:
@@ -103,12 +97,6 @@ def test_no_single_move_improves_moved_labels():
         other = labels.copy()
         other[i] = c
         assert modularity(A, other) <= value + 1e-12
-
-
-@pytest.mark.parametrize(("W", "text"), [(-graph(6, 0), "at least 0"), (np.zeros((4, 4)), "edge")])
-def test_bad_input_is_refused(W, text):
-    with pytest.raises(InvalidInputError, match=text):
-        CommunityDetection(affinity="precomputed").fit(W)
 
 
 def test_the_work_of_k_means_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from psdopt import Status
-from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.relaxations.correlation import NearestCorrelation
 
 #: Higham (2002), section 4, to the digits printed there.
@@ -105,33 +104,6 @@ def test_a_rank_that_does_not_bind_changes_nothing():
     full = NearestCorrelation().fit(G)
     again = NearestCorrelation(rank=full.correlation_.rank).fit(G)
     assert again.distance_ == full.distance_
-
-
-@pytest.mark.parametrize(
-    ("options", "text"),
-    [
-        ({"weights": np.eye(5)}, "weights"),
-        ({"weights": np.triu(np.ones((5, 5)))}, "symmetric"),
-        ({"fixed": [(0, 0)]}, "different"),
-        ({"fixed": [(0, 7)]}, "fixed"),
-        ({"fixed": [(0, 1, 2)]}, "fixed"),
-    ],
-)
-def test_bad_options_are_refused(options, text):
-    with pytest.raises(InvalidInputError, match=text):
-        NearestCorrelation(**options).fit(wrong(5))
-
-
-def test_indices_that_are_no_integers_are_refused():
-    with pytest.raises(InvalidTypeError, match="fixed"):
-        NearestCorrelation(fixed=[(0.5, 1.0)]).fit(wrong(5))
-
-
-def test_a_fixed_entry_beyond_one_is_refused():
-    G = wrong(5)
-    G[0, 1] = G[1, 0] = 1.5
-    with pytest.raises(InvalidInputError, match="between -1 and 1"):
-        NearestCorrelation(fixed=[(0, 1)]).fit(G)
 
 
 @pytest.mark.parametrize("seed", range(2))

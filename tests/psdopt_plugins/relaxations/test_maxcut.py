@@ -7,21 +7,15 @@ import pytest
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 
-from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt_plugins.relaxations.maxcut import MaxCut, maxcut_problem
+from psdopt_plugins.relaxations.maxcut import MaxCut
+from psdopt_plugins.relaxations.rounding import cut_value, hyperplane_cut, improved
+from tests.psdopt_plugins.relaxations.graphs import graph
 
 
 def heaviest(W: np.ndarray) -> float:
     n = len(W)
     signs = np.array([(1, *rest) for rest in itertools.product((-1, 1), repeat=n - 1)])
     return float(np.max(0.25 * (W.sum() - np.einsum("ki,ij,kj->k", signs, W, signs))))
-
-
-def graph(n: int, seed: int, signed: bool = False) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    W = np.triu(rng.standard_normal((n, n)) * (rng.random((n, n)) < 0.5), 1)
-    W = W if signed else np.abs(W)
-    return W + W.T
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -81,21 +75,30 @@ def test_sparse_and_dense_loops_and_scale_agree():
     assert scaled.upper_bound_ == pytest.approx(1e6 * plain.upper_bound_, rel=1e-5)
 
 
-@pytest.mark.parametrize(
-    ("W", "text"), [(np.zeros((4, 4)), "edge"), (np.ones((3, 2)), "square"), (np.triu(np.ones((4, 4))), "symmetric")]
-)
-def test_bad_graphs_are_refused(W, text):
-    with pytest.raises(InvalidInputError, match=text):
-        MaxCut().fit(W)
+def test_values_follow_the_definition():
+    W, rng = sp.csr_array(graph(30, 4)), np.random.default_rng(0)
+    s = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    dense = W.toarray()
+    assert cut_value(W, s) == pytest.approx(dense[s > 0][:, s < 0].sum())
+    assert cut_value(W, np.ones(30)) == 0.0
 
 
-def test_weights_of_an_infinite_sum_are_refused():
-    with pytest.raises(InvalidInputError, match=r"W must be finite, in sum too; found weights up to 1\.5e\+308"):
-        maxcut_problem(np.array([[0.0, 1.5e308], [1.5e308, 0.0]]))
+def test_no_single_move_improves_an_improved_cut():
+    W, rng = sp.csr_array(graph(30, 4)), np.random.default_rng(1)
+    s = np.where(rng.random(30) < 0.5, 1.0, -1.0)
+    better = improved(W, s)
+    value = cut_value(W, better)
+    assert value >= cut_value(W, s)
+    for i in range(30):
+        moved = better.copy()
+        moved[i] = -moved[i]
+        assert cut_value(W, moved) <= value
 
 
-def test_an_operator_is_no_graph():
-    from psdopt_plugins.relaxations.graphs import Graph
-
-    with pytest.raises(InvalidTypeError, match="array"):
-        Graph.of(sp.linalg.aslinearoperator(np.eye(3)))
+def test_the_mean_over_hyperplanes_is_that_of_the_angles():
+    """Two vertices at the angle a are divided with probability a / pi."""
+    W = sp.csr_array(np.array([[0.0, 1.0], [1.0, 0.0]]))
+    angle = 2.0
+    V = np.array([[1.0, 0.0], [np.cos(angle), np.sin(angle)]])
+    cut = hyperplane_cut(W, V, np.random.default_rng(0), trials=20_000, improve=False)
+    assert cut.mean == pytest.approx(angle / np.pi, abs=0.02)

@@ -2,24 +2,11 @@
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 from psdopt import solve
-from psdopt.errors import InvalidInputError
 from psdopt_plugins.relaxations.sensors import SensorLocalization, localize_sensors
 from psdopt_plugins.relaxations.sensors_problem import sensor_problem
-
-SENSORS = np.where(np.arange(16) < 12, 1.0, 0.0)
-CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0], [1.0, 1.0]])
-
-
-def network(n: int = 12, reach: float = 0.75, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    P = np.random.default_rng(seed).random((n, 2))
-    points = np.concatenate([P, CORNERS])
-    i, j = np.triu_indices(n + 4, 1)
-    lengths = np.linalg.norm(points[i] - points[j], axis=1)
-    kept = (lengths < reach) & (i < n)
-    return P, np.stack([i, j], axis=1)[kept], lengths[kept]
+from tests.psdopt_plugins.relaxations.graphs import CORNERS, distances, network
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -50,12 +37,6 @@ def test_bounds_are_kept_by_the_relaxation(factor):
     measured = bounded.measured(found.result.matrix.factor)
     assert np.all(measured <= bounded.upper + 1e-5)
     assert np.all(measured >= bounded.lower - 1e-5)
-
-
-def distances(P: np.ndarray, pairs: np.ndarray, lengths: np.ndarray) -> sp.csr_array:
-    N = len(P) + len(CORNERS)
-    half = sp.csr_array((lengths, tuple(pairs.T)), shape=(N, N))
-    return sp.csr_array(half + half.T)
 
 
 @pytest.mark.parametrize("dense", [False, True])
@@ -142,54 +123,3 @@ def test_sensors_without_a_path_to_an_anchor_have_no_position():
     points = np.concatenate([found.positions_, CORNERS])
     assert np.abs(np.linalg.norm(points[i] - points[j], axis=1) - found.distances_).max() < 1e-5
     assert np.all(np.isfinite(found.positions_[seen]))
-
-
-@pytest.mark.parametrize(
-    ("anchors", "change", "options", "text"),
-    [
-        (None, None, {}, "anchors"),
-        (np.zeros((16, 2)), None, {}, "anchors"),
-        (CORNERS, None, {"error": 1.0}, "error"),
-        (CORNERS, lambda D: D - 1.0, {}, "at least 0"),
-        (CORNERS, lambda D: np.triu(D), {}, "symmetric"),
-        (CORNERS, lambda D: D[:, :5], {}, "square"),
-        (CORNERS, lambda D: D * np.outer(SENSORS, SENSORS), {}, "joined to an anchor"),
-        (CORNERS, lambda D: 0.0 * D, {}, "no distance"),
-    ],
-)  # fmt: skip
-def test_bad_networks_are_refused(anchors, change, options, text):
-    P, pairs, lengths = network()
-    D = distances(P, pairs, lengths).toarray()
-    with pytest.raises(InvalidInputError, match=text):
-        SensorLocalization(anchors, **options).fit(D if change is None else change(D))
-
-
-@pytest.mark.parametrize("name", ["lower", "upper"])
-@pytest.mark.parametrize(
-    ("bound", "text"),
-    [(np.ones((3, 3)), "shape"), (np.full((16, 16), "a"), "numbers"), (-np.ones((16, 16)), "at least")],
-)
-def test_bad_bounds_are_refused(name, bound, text):
-    P, pairs, lengths = network()
-    with pytest.raises(InvalidInputError, match=rf"{name}.*{text}"):
-        SensorLocalization(CORNERS).fit(distances(P, pairs, lengths), **{name: bound})
-
-
-@pytest.mark.parametrize(
-    ("pairs", "distances", "options", "text"),
-    [
-        ([(0, 0)], [1.0], {}, "different"),
-        ([(2, 3)], [1.0], {}, "sensor"),
-        ([(0, 9)], [1.0], {}, "pairs"),
-        ([(0, 1)], [0.0], {}, "above 0"),
-        ([(0, 1)], [np.inf], {}, "finite"),
-        ([(0, 1)], [np.nan], {}, "distances"),
-        ([(0, 1)], [1.0, 2.0], {}, "distances"),
-        ([(0, 1)], [1.0], {"lower": [2.0], "upper": [1.0]}, "lower"),
-        ([(0, 1)], [1.0], {"upper": [1.0, 2.0]}, "upper"),
-        ([], [], {}, "pairs"),
-    ],
-)
-def test_bad_input_is_refused(pairs, distances, options, text):
-    with pytest.raises(InvalidInputError, match=text):
-        sensor_problem(2, pairs, distances, CORNERS, **options)

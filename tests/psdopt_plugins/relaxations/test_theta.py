@@ -8,7 +8,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from psdopt import LowRankPSD
-from psdopt.errors import InvalidInputError
 from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta, theta_lower_bound
 
 
@@ -77,8 +76,3 @@ def test_the_estimator_finds_an_independent_set():
 def test_weights_of_edges_do_not_matter():
     one, other = LovaszTheta().fit(cycle(7)), LovaszTheta().fit(-3.0 * cycle(7) + np.eye(7))
     assert one.upper_ == other.upper_
-
-
-def test_a_matrix_that_is_not_symmetric_is_no_graph():
-    with pytest.raises(InvalidInputError, match="symmetric"):
-        lovasz_theta(np.triu(np.ones((4, 4))))
