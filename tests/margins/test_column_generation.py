@@ -92,14 +92,6 @@ def test_kernel_entries_in_place_of_data():
     assert np.isclose(-result.value, conic_optimum(matrices(np.eye(8), t), problem.C), rtol=1e-4)
 
 
-def test_a_master_of_bounded_width_still_has_true_gaps():
-    problem, X, t = instance(d=12, m=60, seed=4)
-    method = ColumnGeneration(columns=3, max_columns=9)
-    result = solve(problem, Spectraplex(12), method, tol=1e-3, max_iterations=30)
-    assert all(record["generated"] <= 9 for record in result.history.records)
-    check_bounds(problem, result, matrices(X, t))
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "text"),
     [

@@ -39,22 +39,6 @@ def test_the_excess_is_attained(count, mu):
     assert loss.penalty(w) == pytest.approx(0.5 * mu * 12 * np.sum((w - 1.0 / 12) ** 2))
 
 
-@pytest.mark.parametrize("cap", [0.12, 0.3, 1.0])
-def test_the_smoothed_loss_has_the_stated_derivatives(cap):
-    rng, mu = np.random.default_rng(2), 0.7
-    loss, a, h = CappedMargin(15, cap, mu), rng.standard_normal(15), 1e-6
-    d, e = rng.standard_normal((2, 15))
-    slope = (loss.value(a + h * d) - loss.value(a - h * d)) / (2 * h)
-    gradient, (along, other) = loss.expansion(a, d, e)
-    assert gradient @ d == pytest.approx(slope, abs=1e-8)
-    np.testing.assert_array_equal(gradient, loss.derivative(a))
-    np.testing.assert_array_equal(along, loss.curvature(a, d))
-    change = (loss.derivative(a + h * d) - loss.derivative(a - h * d)) / (2 * h)
-    np.testing.assert_allclose(along, change, atol=1e-7)
-    assert along @ e == pytest.approx(other @ d, abs=1e-12)  # a Hessian is symmetric
-    assert along @ d >= 0.0
-
-
 def test_without_smoothing_there_is_no_curvature():
     a, d = np.random.default_rng(3).standard_normal((2, 8))
     np.testing.assert_array_equal(CappedMargin(8, 0.5).curvature(a, d), np.zeros(8))

@@ -134,8 +134,9 @@ def test_the_values_at_an_evaluation_are_found_in_the_structure():
     problem = MarginProblem(QuadraticForms(X))
     here = problem.at(np.eye(3))
     np.testing.assert_allclose(problem.margins().values(here), np.sum(X**2, axis=1))
-    with pytest.warns(DeprecationWarning, match=r"use margins\(\).values\(evaluation\)"):
+    with pytest.warns(DeprecationWarning, match=r"use margins\(\).values\(evaluation\)") as told:
         old = problem.margins(here)
+    assert told[0].filename == __file__
     np.testing.assert_array_equal(old, problem.margins().values(here))
 
 
