@@ -7,10 +7,9 @@ the least Riemannian group. Neither says how small ⟨S, N⟩ may be over the se
 import numpy as np
 import pytest
 
-from psdopt import Ability, Atom, Defect, Geometry, LowRankPSD, QuadraticSDP, Status, solve
+from psdopt import Ability, Atom, Defect, Geometry, LowRankPSD, QuadraticSDP, Status, compatible, solve
 from psdopt.constraints import Constrained, diagonal
 from psdopt.methods import RiemannianGradient, shipped_methods
-from psdopt.running.compatibility import compatible
 from psdopt.testing import run_checks
 
 EPS = np.finfo(float).eps

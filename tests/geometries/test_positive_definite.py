@@ -6,12 +6,11 @@ import scipy.linalg
 from hypothesis import given
 from hypothesis import strategies as st
 
-from psdopt import ConjugateGradient, QuadraticSDP, Status, TrustRegions, solve
+from psdopt import ConjugateGradient, QuadraticSDP, RiemannianGradient, Status, TrustRegions, solve
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.positive_definite import METRICS, PositiveDefinite, Root
 from psdopt.geometries.square_root import LARGEST_GROWTH, exponential, longest_growth
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods.riemannian_gradient import RiemannianGradient
 from psdopt_plugins.metric_learning import triplet_margin_problem
 from psdopt_plugins.regression import psd_regression_problem
 

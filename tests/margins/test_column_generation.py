@@ -5,12 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import MarginProblem, Status, solve
+from psdopt import ColumnGeneration, FlatQuotient, MarginProblem, Spectraplex, Status, compatible, solve
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError, UnknownNameError
-from psdopt.geometries import FlatQuotient, Spectraplex
-from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.methods import ConjugateGradient
-from psdopt.running.compatibility import compatible
 from psdopt.terms.measurements import TripletDifferences
 from psdopt_plugins.pair_sampling import nearest_triplets
 from tests.margins.instances import check_bounds, conic_optimum, instance, matrices, triplets

@@ -4,14 +4,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Status, solve
-from psdopt.geometries import Spectraplex
-from psdopt.margins import SignedSquares
-from psdopt.margins.loss import CappedMargin
+from psdopt import ColumnGeneration, Spectraplex, Status, solve
+from psdopt.margins import CappedMargin, SignedSquares
 from psdopt.margins.masters import BlockMaster, Bundle, Unsolved
 from psdopt.margins.masters.base import FEWEST_ROWS, widest_block, working_rows
 from psdopt.margins.masters.newton_system import MOST_ROWS, NewtonSystem
-from psdopt.methods import ColumnGeneration
 from tests.margins.instances import check_bounds, instance, matrices, only
 
 

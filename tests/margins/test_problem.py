@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
-from psdopt import Ability, certify
+from psdopt import Ability, Spectraplex, certify
 from psdopt.errors import InvalidInputError
-from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.margins import CappedMargin
 from psdopt.margins.problem import _checked_cost
 from psdopt.testing import parametrize_with_checks

@@ -10,8 +10,7 @@ from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.margins import MarginProblem, SignedSquares
 from psdopt.margins.column_generation import margins_of
 from psdopt.running.compatibility import compatible
-from psdopt.terms import QuadraticForms
-from psdopt.terms.measurements import Entries, PairDistances, TripletDifferences
+from psdopt.terms import Entries, PairDistances, QuadraticForms, TripletDifferences
 from psdopt_plugins.metric_learning import MatrixGeneration
 from tests.margins.instances import EPS, matrices, triplets
 

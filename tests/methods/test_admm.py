@@ -8,11 +8,8 @@ import pytest
 import scipy.sparse as sp
 from autograd import grad
 
-from psdopt import LBFGS, FlatQuotient, Status, solve
-from psdopt.contracts.method import Outcome
+from psdopt import ADMM, LBFGS, EntryFit, FlatQuotient, Outcome, Status, solve
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods.admm import ADMM
-from psdopt.problems.entry_fit import EntryFit
 from tests.methods.pairs import laplacian, pair_problem
 
 #: l = λ/rho at which the iteration in a free direction loses stability.

@@ -5,8 +5,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from psdopt import FlatQuotient, QuadraticSDP, Status, solve
-from psdopt.contracts.method import Method, Outcome
+from psdopt import FlatQuotient, Method, Outcome, QuadraticSDP, Status, solve
 from psdopt.methods import ADMM, LBFGS, AugmentedLagrangian, ConjugateGradient, TrustRegions
 from psdopt.methods.alternating import AfterSteps, Alternating, Settled
 

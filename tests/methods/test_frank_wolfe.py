@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import psdopt
-from psdopt import QuadraticSDP
-from psdopt.geometries.spectraplex import Spectraplex
+from psdopt import QuadraticSDP, Spectraplex
 from psdopt.methods import frank_wolfe
 from psdopt.methods.frank_wolfe import VARIANTS, FrankWolfe
 

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import AutogradProblem, Constrained, QuadraticSDP, Status, certify, constraints, solve
+from psdopt import AutogradProblem, Constrained, QuadraticSDP, State, Status, certify, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.slack import slack_operator
-from psdopt.contracts.method import State
 from psdopt.errors import IncompatibleError
 from psdopt.geometries import FlatQuotient, PSDCone
 from psdopt.methods import AugmentedLagrangian, LagrangeNewton, on_face

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from psdopt import FlatQuotient, solve
-from psdopt.geometries.polar import Polar
+from psdopt import FlatQuotient, Polar, solve
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.methods.online_gradient import (
     GRID,

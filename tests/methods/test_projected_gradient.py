@@ -5,8 +5,7 @@ import pytest
 import scipy.optimize
 
 import psdopt
-from psdopt import PSDCone, QuadraticSDP
-from psdopt.geometries.spectraplex import Spectraplex
+from psdopt import PSDCone, QuadraticSDP, Spectraplex
 from psdopt.methods.projected_gradient import RELAXATION, ProjectedGradient
 
 

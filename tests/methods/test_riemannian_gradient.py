@@ -5,11 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import FlatQuotient, LowRankPSD, Outcome, solve
-from psdopt.geometries.polar import Polar
+from psdopt import FlatQuotient, LowRankPSD, Outcome, Polar, RiemannianGradient, solve
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods.riemannian_gradient import RiemannianGradient
 from psdopt_plugins.regression import psd_regression_problem
 
 SEEDS = st.integers(0, 2**16)

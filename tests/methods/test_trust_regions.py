@@ -5,8 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from psdopt import FixedTrace, FlatQuotient, Polar, PositiveDefinite, QuadraticSDP, Status, TrustRegions, solve
-from psdopt.contracts.method import Outcome
+from psdopt import FixedTrace, FlatQuotient, Outcome, Polar, PositiveDefinite, QuadraticSDP, Status, TrustRegions, solve
 from psdopt.linalg.tolerances import tie
 
 N = 6

@@ -6,14 +6,12 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Constrained, FlatQuotient, Outcome, Status, constraints, solve
+from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, State, Status, TermSum, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.augmented import curvature
-from psdopt.contracts.method import State
 from psdopt.methods import AugmentedLagrangian, TruncatedNewton
 from psdopt.methods.augmented_lagrangian.method import _complementarity, _scale
-from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 from tests.methods.constrained import cut
 

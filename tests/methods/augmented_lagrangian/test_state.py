@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from psdopt import Constrained, FlatQuotient, QuadraticSDP, constraints
-from psdopt.contracts.method import Outcome
+from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, constraints
 from psdopt.methods.augmented_lagrangian.state import PATIENCE, AugmentedLagrangianState
 
 

@@ -6,8 +6,7 @@ import pytest
 from sklearn import datasets
 
 import psdopt
-from psdopt import LBFGS, AutogradProblem, ConjugateGradient, PSDCone, QuadraticSDP, Status, solve
-from psdopt.methods.bilgo.method import BILGO
+from psdopt import BILGO, LBFGS, AutogradProblem, ConjugateGradient, PSDCone, QuadraticSDP, Status, solve
 from psdopt.methods.bilgo.search import SearchState
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from tests.methods.planted import planted, zero

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 import psdopt
-from psdopt import ConjugateGradient, Outcome, PSDCone, QuadraticSDP
+from psdopt import BILGO, ConjugateGradient, Outcome, PSDCone, QuadraticSDP
 from psdopt.linalg.least import least_eigenpairs
 from psdopt.methods.bilgo import atoms as bilgo_atoms
 from psdopt.methods.bilgo.atoms import GreedyAtoms
-from psdopt.methods.bilgo.method import BILGO
 from psdopt.methods.bilgo.search import AtomState, LocalSearch
 from tests.methods.planted import planted, zero
 

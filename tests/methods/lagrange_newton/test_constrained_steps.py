@@ -5,11 +5,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from psdopt import Constrained, FlatQuotient, QuadraticSDP, certify, constraints
+from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, certify, constraints, stationarity_scale
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.constrained.slack import slack_operator
-from psdopt.certificates.scales import stationarity_scale
-from psdopt.contracts.method import Outcome
 from psdopt.methods import ClosedForm
 from psdopt.methods.lagrange_newton import constrained_steps
 from psdopt.methods.lagrange_newton.constrained_steps import ConstrainedSteps, least_squares_multipliers

@@ -6,19 +6,13 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import EntryFit, FlatQuotient, Polar, QuadraticSDP, Status, TermSum, solve
-from psdopt.contracts.method import Outcome
+from psdopt import ADMM, EntryFit, FlatQuotient, Outcome, Polar, QuadraticSDP, Status, TermSum, solve
 from psdopt.contracts.quadratic_fit import OffersQuadraticFit
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods import LBFGS, ConjugateGradient, LagrangeNewton
-from psdopt.methods.admm import ADMM
 from psdopt.methods.lagrange_newton.method import MAX_ORDER
 from psdopt.running.choose import choose
-from psdopt.terms.forms import IdentityForm
-from psdopt.terms.losses import LeastSquares
-from psdopt.terms.measured import MeasuredTerm
-from psdopt.terms.measurements import PairDistances, QuadraticForms
-from psdopt.terms.quadratic import LinearTerm
+from psdopt.terms import IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, PairDistances, QuadraticForms
 from tests.methods.test_admm import pair_problem
 
 N = 24

@@ -5,8 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import EntryFit, FlatQuotient, LagrangeNewton, solve
-from psdopt.contracts.method import Outcome
+from psdopt import EntryFit, FlatQuotient, LagrangeNewton, Outcome, solve
 from psdopt.contracts.quadratic_fit import quadratic_fit_of
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.lagrange_newton import steps as lagrange_steps

@@ -6,9 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, certify, constraints, solve
+from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, certify, constraints, solve
 from psdopt.constraints.central_path.standard import StandardForm
-from psdopt.contracts.method import Outcome
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
 
 N = 6
