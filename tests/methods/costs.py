@@ -10,37 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from psdopt import (
-    ADMM,
-    BILGO,
-    LBFGS,
-    Alternating,
-    AugmentedLagrangian,
-    BlockConjugateGradient,
-    BoundaryPoint,
-    ConjugateGradient,
-    Constrained,
-    DualNewton,
-    EntryFit,
-    FixedTrace,
-    FlatQuotient,
-    FrankWolfe,
-    InteriorPoint,
-    LagrangeNewton,
-    Polar,
-    PositiveDefinite,
-    ProjectedGradient,
-    PSDCone,
-    PsdoptError,
-    QuadraticSDP,
-    RiemannianGradient,
-    Spectraplex,
-    TermSum,
-    TruncatedNewton,
-    TrustRegions,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, EntryFit, PsdoptError, QuadraticSDP, TermSum, constraints, methods, solve
+from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.methods.alternating import AfterSteps
 from psdopt.terms import (
     GramForm,
@@ -119,15 +90,17 @@ HELD = ("max_cut", "bounded", "nearest")
 def pairs() -> Iterator[tuple[str, str, Any, Any]]:
     """(name, problem, geometry, method) of every run."""
     flat: dict[str, Any] = {
-        "cg": ConjugateGradient(), "cg-hs-armijo": ConjugateGradient("HS", "armijo"), "lbfgs": LBFGS(),
-        "lbfgs-armijo": LBFGS(memory=3, search="armijo", preconditioner="none"), "block-cg": BlockConjugateGradient(),
-        "trust": TrustRegions(), "gradient": RiemannianGradient(), "newton": TruncatedNewton(), "admm": ADMM(),
-        "lagrange-newton": LagrangeNewton(),
-        "then": Alternating(RiemannianGradient(), LBFGS(), AfterSteps(4)),
-        "then-back": Alternating(ConjugateGradient(), LBFGS(), AfterSteps(3), AfterSteps(2)),
+        "cg": methods.ConjugateGradient(), "cg-hs-armijo": methods.ConjugateGradient("HS", "armijo"),
+        "lbfgs": methods.LBFGS(), "lbfgs-armijo": methods.LBFGS(memory=3, search="armijo", preconditioner="none"),
+        "block-cg": methods.BlockConjugateGradient(), "trust": methods.TrustRegions(), "admm": methods.ADMM(),
+        "gradient": methods.RiemannianGradient(), "newton": methods.TruncatedNewton(),
+        "lagrange-newton": methods.LagrangeNewton(),
+        "then": methods.Alternating(methods.RiemannianGradient(), methods.LBFGS(), AfterSteps(4)),
+        "then-back": methods.Alternating(methods.ConjugateGradient(), methods.LBFGS(), AfterSteps(3), AfterSteps(2)),
     }  # fmt: skip
     greedy: dict[str, Any] = {
-        "bilgo": BILGO(), "bilgo-vectors": BILGO(local_search=None, eigenvectors=2), "projected": ProjectedGradient(),
+        "bilgo": methods.BILGO(), "bilgo-vectors": methods.BILGO(local_search=None, eigenvectors=2),
+        "projected": methods.ProjectedGradient(),
     }  # fmt: skip
     for problem in FREE:
         n = PROBLEMS[problem]().n
@@ -140,13 +113,13 @@ def pairs() -> Iterator[tuple[str, str, Any, Any]]:
             yield f"{name}-sphere", problem, FixedTrace(n, 2, 2.0), method
         yield "gradient-definite", problem, PositiveDefinite(n), flat["gradient"]
         for rule, variant in (("exact", "fully-corrective"), ("exact", "vanilla"), ("hazan", "vanilla")):
-            yield f"frank-wolfe-{rule}-{variant}", problem, Spectraplex(n, 2.0), FrankWolfe(rule, variant)
+            yield f"frank-wolfe-{rule}-{variant}", problem, Spectraplex(n, 2.0), methods.FrankWolfe(rule, variant)
         yield "projected-spectraplex", problem, Spectraplex(n, 2.0), greedy["projected"]
     for problem in HELD:
         n = PROBLEMS[problem]().n
         for name, method in {
-            "augmented": AugmentedLagrangian(), "interior": InteriorPoint(), "boundary": BoundaryPoint(),
-            "dual-newton": DualNewton(),
+            "augmented": methods.AugmentedLagrangian(), "interior": methods.InteriorPoint(),
+            "boundary": methods.BoundaryPoint(), "dual-newton": methods.DualNewton(),
         }.items():  # fmt: skip
             yield name, problem, PSDCone(n) if name != "augmented" else FlatQuotient(n, 3), method
 

@@ -86,6 +86,22 @@ def test_the_threshold_on_rho_is_sharp(share, grows):
     assert sizes[-1] < sizes[100] or grows
 
 
+def test_the_modes_follow_the_characteristic_equation():
+    split = free_graph().split()
+    values, vectors = np.linalg.eigh(split.problem.L.data.toarray())
+    rho = 1.3 * values[-1]
+    for k in (-1, -4):
+        e, lam = vectors[:, [k]], values[k]
+        share = lam / rho
+        v, u = 0.7, -0.4  # U+ and V+ from (V, U) with multiplier L V
+        U, Lam = u * e, lam * v * e
+        V1 = split.update(U, split.image(U), U - Lam / rho, rho)
+        U1 = split.update(V1, split.image(V1), V1 + Lam / rho, rho)
+        step = np.array([[-share, 1 - share], [share**2, (1 - share) ** 2]])
+        np.testing.assert_allclose([(e.T @ V1).item(), (e.T @ U1).item()], step @ [v, u], atol=1e-12)
+        np.testing.assert_allclose(np.poly(step), [1.0, -(1 - 3 * share + share**2), -share * (1 - share)], atol=1e-14)
+
+
 @pytest.mark.parametrize("rho", [1e-4, 1e4])
 def test_adaptation_mends_a_bad_start(rho):
     result = solve(pair_problem(), FlatQuotient(24, 9), ADMM(rho=rho, switch=1e-7), max_iterations=600)

@@ -1,4 +1,4 @@
-"""Conjugate gradient: its rules, its options on every geometry, and any Riemannian geometry will do."""
+"""Conjugate gradient and L-BFGS: rules and formulas of the literature, options on every geometry, refused steps."""
 
 from dataclasses import dataclass, field, replace
 
@@ -15,8 +15,7 @@ from psdopt.methods.searches.paths import Carried
 from tests.methods.searched import GEOMETRIES, N, problem, regression, values
 
 from .quadratics import N as ORDER
-from .quadratics import residual_after
-from .references import dense_quadratic, exact_step, quadratic_gradient, quadratic_value
+from .quadratics import dense_quadratic, exact_step, quadratic_gradient, quadratic_value, residual_after
 
 PLAIN = [LBFGS(preconditioner="none"), *(ConjugateGradient(r, preconditioner="none") for r in sorted(RULES))]
 
@@ -65,16 +64,11 @@ def test_a_nan_beyond_the_step_does_not_end_a_run_that_decreases():
 @pytest.mark.parametrize(
     ("update", "arguments", "beta"),
     [
-        ("PR+", (5.0, 2.0, 4.0, 8.0), 0.75),
-        ("PR+", (2.0, 5.0, 4.0, 8.0), 0.0),
-        ("FR", (5.0, 2.0, 4.0, 8.0), 1.25),
-        ("HS", (5.0, 2.0, 4.0, 8.0), 0.375),
-        ("HS", (2.0, 5.0, 4.0, 8.0), -0.375),
-        ("HS", (5.0, 2.0, 4.0, 0.0), 0.0),
-        ("DY", (5.0, 2.0, 4.0, 8.0), 0.625),
-        ("DY", (5.0, 2.0, 4.0, 0.0), 0.0),
+        ("PR+", (5.0, 2.0, 4.0, 8.0), 0.75), ("PR+", (2.0, 5.0, 4.0, 8.0), 0.0), ("FR", (5.0, 2.0, 4.0, 8.0), 1.25),
+        ("HS", (5.0, 2.0, 4.0, 8.0), 0.375), ("HS", (2.0, 5.0, 4.0, 8.0), -0.375), ("HS", (5.0, 2.0, 4.0, 0.0), 0.0),
+        ("DY", (5.0, 2.0, 4.0, 8.0), 0.625), ("DY", (5.0, 2.0, 4.0, 0.0), 0.0),
     ],
-)
+)  # fmt: skip
 def test_the_rules_are_those_of_the_literature(update, arguments, beta):
     """From ⟨g⁺, g⁺⟩, ⟨g, g⁺⟩, ⟨g, g⟩ and ⟨g⁺ − g, d⟩."""
     assert RULES[update](*arguments) == beta
@@ -110,16 +104,23 @@ def test_steps_are_those_of_the_textbook(update):
         assert state.gradient_norm == pytest.approx(norm(quadratic_gradient(data, state.point)), rel=1e-9)
 
 
-@dataclass(frozen=True)
-class Refusing(ConjugateGradient):
+class Refuses:
     """Takes no step along the first direction."""
 
-    slopes: list = field(default_factory=list)
+    def _search(self, state, *given):
+        self.asked.append(given)
+        path, mu = super()._search(state, *given)
+        return path, (mu if len(self.asked) > 1 else 0.0)
 
-    def _search(self, state, d, slope):
-        self.slopes.append(slope)
-        path, best = super()._search(state, d, slope)
-        return path, best if len(self.slopes) > 1 else 0.0
+
+@dataclass(frozen=True)
+class Refusing(Refuses, ConjugateGradient):
+    asked: list = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class RefusingLBFGS(Refuses, LBFGS):
+    asked: list = field(default_factory=list)
 
 
 def test_a_direction_without_a_step_is_replaced_by_the_steepest():
@@ -135,7 +136,7 @@ def test_a_direction_without_a_step_is_replaced_by_the_steepest():
     mu = exact_step(lambda X: quadratic_value(data, X), first.point, -G)
     np.testing.assert_allclose(after.point, first.point - mu * G, atol=1e-6)
     assert after.extras["beta"] == 0.0
-    assert len(method.slopes) == 2
+    assert len(method.asked) == 2
     assert after.last.slope == pytest.approx(-np.sum(G * G), rel=1e-9)
 
 
@@ -165,3 +166,58 @@ def test_directions_that_do_not_descend_are_replaced_by_the_steepest(share, kept
     if kept:
         refused = Refusing("FR", preconditioner="none").step(state)
         assert refused.extras["beta"] == 0.0
+
+
+@pytest.mark.parametrize("memory", [1, 2, 20])
+def test_steps_are_those_of_the_dense_formula(memory):
+    """H ← (I − s yᵀ/⟨s, y⟩) H (I − y sᵀ/⟨s, y⟩) + s sᵀ/⟨s, y⟩ over the pairs kept, from ⟨s, y⟩/⟨y, y⟩ I."""
+    rng = np.random.default_rng(13)
+    data = dense_quadratic(rng, 6)
+    method, Y = LBFGS(memory, preconditioner="none"), rng.standard_normal((6, 2))
+    state, pairs = method.init(QuadraticSDP(*data), FlatQuotient(6, 2), Y), []
+    for _ in range(5):
+        G = quadratic_gradient(data, Y).ravel()
+        H = np.eye(12) if not pairs else pairs[-1][0] @ pairs[-1][1] / (pairs[-1][1] @ pairs[-1][1]) * np.eye(12)
+        for s, y in pairs:
+            left = np.eye(12) - np.outer(s, y) / (s @ y)
+            H = left @ H @ left.T + np.outer(s, s) / (s @ y)
+        D = -(H @ G).reshape(6, 2)
+        mu = exact_step(lambda X: quadratic_value(data, X), Y, D)
+        new = Y + mu * D
+        s, y = (new - Y).ravel(), quadratic_gradient(data, new).ravel() - G
+        if s @ y > 0.0:
+            pairs = [*pairs, (s, y)][-memory:]
+        Y, state = new, method.step(state)
+        np.testing.assert_allclose(state.point, Y, atol=1e-6)
+        assert state.step == pytest.approx(mu, rel=1e-5)
+        assert state.extras["pairs"] == len(state.pairs) == len(pairs)
+        assert state.gradient_norm == pytest.approx(np.linalg.norm(quadratic_gradient(data, Y)), rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0])
+def test_pairs_that_point_uphill_are_forgotten(scale):
+    """With pairs of negative product the direction is no descent: the step is the gradient's, and they are gone."""
+    data = [scale * each for each in dense_quadratic(np.random.default_rng(14), 5)]
+    data[0] = data[0] / np.sqrt(scale)  # ⟨A M A, M⟩ is of degree two in A
+    method = LBFGS(preconditioner="none")
+    first = method.init(QuadraticSDP(*data), FlatQuotient(5, 2), np.random.default_rng(1).standard_normal((5, 2)))
+    G = first.gradient
+    uphill = replace(first, pairs=[(G, -G, -float(np.sum(G * G)))])
+    after = method.step(uphill)
+    np.testing.assert_array_equal(after.point, method.step(first).point)
+    assert len(after.pairs) <= 1
+    assert after.pairs == [] or after.pairs[0][0] is not G
+
+
+def test_a_direction_without_a_step_is_replaced_by_the_gradient():
+    data = dense_quadratic(np.random.default_rng(15), 5)
+    method = LBFGS(preconditioner="none")
+    state = method.init(QuadraticSDP(*data), FlatQuotient(5, 2), np.random.default_rng(1).standard_normal((5, 2)))
+    for _ in range(3):
+        state = method.step(state)
+    refused = RefusingLBFGS(preconditioner="none")
+    after = refused.step(state)
+    fresh = method.step(replace(state, pairs=[]))
+    np.testing.assert_array_equal(after.point, fresh.point)
+    assert len(refused.asked) == 2
+    assert after.extras == fresh.extras

@@ -1,4 +1,4 @@
-"""Augmented Lagrangian: cost of a step as counts, penalty, trace bounds, and what it refuses."""
+"""Augmented Lagrangian: cost of a step as counts, penalty, trace bounds, gains of rounds, and its first phase."""
 
 from dataclasses import dataclass, field, replace
 
@@ -6,12 +6,26 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, State, Status, TermSum, constraints, solve
+from psdopt import (
+    AutogradProblem,
+    Constrained,
+    FlatQuotient,
+    Outcome,
+    QuadraticSDP,
+    State,
+    Status,
+    TermSum,
+    constraints,
+    solve,
+)
 from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.augmented import curvature
 from psdopt.methods import AugmentedLagrangian, TruncatedNewton
 from psdopt.methods.augmented_lagrangian.method import _complementarity, _scale
+from psdopt.methods.augmented_lagrangian.phase_one import phase_one
+from psdopt.methods.augmented_lagrangian.state import PATIENCE, AugmentedLagrangianState
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 from tests.methods.constrained import cut
 
@@ -236,3 +250,82 @@ def test_runs_end_at_once_where_nothing_or_zero_alone_is_feasible() -> None:
     assert nothing.contradiction is not None or nothing.only_zero
     for problem, outcome in ((nothing, Outcome.FINISHED), (zero, Outcome.FINISHED), (some, Outcome.RUNNING)):
         assert AugmentedLagrangian().init(problem, FlatQuotient(2, 1), np.ones((2, 1))).outcome is outcome
+
+
+def begun(length: float = 1.0) -> AugmentedLagrangianState:
+    problem = Constrained(QuadraticSDP(C=np.eye(3)), constraints.diagonal(3, 1.0))
+    evaluation = problem.at(length * np.eye(3))
+    return AugmentedLagrangianState(problem, FlatQuotient(3, 3), evaluation.factor, evaluation, gradient_norm=1.0)
+
+
+def test_rounds_without_a_gain_end_the_run() -> None:
+    run = begun()
+    run.infeasibility = 1e-3
+    run.note_progress(1e-2)
+    for k in range(1, PATIENCE + 1):
+        assert run.outcome is Outcome.RUNNING
+        run.note_progress(0.95e-2)
+        assert run.idle == k
+    assert run.outcome is Outcome.STALLED
+
+
+@pytest.mark.parametrize("what", ["infeasibility", "gap", "columns"])
+def test_any_gain_begins_the_count_anew(what: str) -> None:
+    run = begun()
+    run.infeasibility = 1e-3
+    run.note_progress(1e-2)
+    run.note_progress(1e-2)
+    assert run.idle == 1
+    run.infeasibility *= 0.5 if what == "infeasibility" else 1.0
+    run.grown = what == "columns"
+    run.note_progress(0.5e-2 if what == "gap" else 1e-2)
+    assert run.idle == 0
+
+
+def test_vanished_is_relative_to_the_first_length() -> None:
+    run = begun(1e-7)
+    run.first_length = 1.0
+    assert run.vanished
+    run.first_length = 1e-7
+    assert not run.vanished
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_feasible_points_are_found(seed) -> None:
+    """Equations, bounds on one side and on two, rows scaled by 1e-6 to 1e6."""
+    rng = np.random.default_rng(seed)
+    G = rng.standard_normal((8, 3))
+    A = [H + H.T for H in rng.standard_normal((6, 8, 8))]
+    a = np.array([np.sum(each * (G @ G.T)) for each in A])
+    scale = 10.0 ** rng.integers(-6, 7, 6)
+    scaled = [s * each for s, each in zip(scale, A, strict=True)]
+    groups = [
+        constraints.sparse_forms(scaled[:2], scale[:2] * a[:2]),
+        constraints.sparse_forms(scaled[2:4], upper=scale[2:4] * a[2:4]),
+        constraints.sparse_forms(A[4:], lower=a[4:] - 0.1, upper=a[4:] + 0.1),
+        constraints.trace(8, float(np.sum(G * G))),
+    ]  # fmt: skip
+    problem = Constrained(QuadraticSDP(C=np.eye(8)), groups)
+    Y, _ = phase_one(problem)
+    assert relative_violation(problem, problem.measured(Y), Y) <= 1e-8
+
+
+def test_multipliers_of_the_nearest_point_refute() -> None:
+    minor = [constraints.entries([0, 0], [0, 1], 8, [1.0, 3.0]), constraints.entries([1], [1], 8, upper=2.0)]
+    problem = Constrained(QuadraticSDP(C=np.eye(8)), minor)
+    Y, y = phase_one(problem)
+    assert relative_violation(problem, problem.measured(Y), Y) > 0.1
+    assert proven_infeasible(problem, [y]) is not None
+
+
+def test_f_is_not_evaluated() -> None:
+    calls = []
+
+    def value(M):
+        calls.append(1)
+        return (M**2).sum()
+
+    problem = Constrained(AutogradProblem(value, 4, convex=True), constraints.diagonal(4, 1.0))
+    before = len(calls)
+    phase_one(problem)
+    assert len(calls) == before

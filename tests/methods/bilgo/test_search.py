@@ -76,21 +76,12 @@ def test_directions_that_a_warm_start_cannot_see_are_found(backend):
     np.testing.assert_allclose(result.matrix.to_dense()[37:, 37:], 0.1 * np.eye(3), atol=1e-3)
 
 
-def looked_at(monkeypatch, diagonal, targets, count=3, **known):
-    """(the state with eigenvectors at M = diag(diagonal) for |M − diag(targets)|², arguments of its eigensolves)."""
-    problem = QuadraticSDP(B=1.0, C=-np.diag(np.asarray(targets, dtype=float)))
-    Y = np.diag(np.sqrt(np.asarray(diagonal, dtype=float)))
-    evaluation, n = problem.at(Y), len(targets)
-    asked = []
-
-    def least(S, **named):
-        asked.append(named)
-        return least_eigenpairs(S, **named)
-
-    monkeypatch.setattr(bilgo_atoms, "least_eigenpairs", least)
-    start = AtomState(problem, PSDCone(n), Y, evaluation, vectors=np.eye(n)[:, :1], **known)
-    method = GreedyAtoms(True, 5, count, "bilgo", "dense", 3)
-    return method._with_eigenvectors(start, evaluation, {"alpha": 0.5}, 4), asked
+def looked_at(diagonal, targets, **known):
+    """The state with eigenvectors at M = diag(diagonal) for |M − diag(targets)|²."""
+    problem, n = QuadraticSDP(B=1.0, C=-np.diag(np.asarray(targets, dtype=float))), len(targets)
+    evaluation = problem.at(np.diag(np.sqrt(np.asarray(diagonal, dtype=float))))
+    start = AtomState(problem, PSDCone(n), evaluation.factor, evaluation, vectors=np.eye(n)[:, :1], **known)
+    return GreedyAtoms(True, 5, 3, "bilgo", "dense", 3)._with_eigenvectors(start, evaluation, {"alpha": 0.5}, 4)
 
 
 @pytest.mark.parametrize(
@@ -103,9 +94,9 @@ def looked_at(monkeypatch, diagonal, targets, count=3, **known):
         ([0.0, 0.0, 0.0], [-1.0, -0.25, -2.0], 0.0),
     ],
 )
-def test_what_is_known_of_eigenvectors(monkeypatch, diagonal, targets, residual):
+def test_what_is_known_of_eigenvectors(diagonal, targets, residual):
     """gradient_norm is 2 max(|S Y|, −λ_min |Y|); extras tell −λ_min and |S M|."""
-    state, _ = looked_at(monkeypatch, diagonal, targets, iteration=7, smallest=-1.0)
+    state = looked_at(diagonal, targets, iteration=7, smallest=-1.0)
     S = 2.0 * (np.array(diagonal) - np.array(targets))
     assert state.gradient_norm == pytest.approx(2.0 * residual, abs=1e-14)
     assert state.smallest == pytest.approx(S.min(), rel=1e-12)
@@ -118,15 +109,13 @@ def test_what_is_known_of_eigenvectors(monkeypatch, diagonal, targets, residual)
 @pytest.mark.parametrize(
     ("eigenvalues", "count"),
     [
-        ([-3.0, -2.0, -1e-9, 1.0], 2),
-        ([-3.0, -2.0, -1e-6, 1.0], 3),
-        ([-3.0, 2.0, 1.0, 4.0], 1),
-        ([1.0, 2.0, 3.0, 4.0], 1),
+        ([-3.0, -2.0, -1e-9, 1.0], 2), ([-3.0, -2.0, -1e-6, 1.0], 3),
+        ([-3.0, 2.0, 1.0, 4.0], 1), ([1.0, 2.0, 3.0, 4.0], 1),
     ],
-)
-def test_only_directions_of_descent_are_kept_or_the_first(monkeypatch, eigenvalues, count):
+)  # fmt: skip
+def test_only_directions_of_descent_are_kept_or_the_first(eigenvalues, count):
     """A slope of 1e-9 by the side of 3 is rounding."""
-    state, _ = looked_at(monkeypatch, np.zeros(4), -0.5 * np.array(eigenvalues))
+    state = looked_at(np.zeros(4), -0.5 * np.array(eigenvalues))
     assert state.vectors.shape[1] == count
 
 
