@@ -64,19 +64,6 @@ def test_transport_along_the_retraction_keeps_the_metric_in_the_matrix_part():
     np.testing.assert_allclose(carried.K, w.K, atol=1e4 * EPS * np.linalg.cond(p.R))
 
 
-def test_weight_zero_keeps_the_range_exactly_and_weight_one_the_matrix():
-    X, y, rng = data(8, 4, 200, 1)
-    start = point(rng, 8, 3)
-    for method in (RiemannianGradient(), ConjugateGradient(), TrustRegions()):
-        fixed = solve(regression(X, y), Polar(8, 3, 0.0), method, start=start, max_iterations=15)
-        np.testing.assert_array_equal(fixed.point.U, start.U)
-        moving = solve(regression(X, y), Polar(8, 3, 1.0), method, start=start, max_iterations=15)
-        B = start.R @ start.R.T
-        np.testing.assert_allclose(moving.point.R @ moving.point.R.T, B, atol=1e3 * EPS * np.linalg.norm(B))
-        assert fixed.value < fixed.history["value"][0]
-        assert moving.value < moving.history["value"][0]
-
-
 def test_weight_zero_solves_the_problem_within_the_range():
     """The optimum over W = U B Uᵀ is that of a full-rank problem on the projected data."""
     X, y, rng = data(8, 8, 300, 2, 0.1)
@@ -128,7 +115,7 @@ def test_one_application_each_way_per_step():
 
 
 @pytest.mark.parametrize(("weight", "kept"), [(0.0, "the range of M"), (1.0, "the matrix within the range of M")])
-@pytest.mark.parametrize("method", [ConjugateGradient(), RiemannianGradient()])
+@pytest.mark.parametrize("method", [ConjugateGradient(), RiemannianGradient(), TrustRegions()])
 def test_a_run_that_keeps_part_of_the_matrix_ends_stationary_in_the_rest(weight, kept, method):
     rng = np.random.default_rng(0)
     X, W = rng.standard_normal((200, 6)), rng.standard_normal((6, 2))
@@ -137,17 +124,18 @@ def test_a_run_that_keeps_part_of_the_matrix_ends_stationary_in_the_rest(weight,
     start = geometry.random_point(rng)
     result = solve(problem, geometry, method, start=start, max_iterations=2000)
     assert result.status is Status.STATIONARY
+    assert result.value < result.history["value"][0]
     assert result.message.endswith(f"Polar(n=6, r=2, weight={weight:g}) keeps {kept}")
     G = result.state.evaluation.factor_gradient()
     across = G - start.U @ (start.U.T @ G)
     if weight == 0.0:  # nothing left within the range, much across it, which is the start's still
         assert np.linalg.norm(G - across) <= 1e-3 * np.linalg.norm(across)
-        assert np.linalg.norm(result.point.U @ result.point.U.T - start.U @ start.U.T) <= 1e3 * EPS
+        np.testing.assert_array_equal(result.point.U, start.U)
     else:
         left = geometry.tangent_part(result.point, result.state.evaluation.gradient)
         assert np.linalg.norm(left) <= 1e-3 * np.linalg.norm(G)
-        kept_values = np.linalg.svd(start.R)[1]
-        assert np.linalg.svd(result.point.R)[1] == pytest.approx(kept_values, rel=1e3 * EPS)
+        B = start.R @ start.R.T
+        np.testing.assert_allclose(result.point.R @ result.point.R.T, B, atol=1e3 * EPS * np.linalg.norm(B))
 
 
 @pytest.mark.parametrize("method", [ConjugateGradient(), ConjugateGradient(search="armijo"), RiemannianGradient()])

@@ -93,11 +93,9 @@ def test_kernel_entries_in_place_of_data():
     ("arguments", "error", "text"),
     [
         ({"master": "sdp"}, UnknownNameError, "master 'sdp'"),
-        ({"stabilization": "smoothing"}, UnknownNameError, "stabilization"),
         ({"master": 3}, InvalidTypeError, "master must be 'block' or offer solve; found int"),
-        ({"stabilization": 3}, UnknownNameError, "stabilization"),
-        ({"columns": 0}, InvalidInputError, "columns must be"),
-        ({"columns": True}, InvalidInputError, "columns must be"),
+        *(({"stabilization": bad}, UnknownNameError, "stabilization") for bad in ("smoothing", 3)),
+        *(({"columns": bad}, InvalidInputError, "columns must be") for bad in (0, True)),
         ({"max_columns": 1.5}, InvalidInputError, "max_columns must be"),
         ({"columns": 5, "max_columns": 5}, InvalidInputError, "max_columns must exceed"),
     ],

@@ -10,28 +10,20 @@ import psdopt
 from psdopt import QuadraticSDP, Spectraplex
 from psdopt.methods import frank_wolfe
 from psdopt.methods.frank_wolfe import VARIANTS, FrankWolfe
+from tests.methods.planted import planted
 
 
-def planted(n=20, rank=2, trace=1.0, seed=0):
-    """A QSDP whose minimiser over tr M = trace is known: S = ∇F(M*) has M* in its (zero) lowest eigenspace."""
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((n, n))
-    A = A @ A.T / n
-    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    M = trace / rank * Q[:, :rank] @ Q[:, :rank].T
-    S = (Q[:, rank:] * np.linspace(0.3, 2.0, n - rank)) @ Q[:, rank:].T
-    C = 0.5 * (S - 2 * A @ M @ A - 0.2 * M)
-    problem = QuadraticSDP(A, 0.1, C)
-    best = problem.at(Q[:, :rank] * np.sqrt(trace / rank)).value
-    lipschitz = 2 * np.linalg.norm(A, 2) ** 2 + 0.2
-    return problem, best, lipschitz
+def spread(n=20, trace=1.0):
+    """A problem whose minimiser over tr M = trace has two equal eigenvalues, and S ⪰ 0 there; F* and L."""
+    problem, best, _ = planted(n, 2, values=np.full(2, trace / 2.0))
+    return problem, best, 2 * np.linalg.norm(problem.A.to_dense(), 2) ** 2 + 0.2
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @pytest.mark.parametrize("trace", [1.0, 5.0])
 def test_gap_bounds_the_error_and_the_rate_holds(variant, trace):
     """F(M_k) − F* <= 2 C/(k + 2), C = L diam² with diam² = 2 trace²; and <= gap at every step."""
-    problem, best, lipschitz = planted(trace=trace)
+    problem, best, lipschitz = spread(trace=trace)
     result = psdopt.solve(problem, Spectraplex(20, trace), FrankWolfe(variant=variant), max_iterations=40)
     errors, gaps = result.history["value"] - best, result.history["gap"]
     rounding = 1e-12 * abs(best)
@@ -42,7 +34,7 @@ def test_gap_bounds_the_error_and_the_rate_holds(variant, trace):
 
 
 def test_fully_corrective_converges_linearly_and_vanilla_does_not():
-    problem, best, _ = planted()
+    problem, best, _ = spread()
     fast = psdopt.solve(problem, Spectraplex(20), FrankWolfe(), tol=1e-6, max_iterations=60)
     slow = psdopt.solve(problem, Spectraplex(20), FrankWolfe(variant="vanilla"), tol=1e-6, max_iterations=60)
     assert (FrankWolfe().kind, FrankWolfe("hazan").kind) == ("fully-corrective", "vanilla")
@@ -116,7 +108,7 @@ def test_the_basis_of_nearly_parallel_atoms_is_orthonormal(apart):
 @pytest.mark.parametrize("trace", [0.5, 3.0])
 def test_steps_of_hazans_rule_are_those_of_the_textbook(trace):
     """M ← M + 2/(k + 2) (trace v vᵀ − M), v the least eigenvector of S; the gap and its units are those of S there."""
-    problem = planted(n=7, trace=trace)[0]
+    problem = spread(n=7, trace=trace)[0]
     method, geometry = FrankWolfe("hazan"), Spectraplex(7, trace)
     state = method.init(problem, geometry, geometry.from_factor(np.sqrt(trace / 7.0) * np.eye(7)))
     M, gamma = trace / 7.0 * np.eye(7), 0.0
@@ -135,7 +127,7 @@ def test_steps_of_hazans_rule_are_those_of_the_textbook(trace):
 
 
 def test_the_oracle_is_asked_for_a_share_of_the_gap_and_its_error_counts(monkeypatch):
-    problem = planted(n=8, trace=2.0)[0]
+    problem = spread(n=8, trace=2.0)[0]
     geometry, asked, atoms = Spectraplex(8, 2.0), [], []
     oracle = Spectraplex.minimize_linear
 
@@ -159,7 +151,7 @@ def test_the_oracle_is_asked_for_a_share_of_the_gap_and_its_error_counts(monkeyp
 
 
 def test_the_corrective_variant_keeps_principal_axes_and_the_other_the_factor_it_has():
-    problem = planted(n=6)[0]
+    problem = spread(n=6)[0]
     geometry = Spectraplex(6)
     Y = np.outer(np.arange(1.0, 7.0), [3.0, 4.0])
     Y = np.column_stack([Y, np.eye(6)[:, 0]])
@@ -176,7 +168,7 @@ def test_the_corrective_variant_keeps_principal_axes_and_the_other_the_factor_it
 @pytest.mark.parametrize("start", [1, 3])
 def test_a_corrective_step_ends_at_a_small_gap_within_its_span(start):
     """From one atom the span has two directions, which is enough to correct."""
-    problem, geometry = planted(n=9)[0], Spectraplex(9)
+    problem, geometry = spread(n=9)[0], Spectraplex(9)
     method = FrankWolfe()
     Y = np.linalg.qr(np.random.default_rng(3).standard_normal((9, start)))[0] / np.sqrt(start)
     state = method.init(problem, geometry, geometry.from_factor(Y))

@@ -80,14 +80,11 @@ def test_no_unit_of_a_constraint_changes_what_is_kept() -> None:
         assert narrowed(asked, Y, 1e-4) is None
 
 
-def test_as_many_stay_as_are_known_to_be_needed() -> None:
+@pytest.mark.parametrize("bound", [1.0, 0.0])
+def test_one_column_stays_whatever_the_share_and_as_many_as_are_known_to_be_needed(bound) -> None:
     Y = np.eye(N)[:, :4] * np.array([1.0, 1e-6, 1e-7, 1e-8])
     assert narrowed(on_diagonal(), Y, 1e-3, fewest=3).shape == (N, 3)
     assert narrowed(on_diagonal(), Y, 1e-3, fewest=4) is None
-
-
-@pytest.mark.parametrize("bound", [1.0, 0.0])
-def test_one_column_stays_whatever_the_share(bound) -> None:
     assert narrowed(on_diagonal(bound), np.eye(N)[:, :3], 20.0).shape == (N, 1)
 
 
@@ -97,6 +94,10 @@ def test_columns_that_are_zero_in_principal_axes_do_not_count() -> None:
     assert independent(Y, 1.0).shape == (N, 2)
     assert np.allclose(independent(Y, 1.0) @ independent(Y, 1.0).T, Y @ Y.T)
     assert independent(1e-8 * Y, 1.0).shape == (N, 0)
+    # zero is relative to the longest column or to the first factor
+    for small, first, kept in ((1.1, 0.1, 2), (0.9, 0.1, 1), (1.1, 2.0, 1), (2.1, 2.0, 2)):
+        Y = np.eye(N)[:, :2] * np.array([1.0, small * VANISHED])
+        assert independent(Y, first).shape[1] == kept
 
 
 @pytest.mark.parametrize("size", [1e-3, 1.0, 1e3])
@@ -127,12 +128,6 @@ def test_a_part_of_the_columns_at_once_and_at_least_one_where_there_is_room(colu
     Y = np.random.default_rng(0).standard_normal((N, columns))
     wider = widened(evaluation(Y), S, np.eye(N)[:, :1], most, 1.0)
     assert (None if wider is None else wider.shape[1]) == width
-
-
-def test_zero_is_relative_to_the_longest_column_or_to_the_first_factor() -> None:
-    for small, first, kept in ((1.1, 0.1, 2), (0.9, 0.1, 1), (1.1, 2.0, 1), (2.1, 2.0, 2)):
-        Y = np.eye(N)[:, :2] * np.array([1.0, small * VANISHED])
-        assert independent(Y, first).shape[1] == kept
 
 
 @pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
