@@ -5,15 +5,7 @@ import pytest
 
 from psdopt import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex, Status, TermSum, solve
 from psdopt.errors import InvalidInputError
-from psdopt.geometries.square_root import (
-    exponential,
-    logarithm,
-    parallel,
-    polar_factor,
-    random_factor,
-    scaled_to_trace,
-    shortest,
-)
+from psdopt.geometries import square_root
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 from tests.instances import symmetric
@@ -22,14 +14,14 @@ from tests.instances import symmetric
 def test_tools_of_square_roots():
     rng = np.random.default_rng(4)
     K, R = symmetric(rng, 3), rng.standard_normal((3, 3)) + 2.0 * np.eye(3)
-    root = exponential(0.5 * K)
-    np.testing.assert_allclose(logarithm(root), K, atol=1e-12)
+    root = square_root.exponential(0.5 * K)
+    np.testing.assert_allclose(square_root.logarithm(root), K, atol=1e-12)
     with pytest.raises(np.linalg.LinAlgError, match="zero at working precision"):
-        logarithm(np.zeros((2, 2)))
-    X = shortest(R, K)
+        square_root.logarithm(np.zeros((2, 2)))
+    X = square_root.shortest(R, K)
     np.testing.assert_allclose(X + X.T, K, atol=1e-13)
     np.testing.assert_allclose(R.T @ R @ X, (R.T @ R @ X).T, atol=1e-12)
-    Q = parallel(R)
+    Q = square_root.parallel(R)
     np.testing.assert_allclose(Q.T @ Q, np.eye(3), atol=1e-13)
     assert np.linalg.eigvalsh(Q.T @ R + (Q.T @ R).T)[0] > 0.0
 
@@ -39,25 +31,25 @@ def test_polar_factors_are_orthonormal_whatever_the_condition(condition):
     rng = np.random.default_rng(5)
     P, _, Qt = np.linalg.svd(rng.standard_normal((6, 3)), full_matrices=False)
     Z = (P * np.geomspace(1.0, 1.0 / condition, 3)) @ Qt
-    np.testing.assert_allclose(polar_factor(Z), P @ Qt, atol=64 * EPS * max(condition, 10.0))
-    found = polar_factor(Z)
+    np.testing.assert_allclose(square_root.polar_factor(Z), P @ Qt, atol=64 * EPS * max(condition, 10.0))
+    found = square_root.polar_factor(Z)
     np.testing.assert_allclose(found.T @ found, np.eye(3), atol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1e-200, 1.0, 1e200])
 def test_scaling_to_a_trace_neither_overflows_nor_underflows(size):
     Y = size * np.array([[3.0, 0.0], [0.0, 4.0]])
-    np.testing.assert_allclose(scaled_to_trace(Y, 100.0), [[6.0, 0.0], [0.0, 8.0]])
+    np.testing.assert_allclose(square_root.scaled_to_trace(Y, 100.0), [[6.0, 0.0], [0.0, 8.0]])
     assert Spectraplex(2, 3.0).check_point(Spectraplex(2, 3.0).from_factor(Y)) is None
     with pytest.raises(InvalidInputError, match="zero matrix"):
-        scaled_to_trace(np.zeros((2, 2)), 1.0)
+        square_root.scaled_to_trace(np.zeros((2, 2)), 1.0)
 
 
 @pytest.mark.parametrize(("n", "r"), [(5, 1), (5, 4), (5, 5), (1, 1)])
 def test_random_factors(n, r):
     """Orthonormal below full rank; at r = n of lengths around one that differ, by about a quarter."""
     lengths = np.concatenate(
-        [np.linalg.svd(random_factor(np.random.default_rng(k), n, r), compute_uv=False) for k in range(60)]
+        [np.linalg.svd(square_root.random_factor(np.random.default_rng(k), n, r), compute_uv=False) for k in range(60)]
     )
     if r < n:
         np.testing.assert_allclose(lengths, 1.0)

@@ -13,15 +13,8 @@ import numpy as np
 from psdopt import Constrained, EntryFit, PsdoptError, QuadraticSDP, TermSum, constraints, methods, solve
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.methods.alternating import AfterSteps
-from psdopt.terms import (
-    GramForm,
-    LeastSquares,
-    LinearTerm,
-    MeasuredTerm,
-    QuadraticForms,
-    SquaredHinge,
-    TripletDifferences,
-)
+from psdopt.terms import GramForm, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
+from psdopt.terms.measurements import TripletDifferences
 
 from ..instances import psd, symmetric
 

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 import psdopt
-from psdopt import QuadraticSDP, Spectraplex
+from psdopt import QuadraticSDP, Spectraplex, TermSum
 from psdopt.methods import frank_wolfe
 from psdopt.methods.frank_wolfe import VARIANTS, FrankWolfe
+from psdopt.terms import MeasuredTerm, QuadraticForms, SquaredHinge
 from tests.methods.planted import planted
 
 
@@ -182,11 +183,6 @@ def test_a_corrective_step_ends_at_a_small_gap_within_its_span(start):
 
 
 def test_derivatives_towards_an_atom():
-    from psdopt import TermSum
-    from psdopt.terms.losses import SquaredHinge
-    from psdopt.terms.measured import MeasuredTerm
-    from psdopt.terms.measurements import QuadraticForms
-
     rng = np.random.default_rng(0)
     problem = TermSum([MeasuredTerm(QuadraticForms(rng.standard_normal((12, 4))), SquaredHinge(2.0))])
     plane = problem.at(rng.standard_normal((4, 2))).along_atom(rng.standard_normal(4))

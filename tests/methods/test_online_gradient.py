@@ -6,16 +6,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from psdopt import FlatQuotient, Polar, solve
+from psdopt import FlatQuotient, OnlineRiemannianGradient, Polar, solve
 from psdopt.linalg.arrays import orthonormal_columns
-from psdopt.methods.online_gradient import (
-    GRID,
-    PRETRAINING_KEPT,
-    TRIAL_UPDATES,
-    UNKNOWN_EPOCH,
-    OnlineRiemannianGradient,
-    Pace,
-)
+from psdopt.methods.online_gradient import GRID, PRETRAINING_KEPT, TRIAL_UPDATES, UNKNOWN_EPOCH, Pace
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 from tests.methods.regressions import FIXED, D, M, R, batches_of, data, mapped
 

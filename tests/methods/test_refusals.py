@@ -3,17 +3,7 @@
 import numpy as np
 import pytest
 
-from psdopt import (
-    Ability,
-    Constrained,
-    FlatQuotient,
-    PSDCone,
-    QuadraticSDP,
-    TermSum,
-    constraints,
-    methods,
-    solve,
-)
+from psdopt import Ability, Constrained, FlatQuotient, PSDCone, QuadraticSDP, TermSum, constraints, methods, solve
 from psdopt.contracts.quadratic_fit import quadratic_fit_of
 from psdopt.contracts.splitting import split_of
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError

@@ -6,18 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import (
-    AutogradProblem,
-    Constrained,
-    FlatQuotient,
-    Outcome,
-    QuadraticSDP,
-    State,
-    Status,
-    TermSum,
-    constraints,
-    solve,
-)
+from psdopt import Constrained, FlatQuotient, Outcome, State, Status, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_violation
@@ -26,6 +15,7 @@ from psdopt.methods import AugmentedLagrangian, TruncatedNewton
 from psdopt.methods.augmented_lagrangian.method import _complementarity, _scale
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
 from psdopt.methods.augmented_lagrangian.state import PATIENCE, AugmentedLagrangianState
+from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 from tests.methods.constrained import cut
 

@@ -9,11 +9,7 @@ import scipy.sparse as sp
 
 from benchmarks.papers.sdp_families import control
 from psdopt import Constrained, FlatQuotient, QuadraticSDP, Status, compatible, constraints, solve
-from psdopt.methods import (
-    AugmentedLagrangian,
-    InteriorPoint,
-    LagrangeNewton,
-)
+from psdopt.methods import AugmentedLagrangian, InteriorPoint, LagrangeNewton
 from psdopt.methods.lagrange_newton import constrained
 from psdopt.methods.lagrange_newton.constrained import ConstrainedNewton
 from tests.methods.constrained import cut, intervals, theta

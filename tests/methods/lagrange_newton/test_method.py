@@ -1,6 +1,8 @@
 """Newton on factor and multipliers: quadratic convergence, whose turn it is, invariances, honest ends."""
 
 from concurrent.futures import ThreadPoolExecutor
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -132,22 +134,20 @@ def test_at_a_rank_that_is_too_low_the_turns_alternate():
     assert np.all(turns == 2 * ends[0] * 2 ** np.arange(len(turns)))  # the other method's, twice as many each time
 
 
-class Unsolvable:
-    """A quadratic fit whose system of the multipliers is never definite."""
+#: What :class:`psdopt.contracts.QuadraticFit` asks for.
+MEMBERS = (
+    "n", "size", "curvatures", "at", "block", "multipliers", "gradient", "pair", "along", "force", "linear", "solver",
+)  # fmt: skip
 
-    def __init__(self, fit):
-        self.fit = fit
 
-    def __getattr__(self, name):
-        return getattr(self.fit, name)
-
-    def solver(self, P, Q, work):
-        raise np.linalg.LinAlgError
+def bare(fit, **changed):
+    """The members that a quadratic fit has to have, of another fit, and no base class."""
+    return SimpleNamespace(**{name: getattr(fit, name) for name in MEMBERS} | changed)
 
 
 def test_where_no_system_can_be_solved_the_other_method_goes_on(monkeypatch):
     problem = pair_problem()
-    fit = Unsolvable(problem.quadratic_fit())
+    fit = bare(problem.quadratic_fit(), solver=Mock(side_effect=np.linalg.LinAlgError))
     monkeypatch.setattr(problem, "quadratic_fit", lambda: fit)
     result = solve(problem, FlatQuotient(N, 9), LagrangeNewton(), rng=0)
     assert result.status is Status.OPTIMAL
@@ -249,25 +249,11 @@ def test_runs_on_one_problem_at_a_time_do_not_get_in_each_others_way():
         np.testing.assert_allclose(run.history["value"], values, rtol=64 * N * EPS)
 
 
-#: What :class:`psdopt.contracts.QuadraticFit` asks for.
-MEMBERS = (
-    "n", "size", "curvatures", "at", "block", "multipliers", "gradient", "pair", "along", "force", "linear", "solver",
-)  # fmt: skip
-
-
-class Bare:
-    """The members that a quadratic fit has to have, of another fit, and no base class."""
-
-    def __init__(self, fit):
-        for name in MEMBERS:
-            setattr(self, name, getattr(fit, name))
-
-
 def test_a_fit_is_asked_for_the_members_of_the_contract_alone(monkeypatch):
     problem, start = pair_problem(), np.random.default_rng(0).standard_normal((N, 9))
     own = solve(problem, FlatQuotient(N, 9), LagrangeNewton(steps=4), start=start, tol=1e-8)
-    bare = Bare(problem.quadratic_fit())
-    monkeypatch.setattr(problem, "quadratic_fit", lambda: bare)
+    fit = bare(problem.quadratic_fit())
+    monkeypatch.setattr(problem, "quadratic_fit", lambda: fit)
     again = solve(problem, FlatQuotient(N, 9), LagrangeNewton(steps=4), start=start, tol=1e-8)
     assert isinstance(problem, OffersQuadraticFit)
     assert again.status is own.status is Status.OPTIMAL

@@ -27,9 +27,6 @@ class Prescribed:
         return self.model
 
 
-# --- Armijo
-
-
 def listed(pairs):
     """A function of powers of two, by a table; above all of it elsewhere."""
     return lambda mu: pairs.get(mu, 10.0)
@@ -70,9 +67,6 @@ def test_armijo_without_end_and_without_descent():
     assert tried == []
 
 
-# --- halving
-
-
 def test_halving_takes_the_first_that_falls_enough():
     for first, expected in ((1.0, 0.25), (0.4, 0.2), (0.2, 0.2), (8.0, 0.25)):
         path = Prescribed(lambda s: -s + 3.0 * s * s)  # falls by half of what is predicted up to s = 1/6, at all to 1/3
@@ -91,9 +85,6 @@ def test_halving_counts_a_decrease_below_the_rounding_of_f_as_met(value):
     step = halved(Prescribed(lambda s: value + 0.5 * noise), value, -1.0, 1.0, 1e-4)
     assert 32.0 * noise * (1 - 1e-9) <= step < 64.0 * noise
     assert halved(Prescribed(lambda s: value + 2.0 * noise), value, -1.0, 1.0, 1e-4) == 0.0
-
-
-# --- models
 
 
 @pytest.mark.parametrize(
