@@ -5,9 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import ColumnGeneration, FlatQuotient, MarginProblem, Spectraplex, Status, compatible, solve
-from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError, UnknownNameError
-from psdopt.methods import ConjugateGradient
+from psdopt import ColumnGeneration, MarginProblem, Spectraplex, Status, solve
+from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
 from psdopt.terms.measurements import TripletDifferences
 from psdopt_plugins.pair_sampling import nearest_triplets
 from tests.margins.instances import check_bounds, conic_optimum, instance, matrices, triplets
@@ -103,14 +102,6 @@ def test_kernel_entries_in_place_of_data():
 def test_bad_parameters_are_named(arguments, error, text):
     with pytest.raises(error, match=text):
         ColumnGeneration(**arguments)
-
-
-def test_what_does_not_fit_is_refused_before_any_work():
-    problem, _, _ = instance()
-    assert not compatible(problem, FlatQuotient(6, 2), ColumnGeneration())
-    assert not compatible(problem.smoothed(0.1), Spectraplex(6), ColumnGeneration())
-    with pytest.raises(IncompatibleError, match="gradient"):
-        solve(problem, FlatQuotient(6, 2), ConjugateGradient())
 
 
 def test_rounds_at_550_triplets_in_24_dimensions():

@@ -4,15 +4,16 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Ability, ColumnGeneration, Duality, Evaluation, Geometry, LowRankPSD, Problem, Spectraplex, solve
+from psdopt import Ability, Duality, Evaluation, FlatQuotient, Geometry, LowRankPSD, Problem, Spectraplex, solve
 from psdopt.contracts.images import Images
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.margins import MarginProblem, SignedSquares
 from psdopt.margins.column_generation import margins_of
+from psdopt.methods import ColumnGeneration, ConjugateGradient
 from psdopt.running.compatibility import compatible
 from psdopt.terms import Entries, PairDistances, QuadraticForms, TripletDifferences
 from psdopt_plugins.metric_learning import MatrixGeneration
-from tests.margins.instances import EPS, matrices, triplets
+from tests.margins.instances import EPS, matrices, only, triplets
 
 
 class Margins:
@@ -207,7 +208,12 @@ def test_structure_equals_the_dense_matrices(kind):
     assert np.all(squares.sizes() >= np.linalg.norm(small, 2, axis=(1, 2)) - slack)
 
 
-def test_a_measurement_that_offers_no_signs_is_refused_before_any_work():
+def test_what_does_not_fit_is_refused_before_any_work():
+    problem = only()
+    assert not compatible(problem, FlatQuotient(6, 2), ColumnGeneration())
+    assert not compatible(problem.smoothed(0.1), Spectraplex(6), ColumnGeneration())
+    with pytest.raises(IncompatibleError, match="gradient"):
+        solve(problem, FlatQuotient(6, 2), ConjugateGradient())
     entries = MarginProblem(Entries([0], [1], 3))
     assert "lacks margins" in compatible(entries, Spectraplex(3), ColumnGeneration()).message
     with pytest.raises(InvalidTypeError, match=r"offer signs and directions, as .*; found Entries"):

@@ -134,16 +134,9 @@ def test_it_is_a_method_like_any_other():
     result = solve(problem(), FlatQuotient(N, N), method, tol=1e-6, rng=0)
     assert result.status is Status.OPTIMAL
     assert method.descends
-    assert not turns(first=Ends(1), second=_Rises()).descends
+    assert not turns(second=ADMM()).descends
     needs = {str(need) for need in turns(second=ADMM()).requires["problem"]}
     assert {"exact-line", "biconvex-split"} <= needs
-
-
-class _Rises(Ends):
-    descends = False
-
-    def __init__(self):
-        super().__init__(1)
 
 
 def test_points_are_ranked_by_value_where_both_methods_rank_them_so():

@@ -103,11 +103,3 @@ def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> 
         p, r = new + (new @ new) / (r @ r) * p, new
     assert products == count
     np.testing.assert_allclose(D.ravel(), d, rtol=1e-6)
-
-
-def test_negative_curvature_is_followed_downhill_where_it_is_met_first() -> None:
-    problem = QuadraticSDP(C=-np.eye(3))
-    here = problem.at(np.ones((3, 1)))
-    D, products = TruncatedNewton()._direction(here, here.factor_gradient(), np.inf)
-    assert products == 1
-    assert np.sum(D * here.factor_gradient()) < 0.0

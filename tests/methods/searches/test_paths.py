@@ -84,12 +84,6 @@ def test_direction_and_gradient_are_carried_each_by_its_own_transport():
     assert carried.pair(geometry, end, other) == pytest.approx(geometry.inner(end, carried.gradient, other))
 
 
-def test_what_is_known_of_a_point_by_default():
-    geometry = PositiveDefinite(3)
-    here = locate(QuadraticSDP(None, 1.0, -np.eye(3)), geometry, geometry.from_factor(np.eye(3)))
-    assert (here.age, here.frame) == (0, None)
-
-
 @pytest.mark.parametrize("geometry", [Polar(4, 2), FixedTrace(4, 2), PositiveDefinite(4, "log-euclidean")], ids=str)
 def test_a_trial_that_is_asked_for_again_is_kept(geometry):
     path, _, _ = tangent_path(QuadraticSDP(None, 1.0, -np.eye(4)), geometry)

@@ -37,15 +37,12 @@ def listed(pairs):
     [
         ({1.0: -0.5, 2.0: -0.9, 4.0: -0.7}, 2.0),  # the last that falls
         ({1.0: -2.5e-4, 2.0: -3e-4, 4.0: -3.5e-4}, 2.0),  # falls, but less than asked at 4
-        ({1.0: -1.5e-4, 2.0: -1.6e-4}, 1.0),
         ({1.0: -0.5, 2.0: -0.5}, 1.0),  # no fall is not enough
         ({1.0: -SUFFICIENT, 2.0: 0.0}, 1.0),  # exactly as much as asked is enough
-        ({0.5: -1e-4, 0.25: -1e-3}, 0.5),
-        ({0.5: -2e-5, 0.25: -1e-3}, 0.25),
-        ({2.0**-60: -1.0}, 2.0**-60),
-        ({}, 0.0),
+        ({1.0: -1.5e-4, 2.0: -1.6e-4}, 1.0), ({0.5: -1e-4, 0.25: -1e-3}, 0.5), ({0.5: -2e-5, 0.25: -1e-3}, 0.25),
+        ({2.0**-60: -1.0}, 2.0**-60), ({}, 0.0),
     ],
-)
+)  # fmt: skip
 def test_armijo_steps_by_a_table(values, expected):
     assert armijo_step(listed(values), 0.0, -1.0) == expected
 

@@ -1,5 +1,6 @@
-"""Interior point: agreement with a conic solver and the augmented Lagrangian, proofs, blocks, resumption."""
+"""Interior and boundary point: steps of the literature, starts, blocks, degenerate programs, values of zero."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -7,12 +8,14 @@ import pytest
 import scipy.sparse as sp
 
 from benchmarks.papers.sdp_families import PROGRAMS
-from psdopt import Constrained, InteriorPoint, PSDCone, QuadraticSDP, Status, constraints, solve
+from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, missing, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.faces import congruence
 from psdopt.methods.primal_dual import interior_point
-from tests.methods.constrained import random_program
+from psdopt.methods.primal_dual.boundary_point import _split
+from psdopt.running.choose import choose
+from tests.methods.constrained import random_program, theta
 
 
 def test_blocks_are_worked_on_one_by_one_and_give_the_same_answer() -> None:
@@ -160,3 +163,54 @@ def test_a_direction_that_overflows_ends_the_run() -> None:
     rows = constraints.sparse_forms(A, [0.0, 2.0, 1.0])
     result = solve(Constrained(QuadraticSDP(C=0.5 * np.diag([-1.0, 0.0, 0.0, 1.0])), rows))
     assert result.status in (Status.INFEASIBLE, Status.NO_PROGRESS)
+
+
+def test_it_is_chosen_for_very_many_constraints() -> None:
+    many, few = theta(70, 0.8, 5), theta(30, 0.2, 5)
+    assert isinstance(choose(many, None, None)[1], BoundaryPoint)
+    assert isinstance(choose(few, None, None)[1], InteriorPoint)
+
+
+@pytest.mark.parametrize("penalty", [0.3, 1.0, 7.0])
+@pytest.mark.parametrize("overshoot", [1.0, 1.6])
+def test_a_step_is_that_of_the_literature(penalty, overshoot, monkeypatch) -> None:
+    """A A*(v) = A(C − Z) + (b − A(X))/s, Z − Z₋ = W = C − A*(v) − X/s, X⁺ = (1 − rho) X + rho s Z₋, and so for x, z."""
+    told = []
+    balanced = BoundaryPoint._balanced
+    monkeypatch.setattr(
+        BoundaryPoint, "_balanced", lambda self, new, p, d: told.append((p, d)) or balanced(self, new, p, d)
+    )
+    problem, method = random_program(6, 5, 1), BoundaryPoint(overshoot)
+    state = method.init(problem, PSDCone(6), np.zeros((6, 1)))
+    form = state.form
+    (block,) = form.blocks
+    gram = np.array([form.A @ (form.At @ e) + block.measure(block.adjoint(e)) for e in np.eye(form.m)])
+    for _ in range(4):
+        s, X, Z, x, z = penalty, state.X[0], state.Z[0], state.x, state.z
+        right = block.measure(block.C - Z) + form.A @ (form.c - z) + (form.b - form.A @ x - block.measure(X)) / s
+        state = method.step(replace(state, penalty=s))
+        v = np.linalg.solve(gram, right)
+        np.testing.assert_allclose(state.v, v, rtol=1e-7, atol=1e-9)
+        values, V = np.linalg.eigh(block.C - block.adjoint(v) - X / s)
+        up, down = (V * np.maximum(values, 0.0)) @ V.T, (V * np.maximum(-values, 0.0)) @ V.T
+        w = form.c - form.At @ v - x / s
+        np.testing.assert_allclose(state.Z[0], up, atol=1e-7)
+        np.testing.assert_allclose(state.X[0], (1.0 - overshoot) * X + overshoot * s * down, atol=1e-7)
+        np.testing.assert_allclose(state.z, np.maximum(w, 0.0), atol=1e-8)
+        np.testing.assert_allclose(state.x, (1.0 - overshoot) * x + overshoot * s * np.maximum(-w, 0.0), atol=1e-7)
+        assert (state.step, state.outcome) == (s, Outcome.RUNNING)
+        primal = np.linalg.norm(form.b - form.A @ state.x - block.measure(state.X[0]))
+        dual = np.hypot(np.linalg.norm(block.C - block.adjoint(v) - up), np.linalg.norm(form.c - form.At @ v - state.z))
+        assert told[-1] == (pytest.approx(primal, rel=1e-5), pytest.approx(0.5 * dual, rel=1e-5))
+
+
+@pytest.mark.parametrize("signs", [(1, 1, 1, 1, 1), (-1, 1, 1, 1, 1), (-1, -1, -1, 1, 1), (-1, -1, -1, -1, -1)])
+def test_both_parts_of_a_matrix_and_the_root_of_the_negative_one(signs) -> None:
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
+    values = np.array(signs) * np.arange(1.0, 6.0)
+    W = (Q * values) @ Q.T
+    up, down, root = _split(W)
+    np.testing.assert_allclose(up, (Q * np.maximum(values, 0.0)) @ Q.T, atol=1e-12)
+    np.testing.assert_allclose(down, (Q * np.maximum(-values, 0.0)) @ Q.T, atol=1e-12)
+    np.testing.assert_allclose(root @ root.T, down, atol=1e-12)
+    assert root.shape == (5, int(np.sum(values < 0.0)))
