@@ -9,7 +9,7 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.limits import CANCELLED, CONTRADICTS, NUMBERS
+from psdopt.constraints.limits import CANCELLED, NUMBERS
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, rounding
 
@@ -42,7 +42,7 @@ class Elimination:
         largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(len(b))
         held = largest > 0.0
         asked = float(np.max(np.abs(b[held]) / largest[held], initial=0.0))
-        return np.asarray(CONTRADICTS * terms + rounding(asked, A.shape[1]) * largest)
+        return np.asarray(ROOT_EPS * terms + rounding(asked, A.shape[1]) * largest)
 
     def multiplier_sizes(self, A: sp.csr_array, y: Array) -> Array:
         """`y` (R,), sizes of multipliers, with those of the rows that define unknowns, (KᵀAᵀy)_used."""
