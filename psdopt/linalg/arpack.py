@@ -11,9 +11,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.checked_operator import CheckedOperator
 from psdopt.linalg.krylov import smallest_ritz_vector
-
-#: After this many products ARPACK computes a single extreme eigenvector; it tests convergence only after 20 products.
-SHORT = 8
+from psdopt.linalg.limits import PROBES
 
 
 def arpack_smallest(
@@ -21,13 +19,13 @@ def arpack_smallest(
 ) -> Array:
     """`count` smallest Ritz vectors (n, count) of `op` to residual target(), or the best within `budget` products.
 
-    If the smallest eigenvalue is well separated, as that of a gradient often is, `SHORT` products or fewer find its
-    vector; otherwise ARPACK starts from their result. Raises InvalidInputError for count >= n.
+    If the smallest eigenvalue is well separated, as that of a gradient often is, PROBES products or fewer find its
+    vector; otherwise ARPACK, which tests convergence only after 20 products, starts from their result. Raises InvalidInputError for count >= n.
     """
     if count >= op.n:
         raise InvalidInputError("the eigsh backend needs count < n; use backend='lanczos'")
     v0 = guess[:, 0] if guess.any() else rng.standard_normal(op.n)
-    v0, found = smallest_ritz_vector(op.of_unit, v0, min(SHORT, budget) if count == 1 else 1, target)
+    v0, found = smallest_ritz_vector(op.of_unit, v0, min(PROBES, budget) if count == 1 else 1, target)
     if found and count == 1:
         return v0[:, None]
     ncv = min(op.n, max(2 * count + 1, 20))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from psdopt.devices import Deferred, Device, DeviceArray, once, pairs
 from psdopt.devices.groups import PairSums
 from psdopt.linalg import deadline
+from psdopt.linalg.limits import CACHED
 
 Array = NDArray[np.float64]
 
@@ -56,10 +57,6 @@ def row_dots(Y: Array, Z: Array) -> Array:
     return dots
 
 
-#: Entries of a block of gathered rows: small enough to stay in the processor's cache.
-GATHERED = 32768
-
-
 def pair_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, Z: Array) -> Array:
     """⟨Y_i − Y_j, Z_i − Z_j⟩ for index pairs, shape (m,), block by block: no array with m rows of Y."""
     if isinstance(Y, DeviceArray):
@@ -85,7 +82,7 @@ def line_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, D: Array) -> t
 def _differences(i: NDArray[np.intp], j: NDArray[np.intp], *arrays: Array) -> Iterator[tuple[slice, list[Array]]]:
     """Blocks of pairs, and for each array its rows i minus its rows j, in buffers that the next block overwrites."""
     width = max(arrays[0].shape[1], 1)
-    size = min(len(i), max(1, GATHERED // width))
+    size = min(len(i), max(1, CACHED // width))
     *found, other = (np.empty((size, width)) for _ in range(len(arrays) + 1))
     for start in range(0, len(i), max(size, 1)):
         rows = slice(start, min(start + size, len(i)))
@@ -103,7 +100,7 @@ def gathered_row_dots(i: NDArray[np.intp], j: NDArray[np.intp], Y: Array, Z: Arr
     if isinstance(Y, DeviceArray):
         return row_dots(Y.take(i, axis=0), Z.take(j, axis=0))
     dots = np.empty(len(i))
-    size = max(1, GATHERED // max(2 * Y.shape[1], 1))
+    size = max(1, CACHED // max(2 * Y.shape[1], 1))
     for s in range(0, len(i), size):
         part = slice(s, s + size)
         np.einsum("ij,ij->i", Y.take(i[part], axis=0), Z.take(j[part], axis=0), out=dots[part])
@@ -119,7 +116,7 @@ def mixed_row_dots(ends: NDArray[np.intp], Y: Array, Z: Array) -> tuple[Array, A
         return cast(tuple[Array, Array], pairs.mixed_row_dots(*ends, Y, Z))
     m = ends.shape[1]
     mixed, own = np.empty(m), np.empty(m)
-    size = max(1, GATHERED // max(4 * Y.shape[1], 1))
+    size = max(1, CACHED // max(4 * Y.shape[1], 1))
     for s in range(0, m, size):
         part = slice(s, s + size)
         here = ends[:, part]

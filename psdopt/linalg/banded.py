@@ -11,16 +11,14 @@ from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.definite import ProvenPair, Solve, proven_pair
-from psdopt.linalg.tolerances import EPS
-
-#: A band is narrow up to this share of the order: n b² flops are then at most a hundredth of a dense factor's n³/3.
-NARROW = 0.05
+from psdopt.linalg.tolerances import EPS, SLIGHT
 
 
 def narrow_order(S: sp.csr_array) -> tuple[NDArray[np.intp], int] | None:
     """(order, b) with S_ij = 0 for rows that are more than b apart in `order`; None if no narrow band was found.
 
-    The order is that of Cuthill and McKee, reversed. O(entries).
+    The order is that of Cuthill and McKee, reversed. O(entries). A band is narrow up to a slight share of the order: n b²
+    flops are then few beside the n³/3 of a dense factor.
     """
     n = S.shape[0]
     order = np.asarray(sp.csgraph.reverse_cuthill_mckee(sp.csr_array(S), symmetric_mode=True), dtype=np.intp)
@@ -28,7 +26,7 @@ def narrow_order(S: sp.csr_array) -> tuple[NDArray[np.intp], int] | None:
     place[order] = np.arange(n)
     rows = np.repeat(place, np.diff(S.indptr))
     band = int(np.abs(rows - place[S.indices]).max(initial=0))
-    return (order, band) if band <= NARROW * n else None
+    return (order, band) if band <= SLIGHT * n else None
 
 
 def banded_pair_above(

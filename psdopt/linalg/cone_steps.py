@@ -11,12 +11,9 @@ from scipy.linalg.blas import dsymv, dtrsv
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.krylov import lanczos_steps
+from psdopt.linalg.limits import MOST_STEPS, ROUNDS, SMALL_ORDER
 from psdopt.linalg.subset import least_eigenvalue
 
-#: Up to this order L⁻¹ D L⁻ᵀ is formed, as its spectrum then costs less than the calls of Lanczos's method.
-FORMED = 64
-#: Most steps of Lanczos's method, and steps between two tests of convergence.
-MOST, EVERY = 60, 5
 
 
 def lower_factor(P: Array) -> Array:
@@ -62,7 +59,7 @@ def cone_step(L: Array, D: Array, accuracy: float) -> float:
     has to check P + alpha D. O(n²) for each of about 10 to 30 steps of Lanczos.
     """
     n = len(L)
-    if n <= FORMED:
+    if n <= SMALL_ORDER:
         W = scipy.linalg.solve_triangular(L, D, lower=True, check_finite=False)
         W = scipy.linalg.solve_triangular(L, W.T, lower=True, check_finite=False)
         least = least_eigenvalue(0.5 * (W + W.T))
@@ -76,13 +73,13 @@ def _least_ritz(L: Array, D: Array, accuracy: float) -> float:
         return np.asarray(dtrsv(L, dsymv(1.0, D.T, dtrsv(L, v, lower=1, trans=1), lower=1), lower=1))
 
     least, start = 0.0, np.cos(np.arange(1.0, len(L) + 1.0) ** 2)
-    for _, T, length in lanczos_steps(product, start, MOST):
-        if len(T) % EVERY and length > 0.0 and len(T) < MOST:
+    for _, T, length in lanczos_steps(product, start, MOST_STEPS):
+        if len(T) % ROUNDS and length > 0.0 and len(T) < MOST_STEPS:  # a test costs about as much as a product
             continue
         values, W = np.linalg.eigh(T)
         residual = length * abs(float(W[-1, 0]))
         least = float(values[0]) - residual
         # steps beyond 1 are never taken
-        if residual <= accuracy * abs(float(values[0])) or (len(T) >= 2 * EVERY and least > -0.5):
+        if residual <= accuracy * abs(float(values[0])) or (len(T) >= ROUNDS**2 and least > -0.5):
             break
     return least

@@ -9,13 +9,8 @@ import numpy as np
 
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import PROBES, ROUNDS
 from psdopt.linalg.tolerances import EPS
-
-#: Steps before the first convergence test. With fewer steps a cluster near the start could be mistaken for the end of
-#: the spectrum.
-LEAST = 3
-#: Steps for the ends of a spectrum: the Ritz value is within a few percent of the largest eigenvalue of a matrix S ⪰ 0.
-ENDS = 14
 
 
 def lanczos_steps(product: Callable[[Array], Array], start: Array, steps: int) -> Iterator[tuple[Array, Array, float]]:
@@ -53,12 +48,13 @@ def smallest_ritz_vector(
 ) -> tuple[Array, bool]:
     """(unit Ritz vector of the smallest Ritz value, whether its residual is at most target()).
 
-    At most `steps` products. Fewer than LEAST steps test nothing and return the start, scaled.
+    At most `steps` products. Fewer than ROUNDS steps test nothing and return the start, scaled: a cluster near the start
+    could be mistaken for the end of the spectrum.
     """
     vector, found = start / np.max(np.abs(start)), False
     vector = vector / np.linalg.norm(vector)
     for Q, T, length in lanczos_steps(product, start, steps):
-        if len(T) < LEAST:
+        if len(T) < ROUNDS:
             continue
         _, W = np.linalg.eigh(T)
         vector, found = Q @ W[:, 0], length * abs(W[-1, 0]) <= target()
@@ -68,9 +64,12 @@ def smallest_ritz_vector(
 
 
 def extreme_ritz_values(S: Array) -> tuple[float, float]:
-    """(an upper bound on λ_min(S), a lower bound on λ_max(S)) from ENDS products with S (n, n)."""
+    """(an upper bound on λ_min(S), a lower bound on λ_max(S)) from PROBES products with S (n, n).
+
+    For S ⪰ 0 the second is within a few percent of λ_max(S).
+    """
     start = np.cos(np.arange(1.0, len(S) + 1.0) ** 2)
-    *_, (_, T, _) = lanczos_steps(lambda v: S @ v, start, ENDS)
+    *_, (_, T, _) = lanczos_steps(lambda v: S @ v, start, PROBES)
     values = np.linalg.eigvalsh(T)
     return float(values[0]), float(values[-1])
 

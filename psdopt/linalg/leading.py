@@ -10,10 +10,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.checked_operator import CheckedOperator
 from psdopt.linalg.subset import eigenpairs
-from psdopt.linalg.tolerances import EPS
-
-#: Largest tolerated growth of rounding in one pass of orthogonalisation.
-CANCELLATION = 100.0
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
 
 @dataclass(frozen=True)
@@ -123,7 +120,7 @@ def _orthonormal(X: Array, basis: Array, lost: float) -> Array:
     """Orthonormal columns, orthogonal to `basis`, with the span of X (random-like columns where X is deficient).
 
     The first orthogonalisation has shortened X by the factor `lost`, which increases its relative rounding by this
-    factor. If `lost` times the condition number of X exceeds CANCELLATION, X is orthogonalised again.
+    factor. If `lost` times the condition number of X exceeds ROUNDINGS, X is orthogonalised again.
     """
     scale = np.linalg.norm(X, axis=0)
     if scale.min() > 0.0:
@@ -136,7 +133,7 @@ def _orthonormal(X: Array, basis: Array, lost: float) -> Array:
             X = (np.linalg.inv(L) @ (X / scale).T).T
             lost /= float(np.diag(L).min())
             if np.diag(L).min() > 0.1:
-                return X - basis @ (basis.T @ X) if lost > CANCELLATION else X
+                return X - basis @ (basis.T @ X) if lost > ROUNDINGS else X
     rng = np.random.default_rng(len(X))
     X = np.linalg.qr(X)[0] + 1e-3 * rng.standard_normal(X.shape) * (scale.min() == 0.0)
     for _ in range(3):

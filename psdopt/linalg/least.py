@@ -9,12 +9,10 @@ import numpy as np
 from psdopt.checks import one_of
 from psdopt.linalg.arrays import Array, is_finite
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
+from psdopt.linalg.limits import ITERATED_ORDER, SPECTRUM_ORDER
+from psdopt.linalg.tolerances import SLIGHT
 
 BACKENDS = ("auto", "dense", "lanczos", "eigsh")
-#: Up to this order forming S and decomposing it is cheaper than any iteration (and gives all vectors).
-DENSE_ORDER = 300
-#: Up to MANY_ORDER a decomposition is also cheaper if at least n / MANY eigenvectors are wanted.
-MANY_ORDER, MANY = 2000, 8
 
 
 def least_eigenpairs(
@@ -49,7 +47,8 @@ def least_eigenpairs(
     if backend == "auto":
         n = S.shape[0]
         cold = start is None and not proven and count < n
-        formed = n <= DENSE_ORDER or (n <= MANY_ORDER and count * MANY >= n)
+        # a decomposition gives all vectors, and costs less than an iteration for more than a slight share of them
+        formed = n <= ITERATED_ORDER or (n <= SPECTRUM_ORDER and count > SLIGHT * n)
         backend = "dense" if formed else "eigsh" if cold else "lanczos"
     if backend == "eigsh":  # ARPACK cannot compute all eigenvectors
         backend, count = ("eigsh", min(count, S.shape[0] - 1)) if S.shape[0] > 1 else ("dense", 1)

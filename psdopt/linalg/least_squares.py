@@ -9,10 +9,8 @@ import numpy as np
 from scipy.sparse.linalg import lsqr
 
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import MOST_PRODUCTS
 from psdopt.linalg.tolerances import EPS
-
-#: Steps of LSQR for a system of order one; for order k, 20 √k more.
-ITERATIONS = 200
 
 
 def least_squares(A: Any, b: Array) -> Array:
@@ -21,5 +19,5 @@ def least_squares(A: Any, b: Array) -> Array:
     LSQR may end short of rounding, after 200 + 20 √k steps, k the smaller of q and p. Cost of a step: a product
     with A and one with Aᵀ.
     """
-    most = ITERATIONS + ITERATIONS // 10 * math.isqrt(min(A.shape))
+    most = MOST_PRODUCTS + MOST_PRODUCTS // 10 * math.isqrt(min(A.shape))
     return np.asarray(lsqr(A, b, atol=EPS, btol=EPS, iter_lim=most)[0])

@@ -14,9 +14,12 @@ ITERATED_ORDER = 300
 SPECTRUM_ORDER, FACTOR_ORDER = 1500, 3000
 #: Numbers in a block that stays in the cache of a core (256 KiB), and in a block of memory (8 MiB).
 CACHED, BLOCK = 2**15, 2**20
+#: Rounds in which a computation settles: refinement of a solution, inverse iteration, steps between two tests.
+ROUNDS = 3
 #: Steps after which a loop ends that converges in far fewer: of Newton's method or of Lanczos's, rounds, halvings.
 MOST_STEPS = 60
-#: Products with an operator after which an iteration of least squares or of conjugate gradient ends.
+#: Products with an operator, or cuts, after which an iteration ends that converges by a constant factor a step.
 MOST_PRODUCTS = 200
-#: Random vectors by which the size of an operator or of a sample is estimated to some ten per cent.
+#: Vectors, random or of a Krylov space, by which the size of an operator or of a sample is estimated to some ten per
+#: cent.
 PROBES = 16

@@ -6,11 +6,8 @@ import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
+from psdopt.linalg.limits import ROUNDS
 from psdopt.linalg.tolerances import EPS
-
-#: If f varies only by rounding within the bracket, refinement of a root of f' ends after this many consecutive steps
-#: that do not halve |f'|, because the rest of f' is rounding as well.
-PATIENCE = 4
 
 Derivatives = Callable[[float], tuple[float, float]]
 Cubic = tuple[float, float, float, float]
@@ -206,7 +203,8 @@ def _smooth_downhill(
     for _ in range(100):
         if least <= tol * abs(slope0) or right - left <= 4.0 * EPS * right:
             break
-        if stale >= PATIENCE and (right - left) * max(-low, high) <= rounding:
+        # f varies only by rounding within the bracket, and so does the rest of f'
+        if stale >= ROUNDS and (right - left) * max(-low, high) <= rounding:
             break
         newton = t - at_t / curvature if curvature > 0.0 else math.nan
         t = newton if left < newton < right else 0.5 * (left + right)

@@ -10,23 +10,20 @@ from scipy.linalg.blas import dsymv
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.limits import ROUNDS as ROUNDS
+from psdopt.linalg.tolerances import EPS, MINOR, ROUNDINGS
 
 #: Ridges for a system that is not definite to working precision, as shares of a diagonal entry.
-RIDGES = (0.0, 16 * EPS, 1e3 * EPS, 1e6 * EPS)
-#: Ridges relative to the diagonal entry of each row are this many times larger.
-ROW_WISE = 1e2
-#: Limit of rounds of refinement; a round that does not halve the residual is the last.
-ROUNDS = 3
+RIDGES = (0.0, ROUNDINGS * EPS, EPS / MINOR, EPS / MINOR**2)
 
 
 def ridged_solver(M: Array) -> Callable[[Array], Array]:
     """right ↦ M⁻¹ right for a symmetric positive semidefinite M (m, m), by its upper triangle, with refinement.
 
     A singular M gets the least ridge that makes it definite, relative to its largest diagonal entry. If no such ridge
-    is enough, ridges relative to the diagonal entry of each row are tried, since rounding has that form if rows differ
-    by many orders. Refinement then removes the effect of the ridge in the range of M; components along the null space
-    stay small. M is not changed, and must not change while the solver is in use. m³/3 flops, 4 m² per use and 4 m² more
+    is enough, ridges relative to the diagonal entry of each row are tried, ROUNDINGS times as large, since rounding has
+    that form if rows differ by many orders. Refinement, until a round no longer halves the residual, then removes the
+    effect of the ridge in the range of M; components along the null space stay small. M is not changed, and must not change while the solver is in use. m³/3 flops, 4 m² per use and 4 m² more
     for each round; memory m² besides M. Raises numpy.linalg.LinAlgError where M is not finite, or not definite with the
     largest ridge.
     """
@@ -40,7 +37,7 @@ def ridged_solver(M: Array) -> Callable[[Array], Array]:
     if not _factored(M, top, factor):
         scale = 1.0 / np.sqrt(np.where(diagonal > EPS**2 * top, diagonal, top or 1.0))
         M = scale[:, None] * M * scale
-        if not _factored(M, ROW_WISE, factor):
+        if not _factored(M, ROUNDINGS, factor):
             raise np.linalg.LinAlgError("the system of the multipliers is not definite")
 
     # with rows stored one after the other, the upper triangle is LAPACK's lower one

@@ -11,10 +11,7 @@ import numpy as np
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.row_sources import RowSource, only, require_finite, row_source
-
-#: Largest image (m, k) of a block of columns beyond the factor's own, in bytes.
-IMAGE_BYTES = 2**27
+from psdopt.linalg.row_sources import SMALL_MAP, RowSource, only, require_finite, row_source
 
 #: Called as observer(name, rows_read, rows) after each block of a pass over the rows.
 Observer = Callable[[str, int, int], None]
@@ -43,7 +40,8 @@ class RowBlocks(LinearMap):
 
     def __init__(self, source: RowSource, name: str = "X") -> None:
         self.source, self.data, self.name, self.shape = source, source, name, source.shape
-        self.most_columns = max(1, IMAGE_BYTES // (8 * self.shape[0]))
+        # twice as much as memory is sure to hold, beside the image of the factor: each part costs a pass over the rows
+        self.most_columns = max(1, 2 * SMALL_MAP // (8 * self.shape[0]))
         self.applications = 0
         self.columns = 0
         self.passes = 0

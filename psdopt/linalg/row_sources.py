@@ -14,10 +14,9 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.devices import is_device_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, is_finite
+from psdopt.linalg.limits import BLOCK
 
-#: Bytes of one block as float64. Blocks of this size are read at full speed and leave memory for their products.
-BLOCK_BYTES = 2**24
-#: Memory maps up to this size (as float64) are treated as arrays in memory.
+#: Bytes of an array that memory is sure to hold: a memory map up to this size (as float64) is an array in memory.
 SMALL_MAP = 2**26
 
 
@@ -36,8 +35,8 @@ class RowSource(ABC):
 
     @property
     def block(self) -> int:
-        """Rows per block, at least one: about 16 MB of float64."""
-        return max(1, min(self.shape[0], BLOCK_BYTES // (8 * self.shape[1])))
+        """Rows per block, at least one: about 8 MB of float64, read at full speed."""
+        return max(1, min(self.shape[0], BLOCK // self.shape[1]))
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """(rows, their block), from the first row to the last. One pass over the data."""

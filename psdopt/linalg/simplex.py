@@ -6,10 +6,7 @@ import numpy as np
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import EPS
-
-#: If the sum of the coordinates misses `total` by more than this share of it, the shift was lost to rounding.
-LOST = EPS**0.5
+from psdopt.linalg.tolerances import EPS, ROOT_EPS
 
 
 def project_simplex(x: Array, total: float = 1.0, upper: float = np.inf) -> Array:
@@ -34,8 +31,8 @@ def project_simplex(x: Array, total: float = 1.0, upper: float = np.inf) -> Arra
     if np.any(free):  # correct the rounding of the shift, the same for every free coordinate
         p[free] += (total - float(p.sum())) / np.count_nonzero(free)
         p = np.clip(p, 0.0, upper)
-    # if x is so large that upper is below its rounding, x and x − upper are the same breakpoint
-    return p if abs(total - float(p.sum())) <= LOST * total else _filled(y, total, upper)
+    # if x is so large that upper is below its rounding, x and x − upper are the same breakpoint, and the shift is lost
+    return p if abs(total - float(p.sum())) <= ROOT_EPS * total else _filled(y, total, upper)
 
 
 def _filled(y: Array, total: float, upper: float) -> Array:

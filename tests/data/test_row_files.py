@@ -22,7 +22,7 @@ def small(monkeypatch):
     for module, name in ((row_files, "SMALL_MAP"), (row_files, "LARGE_FILE"), (row_sources, "SMALL_MAP")):
         monkeypatch.setattr(module, name, 1000)
     monkeypatch.setattr("psdopt.data.data_files.LARGE_FILE", 1000)
-    monkeypatch.setattr(row_sources, "BLOCK_BYTES", 8 * 4 * 100)
+    monkeypatch.setattr(row_sources, "BLOCK", 4 * 100)
 
 
 def parquet(path, X, y, **more):

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse.linalg import LinearOperator, eigsh
 
-from psdopt.linalg.arpack import SHORT
 from psdopt.linalg.least import least_eigenpairs
+from psdopt.linalg.limits import PROBES
 from tests.linalg.symmetric import Counted, symmetric
 
 
@@ -42,4 +42,4 @@ def test_cold_and_close_together_costs_little_more_than_eigsh(n, accuracy):
     pair = least_eigenpairs(S, tol=tol)
     assert pair.residual <= tol
     restart = 10  # ARPACK looks at what it has after every so many products
-    assert pair.products <= products_of_eigsh(S, tol) + SHORT + restart + 1
+    assert pair.products <= products_of_eigsh(S, tol) + PROBES + restart + 1

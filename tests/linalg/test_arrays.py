@@ -67,7 +67,7 @@ def test_sparse_product_is_the_product_for_every_storage(kind, order, k):
 
 @pytest.mark.parametrize("gathered", [1, 65536])
 def test_mixed_row_dots_gather_in_blocks(gathered, monkeypatch):
-    monkeypatch.setattr(arrays, "GATHERED", gathered)
+    monkeypatch.setattr(arrays, "CACHED", gathered)
     rng = np.random.default_rng(0)
     Y, Z = rng.standard_normal((2, 7, 3))
     i, j = rng.integers(0, 7, (2, 20))

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from psdopt.linalg.cone_steps import FORMED, cone_step, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.limits import SMALL_ORDER
 
 
 def definite(n: int, seed: int, decades: float = 4.0) -> np.ndarray:
@@ -19,7 +20,7 @@ def direction(n: int, seed: int) -> np.ndarray:
     return D + D.T
 
 
-@pytest.mark.parametrize("n", [1, 5, FORMED + 40, 150])
+@pytest.mark.parametrize("n", [1, 5, SMALL_ORDER + 40, 150])
 @pytest.mark.parametrize("accuracy", [0.1, 0.01])
 def test_a_step_is_inside_the_cone_and_at_most_that_share_short(n, accuracy) -> None:
     P, D = definite(n, n), direction(n, n + 1) - 3.0 * np.eye(n)
@@ -30,7 +31,7 @@ def test_a_step_is_inside_the_cone_and_at_most_that_share_short(n, accuracy) -> 
     assert (1.0 - 2.0 * accuracy) * longest <= step <= longest * (1.0 + 1e-6)
 
 
-@pytest.mark.parametrize("n", [4, FORMED + 40])
+@pytest.mark.parametrize("n", [4, SMALL_ORDER + 40])
 def test_directions_that_never_leave_the_cone_have_no_end(n) -> None:
     assert cone_step(lower_factor(definite(n, 0)), definite(n, 1), 0.01) >= 1.0
     assert cone_step(lower_factor(definite(4, 0)), definite(4, 1), 0.01) == math.inf
@@ -38,7 +39,7 @@ def test_directions_that_never_leave_the_cone_have_no_end(n) -> None:
 
 def test_long_steps_need_not_be_known() -> None:
     """Steps beyond one are cut to one: that this one is longer is all that counts."""
-    n = FORMED + 60
+    n = SMALL_ORDER + 60
     L = lower_factor(definite(n, 3))
     assert cone_step(L, 1e-9 * direction(n, 4), 0.01) > 1.0
 

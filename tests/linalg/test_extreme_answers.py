@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from psdopt.linalg.extreme import smallest_eigenpair
-from psdopt.linalg.least import DENSE_ORDER, MANY, least_eigenpairs
+from psdopt.linalg.least import least_eigenpairs
+from psdopt.linalg.limits import ITERATED_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import EPS
 from tests.linalg.spectra import frame, matrix
 from tests.linalg.symmetric import Counted
@@ -109,17 +110,17 @@ def test_lanczos_costs_about_what_its_convergence_needs():
         assert operator.columns <= most, operator.columns
 
 
-#: So many eigenvectors that MANY times their number is more than the dense order.
-MUCH = DENSE_ORDER // MANY + 1
+#: An order at which only more than a tenth of the eigenvectors are worth a decomposition.
+LARGE = ITERATED_ORDER + 10
 
 
 @pytest.mark.parametrize(
     ("n", "count", "start", "proven", "expected"),
     [
-        (40, 1, False, False, "dense"), (DENSE_ORDER, 1, True, False, "dense"),
-        (DENSE_ORDER + 1, 1, False, False, "eigsh"), (DENSE_ORDER + 1, 1, True, False, "lanczos"),
-        (DENSE_ORDER + 1, 1, False, True, "lanczos"), (MUCH * MANY, MUCH, False, False, "dense"),
-        (MUCH * MANY, MUCH - 1, True, False, "lanczos"),
+        (40, 1, False, False, "dense"), (ITERATED_ORDER, 1, True, False, "dense"),
+        (ITERATED_ORDER + 1, 1, False, False, "eigsh"), (ITERATED_ORDER + 1, 1, True, False, "lanczos"),
+        (ITERATED_ORDER + 1, 1, False, True, "lanczos"), (LARGE, LARGE // 10 + 1, False, False, "dense"),
+        (LARGE, LARGE // 10, True, False, "lanczos"),
     ],
 )  # fmt: skip
 def test_which_backend_is_taken_and_what_it_promises(n, count, start, proven, expected):

@@ -13,7 +13,7 @@ from psdopt.linalg.row_sources import SlicedRows
 
 @pytest.fixture
 def X(monkeypatch):
-    monkeypatch.setattr(row_sources, "BLOCK_BYTES", 8 * 6 * 100)
+    monkeypatch.setattr(row_sources, "BLOCK", 6 * 100)
     return np.random.default_rng(0).standard_normal((1050, 6)).astype(np.float32)
 
 
@@ -72,7 +72,7 @@ def test_nan_is_found_during_the_first_pass(X, place, value):
 
 
 def test_a_pass_allocates_blocks_and_not_the_rows(monkeypatch):
-    monkeypatch.setattr(row_sources, "BLOCK_BYTES", 2**18)
+    monkeypatch.setattr(row_sources, "BLOCK", 2**15)
     X = np.ones((100_000, 20), dtype=np.float32)  # 8 MB, 16 MB as float64
     A = blocks_of(X)
     tracemalloc.start()

@@ -18,7 +18,7 @@ def X():
 
 @pytest.fixture(autouse=True)
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(row_sources, "BLOCK_BYTES", 8 * COLUMNS * 700)
+    monkeypatch.setattr(row_sources, "BLOCK", COLUMNS * 700)
     monkeypatch.setattr(row_sources, "SMALL_MAP", 1000)
 
 

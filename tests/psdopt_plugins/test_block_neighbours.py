@@ -22,7 +22,7 @@ class Sliced:
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(row_sources, "BLOCK_BYTES", 8 * 3 * 7)  # seven rows of three columns
+    monkeypatch.setattr(row_sources, "BLOCK", 3 * 7)  # seven rows of three columns
     monkeypatch.setattr(block_neighbours, "ENTRIES", 20)
 
 

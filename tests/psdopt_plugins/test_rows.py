@@ -27,7 +27,7 @@ MANY = [[i, (i + 7) % 50, 60 + i] for i in range(50)] + [[90 + i, 70 + i, 2 * i]
 def wine(monkeypatch):
     X, y = load_wine(return_X_y=True)
     X = StandardScaler().fit_transform(X)
-    monkeypatch.setattr(row_sources, "BLOCK_BYTES", 8 * X.shape[1] * 50)
+    monkeypatch.setattr(row_sources, "BLOCK", X.shape[1] * 50)
     return X, y
 
 
