@@ -20,7 +20,8 @@ def arpack_smallest(
     """`count` smallest Ritz vectors (n, count) of `op` to residual target(), or the best within `budget` products.
 
     If the smallest eigenvalue is well separated, as that of a gradient often is, PROBES products or fewer find its
-    vector; otherwise ARPACK, which tests convergence only after 20 products, starts from their result. Raises InvalidInputError for count >= n.
+    vector; otherwise ARPACK, which tests convergence only after 20 products, starts from their result. Raises
+    InvalidInputError for count >= n.
     """
     if count >= op.n:
         raise InvalidInputError("the eigsh backend needs count < n; use backend='lanczos'")

@@ -17,8 +17,8 @@ from psdopt.linalg.tolerances import EPS, SLIGHT
 def narrow_order(S: sp.csr_array) -> tuple[NDArray[np.intp], int] | None:
     """(order, b) with S_ij = 0 for rows that are more than b apart in `order`; None if no narrow band was found.
 
-    The order is that of Cuthill and McKee, reversed. O(entries). A band is narrow up to a slight share of the order: n b²
-    flops are then few beside the n³/3 of a dense factor.
+    The order is that of Cuthill and McKee, reversed. O(entries). A band is narrow up to a slight share of the order:
+    n b² flops are then few beside the n³/3 of a dense factor.
     """
     n = S.shape[0]
     order = np.asarray(sp.csgraph.reverse_cuthill_mckee(sp.csr_array(S), symmetric_mode=True), dtype=np.intp)
@@ -34,8 +34,8 @@ def banded_pair_above(
 ) -> ProvenPair | None:
     """The smallest eigenpair of S, with a lower bound, if the bound can be proven to exceed `threshold`; else None.
 
-    As :func:`~psdopt.linalg.definite.pair_above` for a dense S, from a band of width b: two or three factorisations of
-    n b² flops each, memory n b.
+    As :func:`~psdopt.linalg.definite.pair_above` for a dense S, from a band of width b: two factorisations of n b²
+    flops each, memory n b.
     """
     A = _lower_band(S, order, band)
 
@@ -48,7 +48,7 @@ def banded_pair_above(
         return None
     vector = np.empty_like(pair.vector)
     vector[order] = pair.vector
-    return ProvenPair(pair.value, vector, pair.residual, pair.lower_bound)
+    return ProvenPair(pair.value, vector, pair.residual, pair.lower_bound, pair.steps)
 
 
 def banded_factor(S: sp.csr_array, order: NDArray[np.intp], band: int, g: float) -> tuple[Solve, float] | None:

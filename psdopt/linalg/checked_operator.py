@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, cast
 
 import numpy as np
@@ -14,8 +15,6 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.tolerances import EPS
-
-SAFE_SQUARES = (1e-250, 1e300)  # sums of squares between these bounds are free of underflow and overflow
 
 
 class CheckedOperator:
@@ -81,7 +80,7 @@ class CheckedOperator:
         deadline.ask()
         image = np.asarray(self.S @ x.reshape(-1, 1), dtype=float)
         square = np.vdot(image, image)
-        if image.shape != (self.n, 1) or not SAFE_SQUARES[0] < square < SAFE_SQUARES[1]:
+        if image.shape != (self.n, 1) or not _safe(square):
             return self(x.reshape(-1, 1))[:, 0]
         self.products += 1
         self.norm = max(self.norm, math.sqrt(square))
@@ -136,8 +135,13 @@ def _pivoted_qr(X: Array) -> tuple[Any, Any, Any]:
 def column_norms(X: Array) -> Array:
     """Euclidean norms of the columns, without overflow or underflow of the squares."""
     squares = np.einsum("ij,ij->j", X, X)
-    if np.all((squares > SAFE_SQUARES[0]) & (squares < SAFE_SQUARES[1])):
+    if np.all(_safe(squares)):
         return np.asarray(np.sqrt(squares), dtype=float)
     top = np.max(np.abs(X), axis=0, initial=0.0)
     safe = np.where(top > 0.0, top, 1.0)
     return np.asarray(top * np.sqrt(np.sum((X / safe) ** 2, axis=0)), dtype=float)
+
+
+def _safe(squares: Any) -> Any:
+    """Whether sums of squares are free of overflow, and too large for squares that underflowed to count."""
+    return (squares > sys.float_info.min / EPS) & (squares < math.inf)

@@ -15,7 +15,6 @@ from psdopt.linalg.limits import MOST_STEPS, ROUNDS, SMALL_ORDER
 from psdopt.linalg.subset import least_eigenvalue
 
 
-
 def lower_factor(P: Array) -> Array:
     """L (n, n), lower triangular, stored by columns, with L Lᵀ = P for a symmetric P. n³/3 flops.
 

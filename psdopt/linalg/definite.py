@@ -14,24 +14,28 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array, norm
 from psdopt.linalg.krylov import extreme_ritz_values
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.limits import ROUNDS as STEPS
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
 
-#: Steps of inverse iteration. Near an optimum two suffice, because the shift is close to a cluster of eigenvalues at 0.
-STEPS = 3
-#: Trial bounds: the Rayleigh quotient minus these shares of its distance to the threshold.
-SHARES = (0.1, 0.5)
+__all__ = ["STEPS", "ProvenPair", "Solve", "bound_above", "factor_above", "pair_above", "proven_pair", "solver_of"]
+
 #: b ↦ (S − g I)⁻¹ b.
 Solve = Callable[[Array], Array]
 
 
 @dataclass(frozen=True)
 class ProvenPair:
-    """A unit vector, its Rayleigh quotient `value`, `residual` |S v − value v|, and `lower_bound` <= λ_min(S)."""
+    """A unit vector, its Rayleigh quotient `value`, `residual` |S v − value v|, and `lower_bound` <= λ_min(S).
+
+    `steps` of inverse iteration have found it, each with one product.
+    """
 
     value: float
     vector: Array
     residual: float
     lower_bound: float
+    steps: int
 
 
 def factor_above(S: Array, g: float) -> tuple[Array, float] | None:
@@ -56,8 +60,10 @@ def factor_above(S: Array, g: float) -> tuple[Array, float] | None:
 def pair_above(S: Array, threshold: float, start: Array | None = None) -> ProvenPair | None:
     """The smallest eigenpair of S, with a lower bound, if the bound can be proven to exceed `threshold`; else None.
 
-    Two or three factorisations: at `threshold`, whose factor gives the vector by inverse iteration, then just below
-    its Rayleigh quotient. If the iteration has missed the smallest eigenvalue, the second factorisation fails.
+    Two factorisations: at `threshold`, whose factor gives the vector by inverse iteration, then below its Rayleigh
+    quotient by a slight share of its distance to `threshold`. If the iteration has missed the smallest eigenvalue, the
+    second factorisation fails. It ends once the quotient falls by a minor share only, near an optimum after two or
+    three steps, as the shift is close to a cluster of eigenvalues at 0.
     """
 
     def factor(g: float) -> tuple[Solve, float] | None:
@@ -82,17 +88,17 @@ def proven_pair(
     solve, bound = found
     # any start is safe: if it has no component along the eigenvector, the second factorisation fails
     v = np.cos(np.arange(1.0, S.shape[0] + 1.0) ** 2) if start is None else start
-    for _ in range(STEPS):
+    value, steps = math.inf, 0
+    while steps < MOST_STEPS:
+        steps += 1
         v = solve(v)
         v /= norm(v)
-    Sv = as_array(S @ v)
-    value = float(v @ Sv)
-    residual = norm(Sv - value * v)
-    for share in SHARES:
-        sharper = factor(max(value - max(share * (value - threshold), threshold - bound), threshold))
-        if sharper is not None:
-            return ProvenPair(value, v, residual, sharper[1])
-    return None
+        Sv = as_array(S @ v)
+        before, value = value, float(v @ Sv)
+        if not before - value > MINOR * (value - threshold):
+            break
+    sharper = factor(max(value - max(SLIGHT * (value - threshold), threshold - bound), threshold))
+    return None if sharper is None else ProvenPair(value, v, norm(Sv - value * v), sharper[1], steps)
 
 
 def bound_above(S: Array, accuracy: float) -> float:

@@ -5,6 +5,7 @@ residual alone proves only that *some* eigenvalue is near the Ritz value; `small
 adds.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -21,14 +22,11 @@ from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.checked_operator import CheckedOperator, column_norms, orthonormal
 from psdopt.linalg.definite import pair_above
 from psdopt.linalg.krylov import norm_estimate
+from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.tolerances import EPS
 
 DENSE_LIMIT = 500  # at and below this order `auto` forms the matrix
-FACTORED = 64  # below this order the whole spectrum costs no more than a proof by factorisations
-DENSE_BLOCK = 64  # the matrix is formed in blocks of this many columns, or at once up to twice as many
-BASIS_SIZE = 64  # Lanczos vectors kept before a thick restart
-GRID_SIZE = 96  # geometric trial values of the bound: its distance from `value` is at most 1.7 times the least possible
 
 
 @dataclass(frozen=True)
@@ -77,7 +75,7 @@ def smallest_eigenpair(
     **The bound.** With `residual = |S v - value v|_2` some eigenvalue of S lies within `value +- residual`;
     nothing says that it is the smallest one. `lower_bound`, called g here, is of three kinds:
 
-    - *dense*: `value - rounding`, LAPACK's backward error. If `threshold` is given, n >= 64 and S - threshold I has a
+    - *dense*: `value - rounding`, LAPACK's backward error. If `threshold` is given, n > 64 and S - threshold I has a
       Cholesky factor, it is a bound between `threshold` and `value` that another factor proves. `failure_probability`
       of the result is 0.
     - *lanczos*: let e be a unit eigenvector of lambda = lambda_min, R the random columns of the start block and
@@ -106,7 +104,7 @@ def smallest_eigenpair(
     of the third kind (for linear minimisation oracles, which need a descent direction). `auto` is dense for n <= 500,
     lanczos above. The same `seed` gives the same result.
 
-    **Cost.** lanczos: `products` columns of S and about 6 n BASIS_SIZE flops for each, memory n (BASIS_SIZE + block).
+    **Cost.** lanczos: `products` columns of S and about 6 n · 64 flops for each, memory n (64 + block).
     dense: n columns, O(n^3). **Raises** InvalidInputError for shapes or options that do not fit,
     FloatingPointError if S returns NaN or infinity.
     """
@@ -157,8 +155,8 @@ def smallest_eigenpair(
 
 
 def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Array) -> ExtremePair:
-    matrix = _symmetric(op.to_dense(op.n if op.n <= 2 * DENSE_BLOCK else DENSE_BLOCK))
-    if threshold is not None and count == 1 and op.n >= FACTORED:
+    matrix = _symmetric(op.to_dense(SMALL_ORDER))
+    if threshold is not None and count == 1 and op.n > SMALL_ORDER:  # else its spectrum costs no more
         proven = pair_above(matrix, threshold + op.rounding, guess[:, 0] if guess.any() else None)
         if proven is not None:
             values, bound = np.array([proven.value]), proven.lower_bound - op.rounding
@@ -183,10 +181,11 @@ def _lanczos(
 ) -> tuple[Array, float]:
     """Thick-restart block Lanczos; the Ritz vectors and the probabilistic bound (rounding not yet subtracted).
 
+    SMALL_ORDER vectors, more for several pairs, are kept before a restart.
     The first `width` columns of `block` are the random ones. `done(error, bound)` stops it.
     """
     block = orthonormal(block)[0]
-    capacity = min(op.n, max(BASIS_SIZE, 3 * count + 8 * block.shape[1])) + block.shape[1]
+    capacity = min(op.n, max(SMALL_ORDER, 3 * count + 8 * block.shape[1])) + block.shape[1]
     Q, T = np.zeros_like(block, order="F", shape=(op.n, capacity)), np.zeros((capacity, capacity))
     size, fresh, unchecked, exact = 0, slice(0, width), 0, False
     chain: list[tuple[Array, Array, Array]] = []  # one entry per cycle: Ritz values, B E'W, W'F
@@ -230,16 +229,20 @@ def _lanczos(
 
 
 def _probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, norm: float, rounding: float) -> float:
-    """Largest grid value g with `|Z(l)|_2 < quantile` for all grid values `l <= g` (Z: see `smallest_eigenpair`)."""
+    """Largest grid value g with `|Z(l)|_2 < quantile` for all grid values `l <= g` (Z: see `smallest_eigenpair`).
+
+    Distances from the least Ritz value grow by √2 along the grid: that of g is at most √2 times the least possible.
+    """
     bottom = float(chain[-1][0][0])
-    gaps = np.geomspace(max(rounding, 1e-300) / 16, 10 * norm * len(chain) / quantile, GRID_SIZE)
+    least, most = max(rounding, 1e-300) / 16, 10 * norm * len(chain) / quantile
+    gaps = least * math.sqrt(2.0) ** np.arange(math.ceil(2.0 * math.log2(most / least)) + 1)
     Z = np.eye(chain[0][2].shape[1])
     for theta, last, first in chain:
         distance = gaps[:, None] + np.maximum(theta - bottom, 0.0)  # never rounded to 0
         Z = ((last / -distance[:, None, :]) @ first) @ Z
     fails = np.flatnonzero(~(np.linalg.norm(Z, 2, axis=(1, 2)) < quantile))
-    least = fails[-1] + 1 if fails.size else 0
-    return bottom - float(gaps[least]) if least < GRID_SIZE else -np.inf
+    first = fails[-1] + 1 if fails.size else 0
+    return bottom - float(gaps[first]) if first < len(gaps) else -np.inf
 
 
 def _symmetric(X: Array) -> Array:

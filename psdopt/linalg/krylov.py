@@ -48,8 +48,8 @@ def smallest_ritz_vector(
 ) -> tuple[Array, bool]:
     """(unit Ritz vector of the smallest Ritz value, whether its residual is at most target()).
 
-    At most `steps` products. Fewer than ROUNDS steps test nothing and return the start, scaled: a cluster near the start
-    could be mistaken for the end of the spectrum.
+    At most `steps` products. Fewer than ROUNDS steps test nothing and return the start, scaled: a cluster near the
+    start could be mistaken for the end of the spectrum.
     """
     vector, found = start / np.max(np.abs(start)), False
     vector = vector / np.linalg.norm(vector)

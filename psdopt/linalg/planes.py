@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import MOST_PRODUCTS
 from psdopt.linalg.polynomials import minimize_smooth
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, MINOR, ROUNDINGS
 
 #: (c, g, H): the function c + gᵀx + xᵀHx/2 of x = (alpha, beta).
 Quadratic = tuple[float, Array, Array]
-#: If the local quadratic is unbounded, a step this many times longer is tried, which backtracking shortens.
-EXPANSION = 1000.0
-#: A 2 × 2 matrix whose determinant is below this fraction of the product of its diagonal counts as singular.
-SINGULAR = 64 * EPS
-#: Most cuts of one polygon, each leaving at most 0.64 of its area; how often a bound may be enlarged.
-CUTS, EXPANSIONS = 400, 30
 
 
 def quadratic(model: Quadratic, alpha: float, beta: float) -> float:
@@ -55,8 +51,8 @@ def minimize_plane(
         g, H = derivatives(x[0], x[1])
         target = np.array(minimize_quadratic_in_box(g - H @ x, H, lower, upper))
         endless = not np.all(np.isfinite(target))
-        if endless:
-            target = np.where(np.isinf(target), x + EXPANSION * np.maximum(1.0, np.abs(x)), target)
+        if endless:  # a step beside which x is minor, which backtracking shortens
+            target = np.where(np.isinf(target), x + np.maximum(1.0, np.abs(x)) / MINOR, target)
         d = target - x
         slope = float(g @ d)
         if not slope < -1e-12 * max(abs(value), abs(float(g @ x)), np.finfo(float).tiny):
@@ -105,7 +101,7 @@ def minimize_by_cuts(
     endless = np.isinf(top)
     top[endless] = low[endless] + 4.0 * np.maximum(1.0, np.abs(low[endless]))
     best, least = low, math.inf
-    for _ in range(EXPANSIONS):
+    while True:
         x = np.clip(_cut(value_at, derivatives, low, top), low, top)  # rounding may lead out of the box
         value = value_at(*x)
         if not value < least:
@@ -114,9 +110,10 @@ def minimize_by_cuts(
         far = endless & (x - low > 0.5 * (top - low)) & (derivatives(*x)[0] < 0.0)
         if not np.any(far):
             break
-        top[far] = low[far] + EXPANSION * (top[far] - low[far])
-    else:
-        best = np.where(far, math.inf, best)
+        if np.max(top) > sys.float_info.max**0.25:  # the squares of F's terms would overflow next
+            best = np.where(far, math.inf, best)
+            break
+        top[far] = low[far] + (top[far] - low[far]) / MINOR
     return float(best[0]), float(best[1])
 
 
@@ -140,7 +137,7 @@ def _cut(
     values = [value_at(*x) for x in polygon]
     values = [math.inf if math.isnan(value) else value for value in values]
     best, least, bound = polygon[int(np.argmin(values))], min(values), -math.inf
-    for _ in range(CUTS):
+    for _ in range(MOST_PRODUCTS):  # each leaves at most 0.64 of the area
         c = _centroid(polygon)
         value, (g, _) = value_at(*c), derivatives(*c)
         if not (math.isfinite(value) and np.all(np.isfinite(g))):
@@ -199,7 +196,7 @@ def minimize_quadratic_in_box(
     h00, h11, cross = H[0, 0] * unit[0] ** 2, H[1, 1] * unit[1] ** 2, H[0, 1] * unit[0] * unit[1]
     scaled = np.array([[h00, cross], [cross, h11]])
     determinant = h00 * h11 - cross * cross
-    singular = determinant <= SINGULAR * h00 * h11 or h00 <= 0.0 or h11 <= 0.0
+    singular = determinant <= ROUNDINGS * EPS * h00 * h11 or h00 <= 0.0 or h11 <= 0.0
     if singular and _falls_along_kernel(g, h00, h11, cross, hi):
         return (math.inf, math.inf)
     candidates: list[tuple[float, float]] = []
@@ -246,7 +243,7 @@ def _falls_along_kernel(g: np.ndarray, h00: float, h11: float, cross: float, hi:
     if not (h00 > 0.0 and h11 > 0.0 and cross < 0.0 and np.all(np.isinf(hi))):
         return False
     d = np.array([math.sqrt(h11), math.sqrt(h00)])
-    return float(g @ d) < -SINGULAR * float(np.abs(g) @ d)
+    return float(g @ d) < -ROUNDINGS * EPS * float(np.abs(g) @ d)
 
 
 def _scalar_box(slope: float, curvature: float, lower: float, upper: float) -> float:

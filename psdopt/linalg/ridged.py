@@ -23,9 +23,9 @@ def ridged_solver(M: Array) -> Callable[[Array], Array]:
     A singular M gets the least ridge that makes it definite, relative to its largest diagonal entry. If no such ridge
     is enough, ridges relative to the diagonal entry of each row are tried, ROUNDINGS times as large, since rounding has
     that form if rows differ by many orders. Refinement, until a round no longer halves the residual, then removes the
-    effect of the ridge in the range of M; components along the null space stay small. M is not changed, and must not change while the solver is in use. m³/3 flops, 4 m² per use and 4 m² more
-    for each round; memory m² besides M. Raises numpy.linalg.LinAlgError where M is not finite, or not definite with the
-    largest ridge.
+    effect of the ridge in the range of M; components along the null space stay small. M is not changed, and must not
+    change while the solver is in use. m³/3 flops, 4 m² per use and 4 m² more for each round; memory m² besides M.
+    Raises numpy.linalg.LinAlgError where M is not finite, or not definite with the largest ridge.
     """
     M = np.ascontiguousarray(M)
     factor = np.empty_like(M)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import CACHED
+from psdopt.linalg.limits import BLOCK
 
 #: Rows with fewer entries are padded to join the next larger group if this adds at most so many inner products, about
 #: the cost of the calls for a separate group. With a quarter of this number a solve on 50 rows takes a quarter longer;
@@ -108,9 +108,9 @@ class RowUpdates:
         U = np.concatenate([U, np.zeros((1, r))])
         needs = [(r * (t + 1) if t < r else r * (t + r + 1), t, group) for group in self.groups if (t := group.entries)]
         # one buffer for all gathers: allocating one for each would cost more than the arithmetic
-        buffer = np.empty(max((min(max(CACHED, need), need * len(group.rows)) for need, _, group in needs), default=0))
+        buffer = np.empty(max((min(max(BLOCK, need), need * len(group.rows)) for need, _, group in needs), default=0))
         for need, t, group in needs:
-            size = max(1, CACHED // need)
+            size = max(1, BLOCK // need)
             update = _by_entries if t < r else _by_columns
             for first in range(0, len(group.rows), size):
                 deadline.ask()

@@ -7,7 +7,8 @@ from hypothesis import strategies as st
 
 from psdopt.linalg import definite
 from psdopt.linalg.definite import bound_above, factor_above, pair_above
-from psdopt.linalg.extreme import FACTORED, smallest_eigenpair
+from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import EPS
 
 
@@ -89,14 +90,14 @@ def test_nothing_is_proven_of_a_matrix_that_is_not_finite(wrong):
     assert factor_above(S, 0.0) is None
 
 
-@pytest.mark.parametrize("n", [FACTORED - 1, FACTORED, 200])
+@pytest.mark.parametrize("n", [SMALL_ORDER, SMALL_ORDER + 1, 200])
 def test_a_threshold_that_holds_spares_the_spectrum(n, monkeypatch):
     calls = []
     inside = definite.dpotrf
     monkeypatch.setattr(definite, "dpotrf", lambda *a, **k: calls.append(1) or inside(*a, **k))
     S = matrix(np.r_[np.zeros(4), np.linspace(0.5, 1.0, n - 4)], 1)
     pair = smallest_eigenpair(S, threshold=-1e-3)
-    assert len(calls) == (2 if n >= FACTORED else 0)
+    assert len(calls) == (2 if n > SMALL_ORDER else 0)
     assert pair.failure_probability == 0.0
     assert pair.converged
     assert -1e-3 <= pair.lower_bound <= n * EPS

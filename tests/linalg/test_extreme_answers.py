@@ -5,7 +5,7 @@ import pytest
 
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least import least_eigenpairs
-from psdopt.linalg.limits import ITERATED_ORDER, SPECTRUM_ORDER
+from psdopt.linalg.limits import ITERATED_ORDER
 from psdopt.linalg.tolerances import EPS
 from tests.linalg.spectra import frame, matrix
 from tests.linalg.symmetric import Counted
