@@ -1,8 +1,8 @@
 """Sums over groups of rows on a device, by gathers: the array API standard has neither sparse arrays nor scatter.
 
-The members of a group are split into chunks of `WIDTH`. `WIDTH` gathers, each of one row per chunk, give the sums of
-the chunks; these are summed in the same way until each group has one chunk. The order of summation is the same in every
-run.
+The members of a group are split into chunks of one width, about log₂ of the mean size of a group. So many gathers, each
+of one row per chunk, give the sums of the chunks; these are summed in the same way until each group has one chunk. The
+order of summation is the same in every run.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ from numpy.typing import NDArray
 from psdopt.devices.array import DeviceArray
 from psdopt.devices.library import Device
 
-#: Members of a chunk. A group of d members costs at most d + WIDTH gathered rows.
-WIDTH = 8
 Indices = NDArray[np.intp]
 
 
@@ -34,13 +32,15 @@ class GroupSums:
         self.device, self.members = device, len(keys)
         members = np.argsort(keys, kind="stable")
         counts = np.bincount(keys, minlength=size)
-        table, counts = _chunked(members, counts, self.members)
-        #: Members of each chunk, (chunks, WIDTH), padded with p, the number of an absent member.
+        # wide chunks need more gathers, narrow ones more sums of chunks
+        width = max((self.members // max(size, 1)).bit_length(), 2)
+        table, counts = _chunked(members, counts, self.members, width)
+        #: Members of each chunk, (chunks, width), padded with p, the number of an absent member.
         self.first = [device.send(column, np.int64) for column in table.T]
         self.further: list[list[Any]] = []
         while counts.max(initial=1) > 1:
             chunks = len(table)
-            table, counts = _chunked(np.arange(chunks), counts, chunks)
+            table, counts = _chunked(np.arange(chunks), counts, chunks, width)
             self.further.append([device.send(column, np.int64) for column in table.T])
 
     def __call__(self, values: DeviceArray) -> DeviceArray:
@@ -98,17 +98,17 @@ class PairSum:
         return DeviceArray(self.pairs.sums.summed(lambda chosen: xp.take(self.weights, chosen)), self.pairs.device)
 
 
-def _chunked(members: Indices, counts: Indices, absent: int) -> tuple[Indices, Indices]:
-    """(members of each chunk (chunks, WIDTH), chunks of each group) for members listed group by group.
+def _chunked(members: Indices, counts: Indices, absent: int, width: int) -> tuple[Indices, Indices]:
+    """(members of each chunk (chunks, width), chunks of each group) for members listed group by group.
 
     An empty group has one chunk of absent members.
     """
-    chunks = np.maximum(-(-counts // WIDTH), 1)
-    first = np.concatenate([[0], np.cumsum(chunks)[:-1]]) * WIDTH
-    table = np.full(int(chunks.sum()) * WIDTH, absent, dtype=np.intp)
+    chunks = np.maximum(-(-counts // width), 1)
+    first = np.concatenate([[0], np.cumsum(chunks)[:-1]]) * width
+    table = np.full(int(chunks.sum()) * width, absent, dtype=np.intp)
     within = np.arange(len(members)) - np.repeat(np.cumsum(counts) - counts, counts)
     table[np.repeat(first, counts) + within] = members
-    return table.reshape(-1, WIDTH), chunks
+    return table.reshape(-1, width), chunks
 
 
 def _added(term: Callable[[Any], Any], columns: list[Any]) -> Any:

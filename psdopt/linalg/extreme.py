@@ -6,6 +6,7 @@ adds.
 """
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -234,15 +235,15 @@ def _probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, no
     Distances from the least Ritz value grow by √2 along the grid: that of g is at most √2 times the least possible.
     """
     bottom = float(chain[-1][0][0])
-    least, most = max(rounding, 1e-300) / 16, 10 * norm * len(chain) / quantile
-    gaps = least * math.sqrt(2.0) ** np.arange(math.ceil(2.0 * math.log2(most / least)) + 1)
+    least, most = max(rounding, 1e-300) / 16, min(10 * norm * len(chain) / quantile, sys.float_info.max)
+    gaps = least * math.sqrt(2.0) ** np.arange(math.ceil(2.0 * (math.log2(most) - math.log2(least))))
     Z = np.eye(chain[0][2].shape[1])
     for theta, last, first in chain:
         distance = gaps[:, None] + np.maximum(theta - bottom, 0.0)  # never rounded to 0
         Z = ((last / -distance[:, None, :]) @ first) @ Z
     fails = np.flatnonzero(~(np.linalg.norm(Z, 2, axis=(1, 2)) < quantile))
-    first = fails[-1] + 1 if fails.size else 0
-    return bottom - float(gaps[first]) if first < len(gaps) else -np.inf
+    lowest = int(fails[-1]) + 1 if fails.size else 0
+    return bottom - float(gaps[lowest]) if lowest < len(gaps) else -np.inf
 
 
 def _symmetric(X: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt.devices import DeviceArray, held, on_host
-from psdopt.devices.groups import WIDTH, GroupSums, PairSums
+from psdopt.devices.groups import GroupSums, PairSums
 from psdopt.devices.library import device_for
 from psdopt.linalg.arrays import SymmetricPattern
 from tests.devices.libraries import LIBRARIES, sent
@@ -22,7 +22,7 @@ def there(library: str, array: object) -> DeviceArray:
 
 @libraries
 @pytest.mark.parametrize("size", [1, 5, 40])
-@pytest.mark.parametrize("members", [0, 1, WIDTH, WIDTH + 1, WIDTH**2 + 1, 700])
+@pytest.mark.parametrize("members", [0, 1, 8, 9, 65, 700])
 def test_sums_of_groups(library: str, size: int, members: int) -> None:
     rng = np.random.default_rng(members)
     keys = np.minimum(rng.geometric(0.3, size=members) - 1, size - 1)  # one group is far larger than the others
