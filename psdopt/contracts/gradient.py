@@ -12,12 +12,12 @@ from psdopt.devices import Device, held, is_device_array, on_host
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.linalg.limits import SPECTRUM_ORDER as PROOF_ORDER
 
 if TYPE_CHECKING:
     from psdopt.contracts.problem import Evaluation
 
-#: Up to this order S is formed for a proof on the whole cone: a few factorisations, O(n³) each.
-PROOF_ORDER = 1500
+__all__ = ["PROOF_ORDER", "GradientOperator", "dense_gradient"]
 
 
 class GradientOperator(LinearOperator):

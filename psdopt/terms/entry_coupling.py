@@ -8,10 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
-
-#: Numbers in a block of columns (128 KiB). Gathered rows of this size stay in the processor's cache, and the C library
-#: reuses their memory; larger arrays would go back to the system and need new pages each time.
-BLOCK = 16384
+from psdopt.linalg.limits import CACHED
 
 
 def entry_coupling(i: NDArray[np.intp], j: NDArray[np.intp], P: Array, Q: Array, out: Array | None = None) -> Array:
@@ -19,11 +16,11 @@ def entry_coupling(i: NDArray[np.intp], j: NDArray[np.intp], P: Array, Q: Array,
 
     The upper triangle of an (m, m) array, `out` if given; the entries below the diagonal are undefined. Each is a sum
     of products of one entry of P and one of Q, over both orders of both index pairs. No matrix product is formed: O(m²)
-    multiplications for m entries, in blocks of columns.
+    multiplications for m entries, in blocks of columns: gathered rows of CACHED numbers stay in the processor's cache.
     """
     size = len(i)
     C = np.empty((size, size)) if out is None else out
-    block = max(1, BLOCK // max(size, len(P)))
+    block = max(1, CACHED // max(size, len(P)))
     for start in range(0, size, block):
         stop = min(start + block, size)
         left, right = i[:stop], j[:stop]
@@ -51,7 +48,7 @@ def distance_blocks(
     Only the columns s of the four matrices are given, and of E P Eᵀ, E Q Eᵀ (p, p) only the rows up to the end of s.
     """
     size = len(i)
-    block = max(1, BLOCK // max(size, len(P)))
+    block = max(1, CACHED // max(size, len(P)))
     for start in range(0, size, block):
         here = slice(start, min(start + block, size))
         left, right = i[: here.stop], j[: here.stop]

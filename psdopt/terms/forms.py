@@ -19,12 +19,24 @@ from psdopt.devices import DeviceMatrix, is_device_array, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, as_array, as_dense, inner, norm, row_dots
 from psdopt.linalg.definite import factor_above
+from psdopt.linalg.limits import FACTOR_ORDER, PROBES
+from psdopt.linalg.limits import FACTOR_ORDER as CHECKED_ORDER
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms.base import Forces
 
-#: Up to this order A ⪰ 0 is checked by a factorisation if the entries of A are known: O(n³) flops, once.
-CHECKED_ORDER = 1000
+__all__ = [
+    "CHECKED_ORDER",
+    "Form",
+    "GramForm",
+    "IdentityForm",
+    "MatrixForm",
+    "SumForm",
+    "as_form",
+    "probes",
+    "squared_norm",
+    "times",
+]
 
 
 class Form(ABC):
@@ -44,13 +56,13 @@ class Form(ABC):
 
     @cached_property
     def is_psd(self) -> bool:
-        """Whether A ⪰ 0 is proven: by `psd`, or up to rounding by a factorisation of A for n <= CHECKED_ORDER.
+        """Whether A ⪰ 0 is proven: by `psd`, or up to rounding by a factorisation of A for n <= FACTOR_ORDER.
 
         False means "not proven". The factorisation needs `dense_is_cheap`, and is done once.
         """
         if self.psd is not None:
             return self.psd
-        if self.n > CHECKED_ORDER or not self.dense_is_cheap:
+        if self.n > FACTOR_ORDER or not self.dense_is_cheap:
             return False
         A = self.to_dense()
         rounding = 64.0 * self.n * EPS * float(np.abs(A).sum(axis=1).max(initial=0.0))
@@ -311,10 +323,6 @@ def as_form(A: Any, name: str) -> Form:
     if not hasattr(A, "shape") and not isinstance(A, (list, tuple)):
         raise InvalidTypeError(f"{name} must be a form, a symmetric matrix or operator; found {type(A).__name__}")
     return MatrixForm(symmetric_map(A, name))
-
-
-#: Probing vectors for the trace of an operator whose entries are not known.
-PROBES = 16
 
 
 def probes(n: int) -> Array:

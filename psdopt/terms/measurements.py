@@ -16,6 +16,7 @@ from psdopt.linalg.arrays import (
     row_dots,
     sparse_product,
 )
+from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.linalg.row_blocks import linear_map
 from psdopt.terms.base import Forces
 from psdopt.terms.distances import PairDistances, TripletDifferences
@@ -45,9 +46,9 @@ class QuadraticForms(RankOne):
         return V.of(self.X)
 
 
-#: A gathered inner product, or an entry of a sparse matrix, takes GATHERING times as long as one within a product of
-#: blocks. Such a product is formed if entries are dense enough, for up to MOST_ROWS rows.
-GATHERING, MOST_ROWS = 8, 4096
+#: A gathered inner product, or an entry of a sparse matrix, takes so many times as long as one within a product of
+#: blocks. Such a product is formed if entries are dense enough, at orders of which memory holds several matrices.
+GATHERING = 8
 
 
 class Entries(Measurement):
@@ -62,7 +63,7 @@ class Entries(Measurement):
         self._there: dict[Device, tuple[Any, Any]] = {}
         self.size = len(self.i)
         self.pattern, self._ends = SymmetricPattern(self.i, self.j, rows), np.stack([self.i, self.j])
-        self._dense = rows <= MOST_ROWS and self.size * GATHERING > rows**2
+        self._dense = rows <= FACTOR_ORDER and self.size * GATHERING > rows**2
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         on_device = isinstance(U.factor, DeviceArray)

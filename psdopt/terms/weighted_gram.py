@@ -11,12 +11,9 @@ from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, as_array, inner
 from psdopt.linalg.operators import LinearMap, symmetric_map
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 from psdopt.terms.base import Forces
 from psdopt.terms.forms import Form, times
-
-#: Rows of T add up to 0 if their sums are at most this many roundings of their sums of absolute values.
-ROUNDINGS = 8.0
 
 
 class WeightedGramForm(Form):

@@ -9,7 +9,7 @@ from psdopt.terms import entry_coupling
 from psdopt.terms.measurements import Entries, PairDistances
 
 
-@pytest.mark.parametrize("block", [1, 40, entry_coupling.BLOCK])
+@pytest.mark.parametrize("block", [1, 40, entry_coupling.CACHED])
 @pytest.mark.parametrize(
     ("i", "j"),
     [
@@ -22,7 +22,7 @@ from psdopt.terms.measurements import Entries, PairDistances
     ],
 )
 def test_coupling_of_entries_in_blocks_and_wherever_the_diagonal_lies(i, j, block, monkeypatch):
-    monkeypatch.setattr(entry_coupling, "BLOCK", block)
+    monkeypatch.setattr(entry_coupling, "CACHED", block)
     rng, n = np.random.default_rng(len(i)), 5
     P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
     unit = np.eye(n)
@@ -32,9 +32,9 @@ def test_coupling_of_entries_in_blocks_and_wherever_the_diagonal_lies(i, j, bloc
     np.testing.assert_allclose(np.triu(found), np.triu(expected), rtol=0, atol=1e3 * EPS)
 
 
-@pytest.mark.parametrize("block", [1, 15, entry_coupling.BLOCK])
+@pytest.mark.parametrize("block", [1, 15, entry_coupling.CACHED])
 def test_coupling_of_distances_in_blocks(block, monkeypatch):
-    monkeypatch.setattr(entry_coupling, "BLOCK", block)
+    monkeypatch.setattr(entry_coupling, "CACHED", block)
     rng, n = np.random.default_rng(0), 5
     P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
     i, j = np.triu_indices(n, 1)
