@@ -10,12 +10,11 @@ import scipy.linalg
 
 from psdopt.geometries.square_root import symmetric_part
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.limits import ROUNDS
 from psdopt.linalg.tolerances import EPS
 
 #: Relative accuracy of the integrated geodesics.
 ACCURACY = 1e-12
-#: Number of steps combined by Anderson's acceleration.
-DEPTH = 3
 
 
 def second_exp(A: Array, E: Array, H: Array) -> Array:
@@ -68,7 +67,7 @@ def von_neumann_exp(A: Array, L: Array, invert: Callable[[Array, Array], Array])
 def von_neumann_log(A: Array, A1: Array, invert: Callable[[Array, Array], Array]) -> Array:
     """The velocity of the geodesic from A to a nearby A1: their difference, corrected until the geodesic ends at A1.
 
-    The corrections are those of Anderson's acceleration (1965) over the last DEPTH steps.
+    The corrections are those of Anderson's acceleration (1965) over the last ROUNDS steps.
     """
     L = A1 - A
     moves: list[Array] = []
@@ -77,7 +76,7 @@ def von_neumann_log(A: Array, A1: Array, invert: Callable[[Array, Array], Array]
     for _ in range(40):
         miss = A1 - von_neumann_exp(A, L, invert)
         if before is not None:
-            moves, changes = [*moves, L - before[0]][-DEPTH:], [*changes, miss - before[1]][-DEPTH:]
+            moves, changes = [*moves, L - before[0]][-ROUNDS:], [*changes, miss - before[1]][-ROUNDS:]
         before, step = (L, miss), miss
         if changes:
             weights = np.linalg.lstsq(np.array([each.ravel() for each in changes]).T, miss.ravel(), rcond=None)[0]

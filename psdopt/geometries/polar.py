@@ -14,10 +14,7 @@ from psdopt.geometries import polar_geodesics
 from psdopt.geometries.polar_points import PolarPoint, PolarSpan, PolarVector
 from psdopt.geometries.square_root import exponential, parallel, polar_factor, random_factor, shortest, symmetric_part
 from psdopt.linalg.arrays import Array, inner, is_finite, norm
-from psdopt.linalg.tolerances import EPS
-
-#: Damping of :meth:`Polar.gram_preconditioned` relative to the mean eigenvalue of B.
-GRAM_DAMPING = 3e-3
+from psdopt.linalg.tolerances import EPS, MINOR
 
 
 class Polar(Geometry):
@@ -217,12 +214,12 @@ class Polar(Geometry):
         level of the largest one.
 
         The factor Hessian is about h YᵀY + S with h the `curvature` of F in M. Therefore eta is the size of S / h,
-        measured by Rayleigh quotients of S with the columns of Y, and at least a small fraction of the mean of b.
+        measured by Rayleigh quotients of S with the columns of Y, and at least a minor share of the mean of b.
         """
         P, singular, Qt = np.linalg.svd(point.R)
         b = np.maximum(singular**2, EPS * singular[0] ** 2)
         K = Qt @ gradient.K @ Qt.T
-        eta = GRAM_DAMPING * float(np.mean(b))
+        eta = MINOR * float(np.mean(b))
         if curvature is not None and curvature > 0.0 and self.weight < 1.0:
             eta = max(eta, float(np.max(np.diagonal(K) / b)) / ((1.0 - self.weight) * curvature))
         one_way = 1.0 / (b[:, None] * (b[None, :] + eta))

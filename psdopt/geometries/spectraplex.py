@@ -16,11 +16,9 @@ from psdopt.geometries.square_root import scaled_to_trace, trace_defect
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least import least_eigenpairs
+from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.subset import spectrum
-
-#: Up to this order a request for several eigenvectors, often of a cluster, uses a dense decomposition.
-DENSE_ORDER = 1500
 
 
 class Spectraplex(Geometry):
@@ -76,7 +74,8 @@ class Spectraplex(Geometry):
         `gap_bound` of each is its distance from the lower bound of the minimum, so the first is the oracle's
         answer; the others are further columns for methods that take several. `warm_start` (n, j): guesses.
         """
-        backend = "dense" if self.n <= (DENSE_LIMIT if count == 1 else DENSE_ORDER) else "lanczos"
+        # several eigenvectors are often those of a cluster, which a decomposition finds at once
+        backend = "dense" if self.n <= (DENSE_LIMIT if count == 1 else SPECTRUM_ORDER) else "lanczos"
         count = min(count, self.n)
         pair = least_eigenpairs(S, tol=tol / self.trace, start=warm_start, count=count, backend=backend, proven=True)
         vectors = math.sqrt(self.trace) * pair.vectors

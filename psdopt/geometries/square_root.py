@@ -10,10 +10,8 @@ import numpy as np
 from psdopt.contracts.geometry import Defect
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, norm, orthonormal_columns
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
-#: Largest change of log B by a step along a curve.
-LARGEST_GROWTH = 60.0
 #: Standard deviation of the logarithms of the random singular values.
 SPREAD = 0.25
 
@@ -55,9 +53,9 @@ def exponential(K: Array) -> Array:
 
 
 def longest_growth(K: Array) -> float:
-    """The s at which exp(s K) changes some eigenvalue by the factor exp(±LARGEST_GROWTH), near overflow."""
+    """The s at which exp(s K) changes some eigenvalue by the factor eps^±2, beyond which only rounding is left."""
     rate = float(np.max(np.abs(np.linalg.eigvalsh(K)), initial=0.0))
-    return LARGEST_GROWTH / rate if rate > 0.0 else np.inf
+    return -2.0 * math.log(EPS) / rate if rate > 0.0 else np.inf
 
 
 def log_eigen(R: Array) -> tuple[Array, Array]:
@@ -93,14 +91,13 @@ def shortest(R: Array, K: Array) -> Array:
     return np.asarray(Qt.T @ ((Qt @ K @ Qt.T) * (b[None, :] / (b[:, None] + b[None, :]))) @ Qt)
 
 
-#: Up to this condition of ZᵀZ the polar factor of Z is taken from its Gram matrix, else from the SVD of Z.
-POLAR_SQUARED_LIMIT = 100.0
-
-
 def polar_factor(Z: Array) -> Array:
-    """Z (ZᵀZ)^−½ for Z (n, r) of full column rank. O(n r²)."""
+    """Z (ZᵀZ)^−½ for Z (n, r) of full column rank. O(n r²).
+
+    From the Gram matrix of Z if its condition, the factor by which rounding grows, is at most ROUNDINGS; else by SVD.
+    """
     values, turn = np.linalg.eigh(Z.T @ Z)
-    if values[-1] > POLAR_SQUARED_LIMIT * values[0]:
+    if values[-1] > ROUNDINGS * values[0]:
         P, _, Qt = np.linalg.svd(Z, full_matrices=False)
         return np.asarray(P @ Qt)
     return np.asarray(Z @ ((turn / np.sqrt(values)) @ turn.T))

@@ -7,9 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Status, TrustRegions, solve
-from psdopt.geometries.polar import GRAM_DAMPING, Polar, PolarPoint, PolarVector
+from psdopt.geometries.polar import Polar, PolarPoint, PolarVector
 from psdopt.linalg.arrays import orthonormal_columns
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, MINOR
 from psdopt.methods.riemannian_gradient import RiemannianGradient
 from psdopt.methods.searches.paths import locate, path_along
 from psdopt_plugins.regression import psd_regression_problem as regression
@@ -179,7 +179,7 @@ def test_the_polar_preconditioner_in_the_eigenbasis_of_the_matrix(weight, curvat
     p = PolarPoint(orthonormal_columns(rng, 5, 3), np.diag(np.sqrt(b)))
     g = geometry.random_vector(p, rng)
     g = PolarVector(g.U, g.K + (weight < 1.0) * 3.0 * np.eye(3))
-    eta = GRAM_DAMPING * b.mean()
+    eta = MINOR * b.mean()
     if curvature and weight < 1.0:
         eta = max(eta, (np.diag(g.K) / b).max() / ((1.0 - weight) * curvature))
     found = geometry.gram_preconditioned(p, g, curvature)
