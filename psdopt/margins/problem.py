@@ -15,18 +15,14 @@ from psdopt.contracts.problem import Evaluation
 from psdopt.contracts.roles import Duality
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.limits import PROBES
 from psdopt.linalg.simplex import project_simplex
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, MINOR
 from psdopt.margins.loss import CappedMargin
 from psdopt.margins.structure import MeasuredMargins
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Measurement
-
-#: The unit of values is |F(M)|, but at least this fraction of a typical margin, since the optimal value may be 0.
-LEAST_UNIT = 1e-2
-#: Number of random rank-one matrices for the typical margin.
-PROBES = 4
 
 
 class MarginProblem(TermSum):
@@ -127,11 +123,12 @@ class MarginDuality(Duality):
         return problem.combination(w), max(evaluation.value + loss, 0.0)
 
     def value_unit(self, value: float, trace: float) -> float:
-        """The unit of relative gaps: |F(M)|, or LEAST_UNIT times a typical margin if that is larger.
+        """The unit of relative gaps: |F(M)|, or a minor share of a typical margin if that is larger.
 
-        Without it the unit would be F(0) − F(M), where M = 0 has no meaning at a fixed trace.
+        The optimal value may be 0. Without it the unit would be F(0) − F(M), where M = 0 has no meaning at a fixed
+        trace.
         """
-        return max(abs(value), LEAST_UNIT * self.problem.typical_margin * trace)
+        return max(abs(value), MINOR * self.problem.typical_margin * trace)
 
 
 def _checked_cost(C: Any, size: int) -> float:

@@ -19,11 +19,9 @@ from psdopt.contracts.images import Images
 from psdopt.errors import InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, row_dots
+from psdopt.linalg.limits import BLOCK
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
-
-#: Rows of a Gram matrix computed at a time, which needs memory for 2 CHUNK p numbers besides the result.
-CHUNK = 512
 
 
 @dataclass(frozen=True)
@@ -74,11 +72,15 @@ class SignedSquares:
         return SignedSquares(self.directions[used], signs[:, used])
 
     def gram(self) -> Array:
-        """⟨VᵀA_rV, VᵀA_sV⟩ for all r, s, shape (m, m): entries B (Z Zᵀ)∘² Bᵀ, in blocks of rows. O(p² k) time."""
+        """⟨VᵀA_rV, VᵀA_sV⟩ for all r, s, shape (m, m): entries B (Z Zᵀ)∘² Bᵀ, in blocks of rows. O(p² k) time.
+
+        The products of a block are a few times BLOCK numbers, besides the result.
+        """
         G = np.empty((self.size, self.size))
-        for start in range(0, self.size, CHUNK):
+        count = max(BLOCK // max(len(self.directions), 1), 1)
+        for start in range(0, self.size, count):
             deadline.ask()
-            block = self.rows(np.arange(start, min(start + CHUNK, self.size)))
+            block = self.rows(np.arange(start, min(start + count, self.size)))
             products = block.directions @ self.directions.T
             products *= products
             G[start : start + block.size] = (self.signs @ (block.signs @ products).T).T

@@ -9,18 +9,16 @@ import numpy as np
 
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.definite import factor_above
+from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.subset import least_eigenvalue
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, SLIGHT
 from psdopt.margins.loss import CappedMargin
 from psdopt.margins.masters.base import MasterSolution
 from psdopt.margins.masters.newton_system import NewtonSystem
 from psdopt.margins.structure import SignedSquares
 
-#: A warm start is moved this far towards the centre of both feasible sets, so that it is well inside them.
-MIXING = 0.05
 #: Fraction of the longest step that stays inside.
 INSIDE = 0.98
-MAX_STEPS = 60
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class BlockMaster:
             return MasterSolution(v @ v.T, uniform, 0)
         goal = max(gap / scale, EPS)
         point, steps = _Interior(scaled, loss, start), 0
-        while steps < MAX_STEPS and point.gap > goal and (after := point.advanced()) is not None:
+        while steps < MOST_STEPS and point.gap > goal and (after := point.advanced()) is not None:
             point, steps = after, steps + 1
         w = np.clip(point.w, 0.0, loss.cap)
         return MasterSolution(point.T / np.trace(point.T), w, steps)
@@ -66,9 +64,9 @@ class _Interior:
         self.squares, self.cap = squares, loss.cap
         m, k = squares.size, squares.order
         self.T, self.w = np.eye(k) / k, np.full(m, 1.0 / m)
-        if start is not None:
-            self.T = (1.0 - MIXING) * start[0] / np.trace(start[0]) + MIXING * self.T
-            self.w = (1.0 - MIXING) * start[1] + MIXING * self.w
+        if start is not None:  # moved slightly towards the centre of both feasible sets, to be well inside them
+            self.T = (1.0 - SLIGHT) * start[0] / np.trace(start[0]) + SLIGHT * self.T
+            self.w = (1.0 - SLIGHT) * start[1] + SLIGHT * self.w
         H = squares.combination(self.w)
         top = float(np.linalg.eigvalsh(H)[-1])
         a = squares.forms(self.T)

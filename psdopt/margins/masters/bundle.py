@@ -12,14 +12,8 @@ from numpy.typing import NDArray
 
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROOT_EPS, SLIGHT
 from psdopt.margins.structure import MarginStructure, SignedSquares
-
-#: The smallest eigenvalues of T are trimmed if that costs at most this fraction of the gap.
-TRIM = 0.1
-TRIM_LEVELS = (1e-2, 1e-3, 1e-4, 1e-5, 1e-6)
-#: Directions of T below this fraction of its largest eigenvalue are dropped.
-NEGLIGIBLE = 1e-7
 
 
 @dataclass(frozen=True)
@@ -66,7 +60,7 @@ class Bundle:
         return SignedSquares(Z, sp.csr_array(sp.hstack([sp.csr_array(mean[:, None]), found.signs], format="csr")))
 
     def matrix(self, T: Array, trace: float, bound: float) -> Evaluation:
-        """V T Vᵀ + θ M̄ of the right trace, less the eigenvalues of T that cost at most TRIM of the gap to `bound`.
+        """V T Vᵀ + θ M̄ of the right trace, less the eigenvalues of T that cost a slight share of the gap to `bound`.
 
         Interior-point weights are never exactly singular; O(m r) per trial, no application of a map.
         """
@@ -79,23 +73,24 @@ class Bundle:
             return self.evaluation.mix(mixing @ _compression(factor) * (math.sqrt(trace) / norm(factor)))
 
         full = above(EPS * len(values))
-        allowed = full.value + TRIM * max(full.value - bound, 0.0)
-        for level in TRIM_LEVELS:
+        allowed, level = full.value + SLIGHT * max(full.value - bound, 0.0), SLIGHT**2
+        while level > ROOT_EPS:
             candidate = above(level)
             if candidate.value <= allowed:
                 return candidate
+            level *= SLIGHT
         return full
 
     def grown(self, T: Array, new: Array, limit: int) -> tuple[Bundle, Array, bool]:
         """The next bundle of at most `limit` columns, T in it (new columns: zero), and whether any column is new.
 
-        The columns become the leading eigenvectors of T; those below NEGLIGIBLE are dropped, those beyond the limit are
-        aggregated.
+        The columns become the leading eigenvectors of T; those below ROOT_EPS of the largest are dropped, those
+        beyond the limit are aggregated.
         """
         values, W = np.linalg.eigh(self.block(T))
         values = np.maximum(values, 0.0)
         room = max(limit - new.shape[1], 1)
-        matters = values > NEGLIGIBLE * values[-1]
+        matters = values > ROOT_EPS * values[-1]
         kept = matters & (np.arange(len(values)) >= len(values) - room)
         fresh = _outside(self.columns @ W[:, kept], new)
         if fresh.shape[1] == 0 and self.width <= limit:

@@ -9,13 +9,12 @@ import scipy.linalg
 
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import EPS
-from psdopt.margins.structure import CHUNK, SignedSquares, matrix_of, vector_of
+from psdopt.linalg.limits import BLOCK
+from psdopt.linalg.tolerances import EPS, ROOT_EPS
+from psdopt.margins.structure import SignedSquares, matrix_of, vector_of
 
 #: Most rows whose Gram matrix is factorised: for more it would take over half a gigabyte.
 MOST_ROWS = 8000
-#: Beyond this spread the k-by-k route loses too many digits, and the route over rows replaces it.
-SPREAD = 1e9
 
 
 class NewtonSystem:
@@ -32,7 +31,8 @@ class NewtonSystem:
         m, k = scaled.size, scaled.order
         p = k * (k + 1) // 2
         fewer_flops = p * p * (m + p / 3.0) < m * m * (m / 3.0 + 8.0 * k)
-        exact_enough = float((scaled.sizes() ** 2 / E).max()) < SPREAD
+        # beyond this spread the k-by-k route loses more than half of the digits
+        exact_enough = float((scaled.sizes() ** 2 / E).max()) * ROOT_EPS < 1.0
         over_matrices = m > MOST_ROWS or (fewer_flops and exact_enough)
         self._factorised = self._by_matrices(p) if over_matrices else self._by_rows()
 
@@ -40,8 +40,9 @@ class NewtonSystem:
         """(E + A Aᵀ)⁻¹ = E⁻¹ − E⁻¹A (I + AᵀE⁻¹A)⁻¹ AᵀE⁻¹ with the A_r as rows of A, made a few at a time."""
         scaled, E = self.scaled, self.E
         K = np.eye(p)
-        for start in range(0, scaled.size, CHUNK):
-            block = np.arange(start, min(start + CHUNK, scaled.size))
+        count = max(BLOCK // p, 1)
+        for start in range(0, scaled.size, count):
+            block = np.arange(start, min(start + count, scaled.size))
             weighted = scaled.rows(block).vectors() / np.sqrt(E[block])[:, None]
             K += weighted.T @ weighted
         deadline.ask()
