@@ -12,7 +12,7 @@ import numpy as np
 import scipy.linalg
 from numpy.typing import NDArray
 
-from psdopt.checks import integer_or_none, is_name, one_of
+from psdopt.checks import integer, integer_or_none, is_name, number, one_of
 from psdopt.contracts.abilities import Ability, Requires, offered
 from psdopt.contracts.geometry import Atom, Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
@@ -20,8 +20,9 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.deprecated import former_argument
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.simplex import project_simplex
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
 from psdopt.margins.loss import CappedMargin
 from psdopt.margins.masters import BlockMaster, Bundle, Master, MasterSolution, Unsolved
 from psdopt.margins.masters.base import solve_selected, widest_block, working_rows
@@ -29,22 +30,10 @@ from psdopt.margins.structure import MarginStructure
 
 #: Stabilisations of the master.
 STABILIZATIONS = ("auto", "centre", "none")
-#: A centred master is solved to this fraction of the remaining gap.
-CENTRED = 0.3
-#: Once V spans the whole space, no better columns exist, and the master is solved to this fraction.
-COMPLETE = 1e-3
-#: Columns per round: n / 6, within these limits (and at most n).
-FEWEST, MOST = 24, 64
-#: Columns kept: WIDTH times those of a round, and never fewer than FEWEST_KEPT.
-WIDTH, FEWEST_KEPT = 6, 60
-#: Accuracy of the oracle relative to the gap. The error bound of the oracle is subtracted from the bound on F.
-ORACLE_ACCURACY = 0.01
-#: The gap must fall to this fraction before margins may leave the master again.
-PROGRESS = 0.5
-#: A run ends if the gap has not fallen by a tenth in this many rounds. As long as the master can be solved more
-#: accurately than the gap, one round suffices to reduce it; on degenerate margins (duplicated samples) rounding
-#: prevents this below relative gaps of about 1e-6.
-SLOW_ROUNDS = 6
+#: Least number of columns per round, as a master of so few costs no more than the oracle.
+FEWEST = 24
+#: Columns per round are n / WIDTH, and WIDTH times as many are kept.
+WIDTH = 6
 
 
 @dataclass(kw_only=True)
@@ -108,7 +97,11 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         centred. "none": the master is solved to the end.
     columns : new columns per round; None is n/6 within 24 .. 64.
     max_columns : the largest width of V; further columns are aggregated into one fixed matrix M̄ with one weight θ, so
-        that the best matrix is never lost. None: six times `columns`, and at least 60.
+        that the best matrix is never lost. None: six times `columns`, and at least 64.
+    progress : share to which the gap must fall before margins may leave the master again, in (0, 1).
+    slow_rounds : a run ends if the gap has not fallen by a tenth in so many rounds. As long as the master can be solved
+        more accurately than the gap, one round suffices to reduce it; on degenerate margins (duplicated samples)
+        rounding prevents this below relative gaps of about 1e-6.
 
     The master's interior point never forms the m matrices VᵀA_rV, warm-starts, and stops where its duals are
     still centred: at n = 24 with 550 triplets a run to gap 1e-4 took 0.6 processor seconds with it and 2.2 with
@@ -122,6 +115,8 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     stabilization: str = "auto"
     columns: int | None = None
     max_columns: int | None = None
+    progress: float = 0.5
+    slow_rounds: int = 6
 
     requires: ClassVar[Requires] = {"problem": (Ability.MARGINS,), "geometry": (Ability.LINEAR_ORACLE,)}
     descends: ClassVar[bool] = False
@@ -140,6 +135,8 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         one_of(self.stabilization, "stabilization", STABILIZATIONS)
         integer_or_none(self.columns, "columns")
         integer_or_none(self.max_columns, "max_columns")
+        number(self.progress, "progress", above=0.0, below=1.0)
+        integer(self.slow_rounds, "slow_rounds")
         if self.columns is not None and self.max_columns is not None and self.max_columns <= self.columns:
             raise InvalidInputError(
                 f"max_columns must exceed columns, {self.columns}, or nothing is kept; found {self.max_columns}"
@@ -174,7 +171,8 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     def _round(self, state: ColumnGenerationState) -> ColumnGenerationState:
         margins, trace, bundle = margins_of(state.problem), _trace_of(state.geometry), state.bundle
         loss = CappedMargin(margins.size, margins.cap)
-        share = COMPLETE if bundle.width == state.problem.n else CENTRED
+        # once V spans the whole space, no better columns exist
+        share = MINOR if bundle.width == state.problem.n else SLIGHT
         goal = 0.0 if self.stabilization == "none" else share * state.gap / trace
         master = BlockMaster() if isinstance(self.master, str) else self.master
         start = state.weights, state.answer_dual
@@ -193,11 +191,11 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         return printed
 
     def _per_round(self, n: int) -> int:
-        return min(n, MOST, max(FEWEST, n // 6)) if self.columns is None else min(self.columns, n)
+        return min(n, SMALL_ORDER, max(FEWEST, n // WIDTH)) if self.columns is None else min(self.columns, n)
 
     def _limit(self, n: int, loss: CappedMargin) -> int:
         """Largest width of V; at least one more than the columns of a round, whatever the parameters."""
-        default = min(max(WIDTH * self._per_round(n), FEWEST_KEPT), widest_block(loss))
+        default = min(max(WIDTH * self._per_round(n), SMALL_ORDER), widest_block(loss))
         return max(self.max_columns or default, self._per_round(n) + 1)
 
     def _priced(
@@ -217,7 +215,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         gap = max(best.value - bound, 0.0)
         new = np.array([atom.vector / norm(atom.vector) for atom in atoms]).T
         # margins may leave the master only while the gap falls, or they might leave and return for ever
-        fresh = not gap > PROGRESS * state.settled
+        fresh = not gap > self.progress * state.settled
         openness = gap / abs(best.value) if best.value != 0.0 else 1.0
         rows = working_rows(margins.values(evaluation), dual, loss, openness, None if fresh else state.rows)
         bundle, T, wider = state.bundle.grown(T, new, self._limit(problem.n, loss))
@@ -230,7 +228,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
             point=geometry.from_factor(best.factor) if better else state.point,
             evaluation=best,
             gradient_norm=2.0 * gap / norm(best.factor),
-            outcome=Outcome.STALLED if slow >= SLOW_ROUNDS else Outcome.RUNNING,
+            outcome=Outcome.STALLED if slow >= self.slow_rounds else Outcome.RUNNING,
             extras={
                 "gap": gap,
                 "bound": bound,
@@ -257,9 +255,10 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     ) -> tuple[list[Atom], float]:
         """Lowest eigenvectors of −Σ w_r A_r, and the lower bound of F that they prove."""
         open_gap = state.gap if math.isfinite(state.gap) else abs(value)
-        atoms = state.geometry.minimize_linear_many(
-            margins.combination(w), ORACLE_ACCURACY * open_gap, self._per_round(state.problem.n), state.guess
-        )
+        # slight beside the accuracy of the master, since its bound on its error is subtracted from the bound on F
+        tol = SLIGHT**2 * open_gap
+        count = self._per_round(state.problem.n)
+        atoms = state.geometry.minimize_linear_many(margins.combination(w), tol, count, state.guess)
         useful = [atom for atom in atoms if atom.value < value] or atoms[:1]
         return useful, atoms[0].value - atoms[0].gap_bound
 

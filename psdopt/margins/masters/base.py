@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.simplex import project_simplex
+from psdopt.linalg.tolerances import SLIGHT
 from psdopt.margins.loss import CappedMargin
 from psdopt.margins.masters.newton_system import MOST_ROWS
 from psdopt.margins.structure import SignedSquares
@@ -19,8 +20,6 @@ from psdopt.margins.structure import SignedSquares
 #: number for which a selection pays.
 ROWS = 2.5
 FEWEST_ROWS = 600
-#: Near the end, a weight of at most this fraction of the cap does not keep a margin in the master.
-WEIGHTLESS = 0.02
 
 
 class Unsolved(ArithmeticError):
@@ -60,12 +59,13 @@ def working_rows(
 
     Up to FEWEST_ROWS margins a selection does not pay, and all are taken. The margins left out have w_r = 0, which is
     feasible; one that falls below ρ joins in the next round. While the relative gap `openness` is large, w is spread
-    over many margins that do not matter at the optimum: then only large weights count.
+    over many margins that do not matter at the optimum: then only large weights count. Near the end, a weight that is
+    slight beside the cap does not keep a margin.
     """
     count = max(math.ceil(ROWS / loss.cap), FEWEST_ROWS)
     if count >= loss.size:
         return np.ones(loss.size, dtype=bool)
-    heavy = min(max(openness, WEIGHTLESS), 0.5) * loss.cap
+    heavy = min(max(openness, SLIGHT), 0.5) * loss.cap
     chosen: NDArray[np.bool_] = (a <= np.partition(a, count)[count]) | (w > heavy)
     return chosen if before is None else chosen | before
 
