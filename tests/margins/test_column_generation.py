@@ -97,6 +97,8 @@ def test_kernel_entries_in_place_of_data():
         *(({"columns": bad}, InvalidInputError, "columns must be") for bad in (0, True)),
         ({"max_columns": 1.5}, InvalidInputError, "max_columns must be"),
         ({"columns": 5, "max_columns": 5}, InvalidInputError, "max_columns must exceed"),
+        ({"progress": 1.0}, InvalidInputError, "progress must"),
+        ({"slow_rounds": 0}, InvalidInputError, "slow_rounds must"),
     ],
 )
 def test_bad_parameters_are_named(arguments, error, text):
