@@ -14,14 +14,14 @@ import numpy as np
 from psdopt.certificates.scales import reference_value
 from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.signatures import accepts
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
-from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.limits import MOST_STEPS, SPECTRUM_ORDER
 from psdopt.linalg.subset import eigenpairs, spectrum
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
@@ -40,8 +40,8 @@ class DenseProof:
     Where F is quadratic, S' = S + s H with H = ∇²F[Z], and the cost F(M) − F(P) + ⟨S', P⟩ is
     ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: one factorisation for each Z; H for Z = I is stored with the problem.
     For other F, s is found by some evaluations at n + r columns. These cost more than many steps of a method, so they
-    are made only up to order DENSE_LIMIT; other proofs up to PROOF_ORDER (:func:`may_be_formed`). Memory: a few (n, n)
-    arrays and images of n columns.
+    are made only up to order DENSE_LIMIT; other proofs up to SPECTRUM_ORDER (:func:`may_be_formed`). Memory: a few
+    arrays (n, n) and images of n columns.
 
     `S` : ∇F(M) (n, n), symmetric, from :func:`dense_gradient`. `lowest` : a unit vector v of small vᵀSv, if one is
     known. If v shows that S is not semidefinite, S is not factorised.
@@ -237,13 +237,13 @@ class DenseProof:
 def may_be_formed(problem: Problem) -> bool:
     """Whether S and images of n columns are small enough for a proof, and whether a proof can use S.
 
-    Always up to order DENSE_LIMIT. Up to PROOF_ORDER if images of n columns are small, and if F is quadratic or the
+    Always up to order DENSE_LIMIT. Up to SPECTRUM_ORDER if images of n columns are small, and if F is quadratic or the
     dual bound of the problem takes S.
     """
     n, rows = problem.n, problem.rows
     if n <= DENSE_LIMIT:
         return True
-    small = n <= PROOF_ORDER and problem.device is None and rows is not None and rows * n <= NUMBERS
+    small = n <= SPECTRUM_ORDER and problem.device is None and rows is not None and rows * n <= NUMBERS
     return small and (Ability.QUADRATIC in problem.abilities or accepts(problem.duality.dual_bound, "S"))
 
 

@@ -12,12 +12,9 @@ from psdopt.devices import Device, held, is_device_array, on_host
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.extreme import DENSE_LIMIT
-from psdopt.linalg.limits import SPECTRUM_ORDER as PROOF_ORDER
 
 if TYPE_CHECKING:
     from psdopt.contracts.problem import Evaluation
-
-__all__ = ["PROOF_ORDER", "GradientOperator", "dense_gradient"]
 
 
 class GradientOperator(LinearOperator):

@@ -15,10 +15,7 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array, norm
 from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.limits import MOST_STEPS
-from psdopt.linalg.limits import ROUNDS as STEPS
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
-
-__all__ = ["STEPS", "ProvenPair", "Solve", "bound_above", "factor_above", "pair_above", "proven_pair", "solver_of"]
 
 #: b ↦ (S − g I)⁻¹ b.
 Solve = Callable[[Array], Array]

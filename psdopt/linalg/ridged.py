@@ -10,7 +10,7 @@ from scipy.linalg.blas import dsymv
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.limits import ROUNDS as ROUNDS
+from psdopt.linalg.limits import ROUNDS
 from psdopt.linalg.tolerances import EPS, MINOR, ROUNDINGS
 
 #: Ridges for a system that is not definite to working precision, as shares of a diagonal entry.

@@ -26,7 +26,7 @@ from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
 from psdopt.problems.term_sum import TermSum
 from psdopt.problems.unconstrained import positive_part
 from psdopt.terms.base import Term
-from psdopt.terms.forms import CHECKED_ORDER, Form, IdentityForm, MatrixForm, SumForm
+from psdopt.terms.forms import Form, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
 Operand = Any  # ndarray, sparse array, LinearOperator, Form, sequence of Forms, scalar (times I) or None
@@ -42,7 +42,7 @@ class QuadraticSDP(TermSum):
     ----------
     A, B, C : each an ndarray or SciPy sparse array (n, n), a ``LinearOperator``, a scalar (times the
         identity), None (absent), a :class:`~psdopt.terms.forms.Form`, or a list of forms (their sum).
-        All symmetric; A and B positive semidefinite. That is checked for arrays up to order 1000 and
+        All symmetric; A and B positive semidefinite. That is checked for arrays up to order 3000 and
         for scalars. F is not called convex if A or B is larger or an operator: a run then ends in the status
         ``stationary`` at best. ``MatrixForm(A, psd=True)`` declares A ⪰ 0; ``optimal`` then relies on it.
     n : order of M; needed only when no argument shows it.
@@ -206,7 +206,7 @@ def _check_psd(form: Form | None, name: str) -> None:
     text = f"{name} must be positive semidefinite; found"
     if isinstance(form, IdentityForm):
         raise InvalidInputError(f"{text} the scalar {form.scale:g} < 0")
-    if form.n <= CHECKED_ORDER and form.dense_is_cheap:
+    if form.n <= FACTOR_ORDER and form.dense_is_cheap:
         values = np.linalg.eigvalsh(form.to_dense())
         raise InvalidInputError(f"{text} smallest eigenvalue {values[0]:.3g} against the largest {values[-1]:.3g}")
     if form.psd is False:

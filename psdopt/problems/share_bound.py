@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, ROUNDINGS
 
 
@@ -28,8 +29,8 @@ class ShareBound(Duality):
 
     At an optimum C + G ⪰ 0, θ = 1, and the bound is min F. Unlike a proof by a matrix near M, this needs no evaluation
     at n columns. Cost: ∇F(M) as an array (n, n), the gradient of the linear part once per problem, and O(n³). Up to
-    order DENSE_LIMIT, S is formed if the caller does not hand it over; beyond, up to PROOF_ORDER, the bound needs an S
-    from the caller.
+    order DENSE_LIMIT, S is formed if the caller does not hand it over; beyond, up to SPECTRUM_ORDER, the bound needs an
+    S from the caller.
 
     `linear` : N ↦ c + ⟨C, N⟩ as a problem; None if F has no linear part. `least` : c if C ⪰ 0 is known, else None.
     """
@@ -40,7 +41,7 @@ class ShareBound(Duality):
     @cached_property
     def pull(self) -> Array | None:
         """C (n, n); None if F has no linear part or C would be too large."""
-        if self.linear is None or self.linear.n > PROOF_ORDER:
+        if self.linear is None or self.linear.n > SPECTRUM_ORDER:
             return None
         return dense_gradient(self.linear.at(np.zeros((self.linear.n, 1))))
 

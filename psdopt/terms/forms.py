@@ -20,23 +20,9 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, as_array, as_dense, inner, norm, row_dots
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.limits import FACTOR_ORDER, PROBES
-from psdopt.linalg.limits import FACTOR_ORDER as CHECKED_ORDER
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms.base import Forces
-
-__all__ = [
-    "CHECKED_ORDER",
-    "Form",
-    "GramForm",
-    "IdentityForm",
-    "MatrixForm",
-    "SumForm",
-    "as_form",
-    "probes",
-    "squared_norm",
-    "times",
-]
 
 
 class Form(ABC):

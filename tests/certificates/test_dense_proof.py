@@ -13,9 +13,10 @@ from psdopt import AutogradProblem, FlatQuotient, LagrangeNewton, QuadraticSDP, 
 from psdopt.certificates import dense_proof as module
 from psdopt.certificates.dense_proof import DenseProof, may_be_formed
 from psdopt.constraints.limits import NUMBERS
-from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg import definite
 from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms import LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
@@ -149,7 +150,7 @@ def test_the_curvature_is_kept_as_long_as_the_problem():
 
 def test_beyond_its_order_nothing_dense_is_formed(monkeypatch):
     monkeypatch.setattr(module, "dense_gradient", lambda evaluation: pytest.fail("formed"))
-    n = PROOF_ORDER + 1
+    n = SPECTRUM_ORDER + 1
     problem = QuadraticSDP(None, 1.0, sp.diags_array(np.r_[-1.0, np.ones(n - 1)]).tocsr())
     assert certify(problem, np.eye(n)[:, :1]).proves(1e-6)
 

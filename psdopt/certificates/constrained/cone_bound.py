@@ -11,9 +11,10 @@ from psdopt.certificates.constrained.slack import adjoint_operator
 from psdopt.certificates.dense_proof import DenseProof
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.gradient import PROOF_ORDER, dense_gradient
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.problems.composite import Composite
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.quadratic import LinearTerm
@@ -26,7 +27,7 @@ def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, goal: float) -> fl
     500; on a face with basis W it is applied to L(W N Wᵀ). A few factorisations; y (m,) must be admissible.
     """
     face = problem.face
-    if Ability.CONVEX not in problem.abilities or problem.conic is not None or problem.n > PROOF_ORDER:
+    if Ability.CONVEX not in problem.abilities or problem.conic is not None or problem.n > SPECTRUM_ORDER:
         return None
     A = adjoint_operator(problem, y)
     A = A @ np.eye(problem.n) if problem.forms is None else A.toarray()

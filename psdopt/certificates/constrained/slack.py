@@ -16,7 +16,7 @@ from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.banded import banded_factor, banded_pair_above, narrow_order
-from psdopt.linalg.definite import STEPS, factor_above
+from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import rounding
@@ -144,7 +144,7 @@ def _banded_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> Extre
         proven.lower_bound - lost,
         0.0,
         size,
-        STEPS,
+        proven.steps,
         "banded",
         True,
     )

@@ -12,7 +12,8 @@ from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import FLOPS, NUMBERS, SPARED
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.ridged import ROUNDS, ridged_solver
+from psdopt.linalg.limits import ROUNDS
+from psdopt.linalg.ridged import ridged_solver
 from psdopt.linalg.tolerances import rounding
 
 

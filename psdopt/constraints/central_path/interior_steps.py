@@ -19,8 +19,7 @@ from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
-from psdopt.linalg.limits import MOST_STEPS
-from psdopt.linalg.ridged import ROUNDS
+from psdopt.linalg.limits import MOST_STEPS, ROUNDS
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
 
