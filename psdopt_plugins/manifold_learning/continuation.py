@@ -13,22 +13,18 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt import ConjugateGradient, FlatQuotient, Result, solve
 from psdopt.linalg import Array, norm, row_dots, top_eigenpairs
 from psdopt_plugins.estimators import one_of_several, options_for_solve, was_cut
+from psdopt_plugins.limits import MOST_PRODUCTS, MOST_STEPS, ROOT_EPS, SLIGHT
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
 from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.mvu_problem import connected, scaled_mvu_problem
 
-#: Columns at the start; more are added if the certificate requires them.
-FIRST_RANK = 8
-#: Accuracy and budget of the stages before the last, which only provide starts.
-STAGE_TOL, STAGE_ITERATIONS = 1e-2, 300
-#: From stage to stage nu falls by a factor between these; edge errors are about proportional to nu.
-FALL = (0.05, 0.5)
-#: Weight of an edge without tension, in units of the mean.
-SLACK = 0.1
-#: Largest number of stages; by then nu has fallen below rounding.
-STAGES = 60
+#: Columns of a start that may need them all; more are added if the certificate requires them.
+COLUMNS = 8
+#: Accuracy of the stages before the last, which only provide starts.
+STAGE_TOL = 1e-2
+#: From stage to stage nu changes by at most this factor; edge errors are about proportional to nu.
+CHANGE = 20.0
 DEFAULT_TOL = 1e-4
-FINEST_TOL = 1e-10
 
 
 @dataclass(frozen=True)
@@ -58,12 +54,12 @@ def by_continuation(
     level = 4.0 * smallest * mean
     level = level if nu is None else max(level, nu)
     iterations = 0
-    for stage_number in range(STAGES):
+    for stage_number in range(MOST_STEPS):
         last = nu is not None and level <= nu
         stage = given
         if not last:
             tol = max(min(STAGE_TOL, 100.0 * given["tol"]), given["tol"])
-            loose = {"tol": tol, "max_iterations": STAGE_ITERATIONS, "escape": False}
+            loose = {"tol": tol, "max_iterations": MOST_PRODUCTS, "escape": False}
             stage = {**given, **loose}
         if stage_number > 0:
             coordinates, Z = _rescaled(edges, coordinates, Z)
@@ -71,7 +67,7 @@ def by_continuation(
         iterations += result.iterations
         if result.iterations == 0 and not last:
             # the start already counts as optimal, because nu tr M is below tol · (F(0) − F)
-            given["tol"] = max(0.1 * given["tol"], FINEST_TOL)
+            given["tol"] = max(SLIGHT * given["tol"], ROOT_EPS)
         Z = _kept(result)
         errors = edge_errors(edges, coordinates.apply(Z))
         median = float(np.median(errors))
@@ -85,7 +81,7 @@ def by_continuation(
             errors = edge_errors(edges, coordinates.apply(Z))
             break
         wanted = nu / level if nu is not None else 0.7 * edge_error / max(median, np.finfo(float).tiny)
-        level *= min(max(wanted, FALL[0]), FALL[1])
+        level *= min(max(wanted, 1.0 / CHANGE), 0.5)
         if nu is not None:
             level = max(level, nu)
     return Unfolding(coordinates.apply(Z), replace(result, state=None), level, errors, iterations)
@@ -99,7 +95,7 @@ def _rescaled(edges: Edges, coordinates: LaplacianCoordinates, Z: Array) -> tupl
     mean = float(tension.mean())
     if not mean > 0.0:
         return coordinates, Z
-    moved = LaplacianCoordinates(edges, tension / mean + SLACK)
+    moved = LaplacianCoordinates(edges, tension / mean + SLIGHT)
     return moved, moved.inverse(Y)
 
 
@@ -127,7 +123,7 @@ def _first_point(edges: Edges, coordinates: LaplacianCoordinates) -> tuple[Array
         return _gram(coordinates, V)
 
     gram = LinearOperator((n, n), matvec=apply, matmat=apply, dtype=np.float64)
-    found = top_eigenpairs(gram, min(FIRST_RANK, n), tol=1e-3)
+    found = top_eigenpairs(gram, min(COLUMNS, n), tol=1e-3)
     Z = found.vectors * np.sqrt(found.values / found.values[0])
     return Z * math.sqrt(float(edges.squared.sum())) / norm(Z), 1.0 / float(found.values[0])
 

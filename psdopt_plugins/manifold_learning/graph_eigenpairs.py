@@ -7,12 +7,8 @@ from typing import Any
 import numpy as np
 
 from psdopt.linalg import EPS, Array, ExtremePair, is_finite, norm
+from psdopt_plugins.limits import MOST_STEPS, SLIGHT
 from psdopt_plugins.manifold_learning.graph_matrices import BRACKET, GraphMatrices, natural
-
-#: Most inverse iterations; the shift is within BRACKET of the eigenvalue, so that a few suffice.
-INVERSE_STEPS = 20
-#: Additional columns.
-GUARDS = 2
 
 
 def least_of_graph(
@@ -44,14 +40,14 @@ def least_of_graph(
         middle = float(np.sqrt(max(low, floor) * high))
         low, high = (low, middle) if _fits(graph, weights, nu, middle) else (middle, high)
     factors = natural(graph.assemble(weights[:, None, None], high - nu))
-    columns = min(count + GUARDS, n - 1)
+    columns = min(count + 1, n - 1)
     rng = np.random.default_rng(seed)
     V = rng.standard_normal((n, columns))
     if start is not None and np.all(np.isfinite(start)):
         V[:, 0] = np.asarray(start, dtype=float).reshape(n, -1)[:, 0]
-    products, goal = 0, max(0.1 * (low if low > 0.0 else high), tol)
+    products, goal = 0, max(SLIGHT * (low if low > 0.0 else high), tol)
     values, residuals = np.zeros(columns), np.full(columns, np.inf)
-    for _ in range(INVERSE_STEPS):
+    for _ in range(MOST_STEPS):  # the shift is within BRACKET of the eigenvalue, so that a few suffice
         V = V - V.mean(axis=0)
         solved = np.empty_like(V)
         solved[graph.order] = factors.solve(np.asfortranarray(V[graph.order]))

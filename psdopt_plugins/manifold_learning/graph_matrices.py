@@ -9,17 +9,12 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import splu
 
 from psdopt.linalg import EPS, Array, incidence
+from psdopt_plugins.limits import ROUNDINGS, SLIGHT
 from psdopt_plugins.manifold_learning.coordinates import SYMMETRIC
 from psdopt_plugins.manifold_learning.graph import Edges
 
 #: Feasible multiples are found to within this factor of the least.
 BRACKET = 1.25
-#: Smaller multiples are rounding of the factorisations that test feasibility.
-LEAST_MULTIPLE = 1e-12
-#: Levels below this fraction of the largest weight are rounding.
-RESOLVED = 256 * EPS
-#: Weight of an edge without tension in `base_weights`, in units of the mean.
-SLACK = 0.05
 
 
 class GraphMatrices:
@@ -28,12 +23,13 @@ class GraphMatrices:
     The vertices are ordered once for sparse elimination; matrices of all r share the order. A neighbour graph of a
     surface fills in by O(n log n) entries per r², which makes even the Hessian of unfolding cheap to factorise.
     Attributes: `edges`; `E` (m, n) differences; `order` of the vertices, the last vertex last; `fill`, entries of the
-    factor for r = 1; `work`, multiplications that it takes (a multiple of r³ of them for any r).
+    factor for r = 1; `work`, multiplications that it takes (a multiple of r³ of them for any r); `resolved`, the share
+    of the largest weight below which a level is rounding of the factorisations.
     """
 
     def __init__(self, edges: Edges) -> None:
         n = edges.n
-        self.edges, self.n = edges, n
+        self.edges, self.n, self.resolved = edges, n, ROUNDINGS * n * EPS
         self.E = incidence(edges.i, edges.j, n)
         self.adjoint = self.E.T.tocsr()
         grounded = sp.csc_array((self.adjoint @ self.E).tocsc()[: n - 1, : n - 1])
@@ -85,7 +81,7 @@ class GraphMatrices:
 
         If pivots of L(w) do not resolve `level`, a higher level is tested instead, so that True is always correct.
         """
-        return self.negatives(weights, max(level, RESOLVED * float(np.abs(weights).max()))) == 1
+        return self.negatives(weights, max(level, self.resolved * float(np.abs(weights).max()))) == 1
 
     def feasible_multiple(self, weights: Array, base: Array, level: float, guess: float) -> float:
         """A theta >= 0, at most BRACKET times the least, with L(w + theta base) ⪰ level on the complement of e.
@@ -98,9 +94,9 @@ class GraphMatrices:
         def fits(theta: float) -> bool:
             return self.dominates(weights + theta * base, level)
 
-        high = max(guess, LEAST_MULTIPLE)
+        high = max(guess, self.resolved)
         if fits(high):
-            while high > LEAST_MULTIPLE and fits(0.25 * high):
+            while high > self.resolved and fits(0.25 * high):
                 high *= 0.25
             low = 0.25 * high
         else:
@@ -109,7 +105,7 @@ class GraphMatrices:
                 low, high = high, 4.0 * high
                 if not np.isfinite(high):
                     raise FloatingPointError("no multiple of the weights makes the dual feasible")
-        while high > max(BRACKET * low, LEAST_MULTIPLE):
+        while high > max(BRACKET * low, self.resolved):
             middle = float(np.sqrt(low * high))
             low, high = (low, middle) if fits(middle) else (middle, high)
         return high
@@ -121,6 +117,6 @@ def natural(A: Any) -> Any:
 
 
 def base_weights(weights: Array) -> Array:
-    """|w| with a floor: tensions as positive weights of a connected Laplacian."""
+    """|w|, at least SLIGHT times its mean: tensions as positive weights of a connected Laplacian."""
     sizes = np.abs(weights)
-    return np.asarray(sizes + SLACK * max(float(sizes.mean()), np.finfo(float).tiny))
+    return np.asarray(sizes + SLIGHT * max(float(sizes.mean()), np.finfo(float).tiny))

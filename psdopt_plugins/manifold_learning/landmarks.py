@@ -7,12 +7,11 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from psdopt.linalg import Array
+from psdopt_plugins.limits import ROOT_EPS
 from psdopt_plugins.manifold_learning.graph import Edges
 
 #: Most landmarks; their shortest paths cost O(LANDMARKS edges log n).
 LANDMARKS = 80
-#: Edges of length zero get this fraction of the mean length, since SciPy's graph routines ignore stored zeros.
-SHORTEST = 1e-6
 
 
 def geodesic_axes(edges: Edges, columns: int) -> Array:
@@ -22,7 +21,7 @@ def geodesic_axes(edges: Edges, columns: int) -> Array:
     """
     n = edges.n
     lengths = np.sqrt(edges.squared)
-    lengths = np.maximum(lengths, SHORTEST * lengths.mean())
+    lengths = np.maximum(lengths, ROOT_EPS * lengths.mean())  # SciPy's graph routines ignore stored zeros
     ends = (edges.i.astype(np.int32), edges.j.astype(np.int32))  # the type that shortest paths of SciPy 1.14 need
     graph = sp.csr_array((lengths, ends), shape=(n, n))
     chosen = np.random.default_rng(0).choice(n, min(LANDMARKS, n), replace=False)

@@ -8,9 +8,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
 from psdopt.linalg import Array, as_dense, row_dots
-
-#: Ridge of the weights of neighbours, relative to the trace of their Gram matrix.
-RIDGE = 1e-3
+from psdopt_plugins.limits import MINOR
 
 
 def landmark_placement(G: Array, squared: Array) -> Array:
@@ -49,7 +47,7 @@ def local_placement(X: Any, embedding: Array, new: Any, n_neighbors: int) -> Arr
     for q, neighbours in enumerate(near):
         gaps = as_dense(X[neighbours]) - as_dense(new[[q]])
         gram = gaps @ gaps.T
-        ridge = RIDGE * float(np.trace(gram))
+        ridge = MINOR * float(np.trace(gram))
         if ridge > 0.0:
             gram[np.diag_indices(count)] += ridge
             weights = np.linalg.solve(gram, np.ones(count))

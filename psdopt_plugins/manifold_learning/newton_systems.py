@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from psdopt.linalg import Array, inner, row_dots
+from psdopt_plugins.limits import MOST_PRODUCTS, SLIGHT
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights, natural
 
 #: Conjugate gradient replaces the factorisation if that takes more multiplications, r³ work, than this number times the
@@ -14,10 +15,6 @@ from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_
 MOST_WORK = 2_000.0
 #: Most entries of factors kept at the same time (8 bytes each, twice).
 MOST_FILL = 40_000_000
-#: Relative residual, in the norm of the preconditioner, at which a Newton direction is accurate enough; most
-#: iterations. Every iterate is a direction of descent, so that stopping early is safe; compared with a residual of 1e-3
-#: it halves the iterations without more steps.
-ACCURACY, ITERATIONS = 3e-2, 500
 
 
 def factorises(graph: GraphMatrices, r: int) -> bool:
@@ -111,12 +108,15 @@ class ColumnwiseSystem(NewtonSystem):
         return np.asarray(Z - Z.mean(axis=0))
 
     def solve(self, R: Array) -> Array:
-        """X with |R − system · X| <= ACCURACY |R| in the preconditioner's norm, or the last before ITERATIONS."""
+        """X with |R − system · X| <= SLIGHT |R| in the preconditioner's norm, or the last of MOST_PRODUCTS iterates.
+
+        Every iterate is a direction of descent, so that stopping early is safe.
+        """
         X, residual = np.zeros_like(R), R
         Z = self.preconditioned(residual)
         P, energy = Z, inner(residual, Z)
-        goal = ACCURACY**2 * energy
-        for _ in range(ITERATIONS):
+        goal = SLIGHT**2 * energy
+        for _ in range(MOST_PRODUCTS):
             image = self.apply(P)
             curvature = inner(P, image)
             # solved, or singular to rounding, so that no progress is possible

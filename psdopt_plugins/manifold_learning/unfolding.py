@@ -13,7 +13,8 @@ from psdopt import LowRankPSD, PSDCone, Result, solve
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_dots
 from psdopt_plugins.estimators import one_of_several, options_for_solve, was_cut
-from psdopt_plugins.manifold_learning.continuation import DEFAULT_TOL, Unfolding, by_continuation
+from psdopt_plugins.limits import MINOR, MOST_STEPS, SLIGHT
+from psdopt_plugins.manifold_learning.continuation import CHANGE, COLUMNS, DEFAULT_TOL, Unfolding, by_continuation
 from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices
 from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
@@ -21,22 +22,13 @@ from psdopt_plugins.manifold_learning.mvu_problem import UnfoldingProblem, conne
 from psdopt_plugins.manifold_learning.newton_systems import affordable, factorises
 from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
 
-#: Number of columns along geodesic axes at the start, in the rough stages, and in the last stage.
-AXES, ROUGH_COLUMNS, COLUMNS = 2, 3, 8
+#: Columns along geodesic axes at the start, and in the rough stages.
+ROUGH_COLUMNS = 3
 #: Columns of the last stage if the Hessian fills in. Unless the graph is that of a surface, more columns are needed,
 #: and columns added late take tens of steps to grow from zero.
 MORE_COLUMNS = 16
-#: Root mean square entries of the other columns, in units of the root mean square edge.
-RANDOM_SIZE = 0.1
-#: Newton steps of a rough stage, after which the large columns are accurate to some percent of edge errors.
-ROUGH_STEPS = 8
 #: Target for the median edge error, as a fraction of the allowed one; edge errors are about proportional to nu.
 AIM = 0.8
-#: From stage to stage nu changes by a factor within CHANGE; a factor within SETTLED ends the rough stages.
-CHANGE, SETTLED = (0.02, 20.0), (0.6, 1.6)
-STAGES = 20
-#: If lower tension leaves more than FALLING of the median error, the tolerance is multiplied by TIGHTER.
-FALLING, TIGHTER = 0.9, 0.1
 
 
 def unfold(
@@ -62,11 +54,11 @@ def _by_newton(
 ) -> Unfolding:
     edges = graph.edges
     given = options_for_solve(options, tol=DEFAULT_TOL)
-    Y = _with_random(edges, geodesic_axes(edges, min(AXES, edges.n - 1)), ROUGH_COLUMNS)
+    Y = _with_random(edges, geodesic_axes(edges, min(ROUGH_COLUMNS, edges.n - 1)), ROUGH_COLUMNS)
     level = _tension_for(edges, Y, edge_error) if nu is None else nu
     iterations, medians = 0, _Medians(level)
-    for _ in range(STAGES if nu is None else 0):
-        result = _solved(edges, level, Y, {"max_iterations": ROUGH_STEPS, "tol": max(given["tol"], 1e-3)})
+    for _ in range(MOST_STEPS if nu is None else 0):
+        result = _solved(edges, level, Y, {"max_iterations": UnfoldingNewton.patience, "tol": max(given["tol"], MINOR)})
         iterations, Y = iterations + result.iterations, result.matrix.factor
         if was_cut(result):
             return _unfolding(edges, Y, result, level, iterations)
@@ -75,18 +67,18 @@ def _by_newton(
             break
         factor = _change(edges, Y, edge_error)
         level *= factor
-        if SETTLED[0] <= factor <= SETTLED[1]:
+        if AIM <= factor <= 2.0 * AIM:  # the median is at most edge_error, and at least half of it
             break
     Y = _with_random(edges, Y, COLUMNS if factorises(graph, COLUMNS) else MORE_COLUMNS)
     medians = _Medians(level)
-    for _ in range(STAGES):
+    for _ in range(MOST_STEPS):
         result = _solved(edges, level, Y, given)
         iterations, Y = iterations + result.iterations, result.matrix.factor
         errors = edge_errors(edges, Y)
         if nu is not None or not result.optimal or float(np.median(errors)) <= edge_error:
             break
         if medians.level_out(level, errors):  # F is too far from its minimum to resolve short edges
-            level, given = medians.level, {**given, "tol": TIGHTER * given["tol"]}
+            level, given = medians.level, {**given, "tol": SLIGHT * given["tol"]}
         else:
             level *= _change(edges, Y, edge_error)
     return _unfolding(edges, Y, result, level, iterations)
@@ -106,7 +98,7 @@ class _Medians:
     def level_out(self, level: float, errors: Array) -> bool:
         """Whether errors at a lower `level` stay about the same; if not, they are stored for the next call."""
         median = float(np.median(errors))
-        if level < self.level and median > FALLING * self.median:
+        if level < self.level and median > (1.0 - SLIGHT) * self.median:
             self.median = math.inf
             return True
         self.level, self.median = level, median
@@ -123,7 +115,7 @@ def _solved(edges: Edges, nu: float, Y: Array, options: Mapping[str, Any]) -> Re
 def _change(edges: Edges, Y: Array, edge_error: float) -> float:
     """Factor by which nu should change to reach the target median edge error."""
     median = max(float(np.median(edge_errors(edges, Y))), np.finfo(float).tiny)
-    return min(max(AIM * edge_error / median, CHANGE[0]), CHANGE[1])
+    return min(max(AIM * edge_error / median, 1.0 / CHANGE), CHANGE)
 
 
 def _tension_for(edges: Edges, Y: Array, edge_error: float) -> float:
@@ -151,7 +143,7 @@ def _with_random(edges: Edges, Y: Array, columns: int) -> Array:
     missing = min(columns, edges.n - 1) - Y.shape[1]
     if missing <= 0:
         return Y
-    size = RANDOM_SIZE * float(np.sqrt(edges.squared.mean()))
+    size = SLIGHT * float(np.sqrt(edges.squared.mean()))
     added = size * np.random.default_rng(0).standard_normal((edges.n, missing))
     return np.concatenate([Y, added - added.mean(axis=0)], axis=1)
 

@@ -23,7 +23,7 @@ from psdopt import (
     stationarity_scale,
     widened,
 )
-from psdopt.errors import InvalidInputError
+from psdopt.checks import integer
 from psdopt.linalg import (
     EPS,
     Array,
@@ -36,20 +36,11 @@ from psdopt.linalg import (
     principal_axes,
     row_dots,
 )
+from psdopt_plugins.limits import MINOR
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.graph_matrices import base_weights
 from psdopt_plugins.manifold_learning.mvu_problem import GRAPH_HESSIAN, GraphDual, UnfoldingProblem, graph_dual_of
 from psdopt_plugins.manifold_learning.newton_systems import NewtonSystem
-
-#: The damping is the least that makes the scalar part positive semidefinite, times this.
-DAMPING = 1.05
-#: Least damping: columns that shrink to zero are nearly free, and with less damping only short steps descend.
-LEAST_DAMPING = 1e-6
-#: Columns are added after this many steps in which the best gap did not fall by half.
-PATIENCE = 8
-#: After IDLE full Newton steps that lower F by less than LITTLE times the gap and find no better dual point, the value
-#: has converged at this rank, and more steps would not close the gap.
-LITTLE, IDLE = 1e-3, 4
 
 
 @dataclass(kw_only=True)
@@ -88,6 +79,8 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
     ----------
     columns : most columns of Y; 0 means no limit. If the gap stops falling, or F has converged far above the best dual
         point, half as many columns as there are now are added along negative eigenvectors of S.
+    patience : steps without a gap of half the size after which columns are added. A full step that finds no better dual
+        point and lowers F by less than a thousandth of the gap counts as half of them: more would not close the gap.
 
     For an :class:`~psdopt_plugins.manifold_learning.mvu_problem.UnfoldingProblem`, or any problem with the members of
     :class:`~psdopt_plugins.manifold_learning.mvu_problem.GraphDual`, on the cone. Cost of a step: one sparse
@@ -96,6 +89,7 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
     """
 
     columns: int = 0
+    patience: int = 8
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, GRAPH_HESSIAN),
@@ -112,8 +106,8 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
         return [(UnfoldingProblem(edges, nu), PSDCone(edges.n)) for nu in (0.1, 1e-3)]
 
     def __post_init__(self) -> None:
-        if not isinstance(self.columns, (int, np.integer)) or self.columns < 0:
-            raise InvalidInputError(f"columns must be an integer of at least 0; found {self.columns!r}")
+        integer(self.columns, "columns", 0)
+        integer(self.patience, "patience")
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
@@ -126,10 +120,10 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
 
     def step(self, state: UnfoldingNewtonState) -> UnfoldingNewtonState:
         problem = graph_dual_of(state.problem)
-        if state.waited >= PATIENCE:
+        if state.waited >= self.patience:
             return self._grown(state) or replace(state, waited=0, waited_from=math.inf)
         Y = state.evaluation.factor
-        system = NewtonSystem.of(problem.graph, problem.nu, Y, state.weights, max(DAMPING * state.theta, LEAST_DAMPING))
+        system = NewtonSystem.of(problem.graph, problem.nu, Y, state.weights, max(state.theta, MINOR))
         gradient = state.evaluation.factor_gradient()
         if not is_finite(gradient):
             raise FloatingPointError("the gradient is not finite")
@@ -157,7 +151,7 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
             dual, bound = feasible, value
         gap = max(evaluation.value - bound, 0.0)
         halved = gap <= 0.5 * state.waited_from
-        idle = mu >= 1.0 and value <= state.bound and state.evaluation.value - evaluation.value <= LITTLE * gap
+        idle = mu >= 1.0 and value <= state.bound and state.evaluation.value - evaluation.value <= MINOR * gap
         size = norm(evaluation.factor)
         return UnfoldingNewtonState(
             state.problem,
@@ -172,7 +166,7 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
             theta=theta,
             dual=dual,
             bound=bound,
-            waited=0 if halved else state.waited + (IDLE if idle else 1),
+            waited=0 if halved else state.waited + (-(-self.patience // 2) if idle else 1),
             waited_from=gap if halved else state.waited_from,
         )
 

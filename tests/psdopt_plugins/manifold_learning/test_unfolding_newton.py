@@ -131,7 +131,7 @@ def dense_hessian(nu, Y, weights, delta):
 
 @pytest.mark.parametrize("kind", [FactorisedSystem, ColumnwiseSystem])
 def test_newton_systems_are_the_hessian_and_its_inverse(kind, monkeypatch):
-    monkeypatch.setattr("psdopt_plugins.manifold_learning.newton_systems.ACCURACY", 1e-9)
+    monkeypatch.setattr("psdopt_plugins.manifold_learning.newton_systems.SLIGHT", 1e-9)
     Y, nu = start(4), 0.5
     weights = np.abs(RNG.standard_normal(M))
     delta = 1.05 * GRAPH.feasible_multiple(weights, base_weights(weights), nu, 0.3) + 0.01
