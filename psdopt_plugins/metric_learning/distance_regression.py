@@ -18,12 +18,10 @@ from psdopt_plugins.estimators import generator, named_geometry, sample_weights
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.pairs import SignedPairs, joined_pairs, signed_pairs
+from psdopt_plugins.regression.moments import SAMPLES
 from psdopt_plugins.regression.online import OnlineModel, psd_regression_stream
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import only_touched, validated_with
-
-#: Pairs drawn to estimate the percentiles of all distances.
-PERCENTILE_PAIRS = 20_000
 
 
 def pair_distance_problem(
@@ -80,12 +78,12 @@ def distance_percentiles(
     if not 0.0 <= low < high <= 100.0:
         raise InvalidInputError(f"percentiles must satisfy 0 <= first < second <= 100; found {percentiles}")
     count = X.shape[0]
-    if count * (count - 1) // 2 <= PERCENTILE_PAIRS:
+    if count * (count - 1) // 2 <= SAMPLES:
         i, j = np.triu_indices(count, 1)
     else:
         rng = np.random.default_rng(seed)
-        i = rng.integers(count, size=PERCENTILE_PAIRS)
-        j = (i + 1 + rng.integers(count - 1, size=PERCENTILE_PAIRS)) % count
+        i = rng.integers(count, size=SAMPLES)
+        j = (i + 1 + rng.integers(count - 1, size=SAMPLES)) % count
     Z = X if baseline is None else X @ held(baseline.factor)
     found: Array = np.percentile(_squared(Z[i] - Z[j]), [low, high])
     return float(found[0]), float(found[1])
@@ -94,10 +92,6 @@ def distance_percentiles(
 def _squared(D: Any) -> Array:
     sparse: bool = sp.issparse(D)
     return np.asarray(D.multiply(D).sum(axis=1)).ravel() if sparse else np.asarray(on_host(row_dots(D, D)))
-
-
-#: Seed of the pairs on which percentiles of all distances are estimated.
-PERCENTILE_SEED = 0
 
 
 class DistanceRegression(MahalanobisTransformer):
@@ -222,7 +216,7 @@ class DistanceRegression(MahalanobisTransformer):
             if given.shape != (2,) or not 0.0 <= given[0] <= given[1]:
                 raise InvalidInputError(f"bounds must be (upper, lower) with 0 <= upper <= lower; found {self.bounds}")
             return float(given[0]), float(given[1])
-        return distance_percentiles(only_touched(X, pairs.ends)[0].data, start, self.percentiles, PERCENTILE_SEED)
+        return distance_percentiles(only_touched(X, pairs.ends)[0].data, start, self.percentiles, seed=0)
 
     def _start(self, X: Any) -> LowRankPSD:
         d = X.shape[1]

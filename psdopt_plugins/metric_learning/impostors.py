@@ -11,13 +11,10 @@ from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, pair_dots, row_dots
+from psdopt_plugins.limits import BLOCK, CACHED
 from psdopt_plugins.pair_sampling import nearest_similar
 
 Indices = NDArray[np.signedinteger[Any]]
-#: Distances computed at a time in the search for impostors; they fit in the processor's cache.
-BLOCK_ENTRIES = 2**18
-#: Close pairs whose triplets are listed at a time.
-EXPANDED = 2**13
 SINGLE = float(np.finfo(np.float32).eps)
 
 
@@ -55,7 +52,7 @@ def violated_triplets(
     found: list[Indices] = [np.empty((0, 3), dtype=np.int32)]
     excess: list[Array] = [np.empty(0)]
     total = 0
-    for i, k in _gathered(_close_pairs(Z, y, radius), EXPANDED):
+    for i, k in _gathered(_close_pairs(Z, y, radius), CACHED):
         far = pair_dots(i, k, Z, Z)
         for left, right in ((i, k), (k, i)):
             near_enough = np.flatnonzero(far < radius[left])
@@ -93,11 +90,11 @@ def _close_pairs(Z: Array, y: NDArray[Any], radius: Array) -> Iterator[tuple[Ind
     right[:, -2], right[:, -1] = 1.0, squares[order] / unit
     left = np.column_stack([-2.0 * right[:, :-2], right[:, -1], right[:, -2]])
     ends = np.searchsorted(y[order], np.unique(y), side="right")
-    most = max(BLOCK_ENTRIES, len(Z))
+    most = max(BLOCK, len(Z))
     buffers = [np.empty(most, dtype=kind) for kind in (np.float32, np.bool_, np.bool_)]
     for start, end in zip([0, *ends], ends[:-1], strict=False):
         width = len(Z) - end
-        size = max(1, BLOCK_ENTRIES // width)
+        size = max(1, BLOCK // width)
         for s in range(start, end, size):
             block = slice(s, min(s + size, end))
             shape = (block.stop - s, width)

@@ -10,12 +10,10 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt.linalg import linear_map
+from psdopt_plugins.limits import FACTOR_ORDER
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
-from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
 from psdopt_plugins.rows import validated, weighted
-
-#: Beyond this number of features rank=None means LARGE_RANK (Yuan et al., section 5.2: at most 60).
-LARGE_ORDER, LARGE_RANK = 3000, 60
 
 
 class KTA(MahalanobisTransformer):
@@ -86,10 +84,10 @@ class KTA(MahalanobisTransformer):
         check_classification_targets(y)
         X, w, y = weighted(X, sample_weight, y)
         rank = self.rank
-        if rank is None and X.shape[1] > LARGE_ORDER:
+        if rank is None and X.shape[1] > FACTOR_ORDER:
             rank = LARGE_RANK
             warnings.warn(
-                f"rank=None means rank {rank} beyond {LARGE_ORDER} features; pass rank to choose", stacklevel=2
+                f"rank=None means rank {rank} beyond {FACTOR_ORDER} features; pass rank to choose", stacklevel=2
             )
         problem = kta_problem(linear_map(X, "X", checked=True), y, self.lam, self.regularizer, self.gram, w)
         return self._learn(problem, rank, self.solver_options)

@@ -46,7 +46,7 @@ def kta_problem(
     lam : weight of the alignment, >= 0. The loss grows with m² and with the fourth power of X's units.
     regularizer : "identity" |M − I|², "frobenius" |M|² or "trace" tr(M), which favours low rank.
     gram : True forms XᵀX (d, d) once, so that a step costs O(d² r) instead of O(m d r); False does not form it;
-        "auto" forms it for a dense X with m >= 2 d and d <= 1024, when it takes at most half the memory of X. Its
+        "auto" forms it for a dense X with m >= 2 d and d <= 1500, when it takes at most half the memory of X. Its
         entries are rounded to eps |X|²: where an offset is 10⁶ times the spread of X, centre X, or use False.
 
     weights : w (m,), at least 0 and not all 0: a weight of 2 counts a sample twice. X is then an array or a sparse

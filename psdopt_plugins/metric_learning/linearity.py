@@ -46,7 +46,7 @@ def linearity_problem(
     regularizer : "identity" |M − I|² or "frobenius" |M|². The trace is not offered: the objective would be
         linear in M, with minimum 0 or −∞.
     gram : True forms XᵀTX (d, d) once; False does not form it; "auto" forms it for a dense X with m >= 2 d and
-        d <= 1024.
+        d <= 1500.
 
     Raises
     ------

@@ -18,10 +18,10 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import finished, options_for_solve, sample_weights, sorted_components
+from psdopt_plugins.limits import SLIGHT, SPECTRUM_ORDER
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_stream
 from psdopt_plugins.metric_learning.lmnn_rounds import Labelled, Rounds
 from psdopt_plugins.metric_learning.lmnn_start import (
-    WHITENED_FEATURES,
     can_be_whitened,
     centred,
     in_basis,
@@ -31,16 +31,12 @@ from psdopt_plugins.metric_learning.lmnn_start import (
     units_of_features,
     whitening,
 )
-from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
 from psdopt_plugins.pair_sampling import nearest_triplets
 from psdopt_plugins.pairs import checked_triplets
-from psdopt_plugins.regression.online import OnlineModel
+from psdopt_plugins.regression.online import BATCH, OnlineModel
 from psdopt_plugins.rows import validated, validated_with, weighted
 
-DEFAULT_TOL = 1e-1
-FIRST_RANK = 60
-#: Triplets per update of partial_fit.
-BATCH = 32
 TARGET_METRICS = ("auto", "euclidean", "whitened")
 
 
@@ -59,7 +55,7 @@ class LMNN(MahalanobisTransformer):
     lam : weight of the margins, > 0; it does not depend on the units of X.
     rank : largest rank of M, or None for no limit.
     target_metric : distance in which targets are nearest: "euclidean"; "whitened", in which the scatter of the
-        Euclidean targets is the identity (dense X up to d = 2000); or "auto", the one under which fewer of 500
+        Euclidean targets is the identity (dense X up to d = 1500); or "auto", the one under which fewer of 500
         samples are misclassified by their neighbours (the Euclidean one unless the difference is significant). "auto"
         first standardises features whose ranges differ by a factor above 1000.
     max_rounds : rounds of the active set. max_triplets : most triplets held; beyond, the most violated are kept.
@@ -71,7 +67,7 @@ class LMNN(MahalanobisTransformer):
     ----------
     components_ : (r, d), M = components_ᵀ components_.
     result_ : the :class:`psdopt.Result` of the last round, in the coordinates in which the scatter of target
-        neighbours is the identity (dense X up to d = 2000; a change of basis, which no value depends on).
+        neighbours is the identity (dense X up to d = 1500; a change of basis, which no value depends on).
     targets_ : (p, 2), rows (i, j). n_triplets_ : triplets of the last round.
     warm_up_values_ : F on the current triplets, after each step before the first round.
     n_rounds_, n_iter_ : rounds, and iterations of all rounds and of the steps before the first.
@@ -165,7 +161,7 @@ class LMNN(MahalanobisTransformer):
             self.targets_, basis = targets_and_basis(X, y, self.n_neighbors, self.target_metric)
         else:
             basis = whitening(X, ends) if can_be_whitened(X) else None
-        rank = int(min(self.rank or FIRST_RANK, *X.shape))
+        rank = int(min(self.rank or LARGE_RANK, *X.shape))
         X = X if basis is None else in_basis(X, basis)
         data, start = linear_map(X, "X", owned=True), principal_axes(X, rank)
         if triplets is None:
@@ -181,9 +177,9 @@ class LMNN(MahalanobisTransformer):
 
     def _on_labels(self, data: LinearMap, y: Any, Z: Array) -> Array:
         """The factor at the end of the rounds of the active set."""
-        options = options_for_solve(self.solver_options, tol=DEFAULT_TOL)
+        options = options_for_solve(self.solver_options, tol=SLIGHT)
         labelled = Labelled(data, y, self.targets_, self.lam, self._weights)
-        waits = bool(options["tol"] < DEFAULT_TOL)
+        waits = bool(options["tol"] < SLIGHT)
         rounds = Rounds(labelled, self.rank, self.max_rounds, self.max_triplets, options, waits)
         Z = rounds.run(Z)
         self.result_, self.warm_up_values_ = rounds.result, rounds.warm_up_values
@@ -229,7 +225,7 @@ class LMNN(MahalanobisTransformer):
 
     def _begun(self, problem: Streamed, X: Any, fresh: bool) -> OnlineModel:
         if fresh:
-            start = principal_axes(X, int(min(self.rank or FIRST_RANK, *X.shape)))
+            start = principal_axes(X, int(min(self.rank or LARGE_RANK, *X.shape)))
             start /= np.sqrt(problem.n)
         else:
             L = self.components_.T
@@ -240,7 +236,7 @@ class LMNN(MahalanobisTransformer):
     def _on_triplets(self, data: LinearMap, targets: CheckedIndices, triplets: CheckedIndices, Z: Array) -> Array:
         """The factor at the end of one solve with the triplets given."""
         problem = lmnn_problem(data, targets, triplets, self.lam, self._weights)
-        given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, "tol": DEFAULT_TOL}
+        given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, "tol": SLIGHT}
         start = LowRankPSD(Z) if norm(Z) > 0.0 else None
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, start=start, **given)), 4)
         self.n_rounds_, self.n_iter_, self.warm_up_values_ = 1, self.result_.iterations, []
@@ -255,5 +251,5 @@ class LMNN(MahalanobisTransformer):
         one_of(self.target_metric, "target_metric", TARGET_METRICS)
         if self.target_metric == "whitened" and not can_be_whitened(X):
             kind = "sparse" if sp.issparse(X) else "dense"
-            needed = f"a dense X of at most {WHITENED_FEATURES} features"
+            needed = f"a dense X of at most {SPECTRUM_ORDER} features"
             raise InvalidInputError(f"target_metric 'whitened' needs {needed}; found a {kind} X of shape {X.shape}")

@@ -14,30 +14,24 @@ from numpy.typing import NDArray
 
 from psdopt import ConjugateGradient, FlatQuotient, Problem, Result, TermSum, solve
 from psdopt.checks import CheckedIndices
-from psdopt.linalg import Array, DaskRows, LinearMap, RowBlocks, inner, norm, pair_dots
+from psdopt.linalg import EPS, Array, DaskRows, LinearMap, RowBlocks, inner, norm, pair_dots
 from psdopt.problems.distributed import OnDask, Summed, touched
 from psdopt_plugins.estimators import one_of_several, was_cut
+from psdopt_plugins.limits import MOST_PRODUCTS, SLIGHT
 from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
 from psdopt_plugins.metric_learning.lmnn_problem import across_columns, lmnn_problem
-from psdopt_plugins.metric_learning.lmnn_start import scaled
+from psdopt_plugins.metric_learning.lmnn_start import DRAWN_TRIPLETS, scaled
 
 #: Triplets that miss violation by less than this are included, so that a step does not violate unseen ones.
 BUFFER = 0.15
 #: Conjugate gradient steps on the current triplets before the first round. Far from the optimum the active set changes
-#: quickly, so that a smaller buffer and a random part of very many triplets suffice.
+#: quickly, so that a slight buffer and a random part of very many triplets suffice.
 WARM_STEPS = (4, 4, 4)
-WARM_BUFFER = 0.1
-WARM_TRIPLETS = 2**17
-#: Tolerance of these steps, small enough that all of them are made.
-WARM_TOL = 1e-12
-#: If the last of these steps leaves F above this fraction of its previous value, the optimum is near.
-NEAR = 0.998
-#: While rounds lower F below this fraction of its least value, they replace the active set; later rounds only extend
-#: it.
+#: While F falls below this fraction of its previous value, the optimum is not near: further steps are made before the
+#: first round, and later rounds replace the active set, which otherwise they only extend.
 ENOUGH = 0.99
 #: From round to round |L| decreases by at most this factor.
 SHRINKAGE = 0.8
-ROUND_ITERATIONS = 200
 
 
 @dataclass(frozen=True)
@@ -138,7 +132,7 @@ class Rounds:
         given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **self.options, **self._time_left()}
         with round_problem(whole.data, whole.targets, triplets, whole.lam, whole.weights) as problem:
             proof = "full" if patient else "cheap"
-            result = solve(problem, start=Z, **{"max_iterations": ROUND_ITERATIONS, "proof": proof, **given})
+            result = solve(problem, start=Z, **{"max_iterations": MOST_PRODUCTS, "proof": proof, **given})
         self._keep(result)
         self.made += 1
         self.iterations += result.iterations
@@ -162,7 +156,7 @@ class Rounds:
             self.iterations += steps
             if self._cut:
                 return Z
-            if fraction > NEAR:
+            if fraction > ENOUGH:
                 break
         return self.labelled.rescaled(Z)
 
@@ -170,13 +164,14 @@ class Rounds:
         """Z after `steps` on the current triplets, and the ratio of F after and before the last step."""
         whole = self.labelled
         image = whole.data.apply(Z)
-        triplets = violated_triplets(image, whole.y, whole.targets, 1.0 + WARM_BUFFER, self.max_triplets)[0]
-        share = min(1.0, WARM_TRIPLETS / max(1, len(triplets)))
+        triplets = violated_triplets(image, whole.y, whole.targets, 1.0 + SLIGHT, self.max_triplets)[0]
+        share = min(1.0, DRAWN_TRIPLETS / max(1, len(triplets)))
         if share < 1.0:
             triplets = triplets[np.random.default_rng(0).random(len(triplets)) < share]
         geometry, method = FlatQuotient(*Z.shape), ConjugateGradient()
         with round_problem(whole.data, whole.targets, triplets, whole.lam / share, whole.weights) as problem:
-            limits: dict[str, Any] = {"max_iterations": steps, "tol": WARM_TOL, **self._time_left()}
+            # all steps are made: no change is below EPS
+            limits: dict[str, Any] = {"max_iterations": steps, "tol": EPS, **self._time_left()}
             result = solve(problem, geometry, method, start=Z, escape=False, **limits)
         self._keep(result)
         values = [float(value) for value in result.history["value"]] or [result.value]

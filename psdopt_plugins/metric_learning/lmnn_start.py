@@ -26,37 +26,29 @@ from psdopt.linalg import (
 from psdopt.problems.distributed import touched
 from psdopt.terms import SquaredHinge
 from psdopt_plugins.block_neighbours import ANY, nearest_rows
+from psdopt_plugins.limits import BLOCK, MINOR, ROUNDINGS, SLIGHT, SPECTRUM_ORDER
 from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
 from psdopt_plugins.pairs import pair_laplacian
 
-#: Up to this many features a dense X is whitened by the scatter of its target neighbours.
-WHITENED_FEATURES = 2000
-#: Damping of this scatter relative to its mean eigenvalue, with features divided by their ranges: units then do not
-#: matter, and collinear features do no harm. (Standard deviations would give rarely lit pixels too much weight.)
-DAMPING = 0.1
-#: If ranges of features differ by more than this factor, the features are taken to have different units.
-UNLIKE_UNITS = 1e3
-#: A range below this fraction of a feature's largest entry is rounding: the feature counts as constant.
-CONSTANT = 64 * EPS
-#: Number of samples summed into the scatter at a time.
-ROWS = 1024
 #: Samples that vote on the metric in which targets are chosen.
 VOTERS = 500
-#: Number of random triplets for fitting the scale of the metric; about one in a hundred is violated.
-SCALE_TRIPLETS = 2**16
-#: Tolerance of the derivative along the ray, relative to that at M = 0, where every triplet is violated.
+#: Number of random triplets from which sums over very many are estimated; about one in a hundred is violated.
+DRAWN_TRIPLETS = 2**16
+#: Tolerance of the derivative along the ray, relative to that at M = 0, where every triplet is violated; with 1e-3 the
+#: start is so far off that more rounds are needed.
 SCALE_ACCURACY = 1e-6
 
 
 def can_be_whitened(X: Any) -> bool:
     """Whether X is dense and narrow enough for its scatter to be decomposed."""
-    return not sp.issparse(X) and X.shape[1] <= WHITENED_FEATURES
+    return not sp.issparse(X) and X.shape[1] <= SPECTRUM_ORDER
 
 
 def units_of_features(X: Any) -> Array | None:
     """Standard variances (d,) of the features of X (m, d), dense or sparse, if their ranges max − min are unlike.
 
-    Ranges are unlike if they differ by a factor above UNLIKE_UNITS; None otherwise. 1 for constant features.
+    Ranges are unlike if the least is minor beside the largest; None otherwise. 1 for constant features, those whose
+    range is rounding of the largest entry.
     """
     sparse = sp.issparse(X)
     extremes: Any = _extremes_of(X) if isinstance(X, RowBlocks) else (X.min(axis=0), X.max(axis=0))
@@ -64,8 +56,8 @@ def units_of_features(X: Any) -> Array | None:
     if sparse:
         high, low = high.toarray().ravel(), low.toarray().ravel()
     ranges = high - low
-    varies = ranges > np.maximum(CONSTANT * np.maximum(np.abs(high), np.abs(low)), np.finfo(float).tiny)
-    if not varies.any() or ranges[varies].max() <= UNLIKE_UNITS * ranges[varies].min():
+    varies = ranges > np.maximum(ROUNDINGS * EPS * np.maximum(np.abs(high), np.abs(low)), np.finfo(float).tiny)
+    if not varies.any() or MINOR * ranges[varies].max() <= ranges[varies].min():
         return None
     scaled_to_range = in_units(X, np.where(varies, ranges, 1.0))
     if isinstance(X, RowBlocks):
@@ -104,9 +96,10 @@ def targets_and_basis(X: Any, y: NDArray[Any], n_neighbors: int, metric: str) ->
 def whitening(X: Array, targets: Indices) -> Array | None:
     """B (d, d) with Bᵀ (C + δ R²) B = I, C the mean scatter of target neighbours; None if C = 0.
 
-    R is the diagonal matrix of the ranges max − min of the features, δ = DAMPING tr(R⁻¹ C R⁻¹) / d: rescaled features
-    give the same X B. Rows of B for constant features are 0. In these coordinates the sum of target distances is about
-    the trace of M, which makes the problem well conditioned.
+    R is the diagonal matrix of the ranges max − min of the features, δ = SLIGHT tr(R⁻¹ C R⁻¹) / d: rescaled features
+    give the same X B, and collinear ones do no harm. (Standard deviations would give rarely lit pixels too much
+    weight.) Rows of B for constant features are 0. In these coordinates the sum of target distances is about the trace
+    of M, which makes the problem well conditioned.
     """
     if isinstance(X, RowBlocks):
         low, high = _extremes_of(X)
@@ -121,13 +114,14 @@ def whitening(X: Array, targets: Indices) -> Array | None:
     if not values[-1] > 0.0:
         return None
     vectors *= inverse[:, None]
-    return np.asarray(vectors / np.sqrt(values + DAMPING * values.mean()))
+    return np.asarray(vectors / np.sqrt(values + SLIGHT * values.mean()))
 
 
 def _scatter(X: Array, targets: Indices) -> Array:
     """Σ (x_i − x_j)(x_i − x_j)ᵀ over the targets (i, j)."""
     laplacian, scatter = pair_laplacian(targets, len(X)), np.zeros((X.shape[1], X.shape[1]))
-    for rows in (slice(s, s + ROWS) for s in range(0, len(X), ROWS)):  # avoids a second array of the size of X
+    size = max(1, BLOCK // X.shape[1])
+    for rows in (slice(s, s + size) for s in range(0, len(X), size)):  # avoids a second array of the size of X
         scatter += X[rows].T @ (laplacian[rows] @ X)
     return scatter
 
@@ -221,7 +215,7 @@ def scaled(
     """
     m, every = len(y), len(targets) * len(y)
     drawn = (
-        np.random.default_rng(0).integers(every, size=SCALE_TRIPLETS) if every > SCALE_TRIPLETS else np.arange(every)
+        np.random.default_rng(0).integers(every, size=DRAWN_TRIPLETS) if every > DRAWN_TRIPLETS else np.arange(every)
     )
     pair, k = np.divmod(drawn, m)
     kept = y[targets[pair, 0]] != y[k]

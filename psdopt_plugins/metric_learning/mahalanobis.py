@@ -17,6 +17,9 @@ from psdopt_plugins.estimators import Estimator, solved, sorted_components
 from psdopt_plugins.rows import projected, validated
 from psdopt_plugins.tuples import points_of_tuples
 
+#: Largest rank of M for very many features (Yuan et al., section 5.2: at most 60), and at the start of LMNN.
+LARGE_RANK = 60
+
 
 class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Base of estimators that learn d_M(x, z) = (x − z)ᵀM(x − z), used as the linear map x ↦ L x, M = LᵀL."""

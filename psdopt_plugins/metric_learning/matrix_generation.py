@@ -14,6 +14,7 @@ from psdopt import Ability, Atom, Evaluation, Geometry, Method, Outcome, Problem
 from psdopt.checks import integer, integer_or_none, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import EPS, Array, norm
+from psdopt_plugins.limits import SLIGHT
 from psdopt_plugins.metric_learning.linear_program import (
     CappedSimplex,
     LinearProgram,
@@ -66,13 +67,8 @@ class Smoothing:
 
 #: Named stabilisations.
 STABILIZATIONS = ("smoothing", "none")
-#: Required accuracy of the oracle, relative to the gap. The error bound of the oracle is subtracted from the bound on
-#: F.
-ORACLE_ACCURACY = 0.01
-#: A run ends after this many rounds without a lower value or a better bound.
-IDLE_ROUNDS = 5
-#: Columns kept by default: WIDTH n, and at least FEWEST.
-WIDTH, FEWEST = 20, 60
+#: Columns kept by default, times n.
+WIDTH = 20
 #: Where columns have to go, this share of the limit stays. Each cut costs the warm start, so cuts must be rare.
 SHARE = 0.75
 
@@ -129,7 +125,8 @@ class MatrixGeneration(Method[MatrixGenerationState]):
         printed; or a :class:`Stabilizer`.
     columns : new columns per round.
     max_columns : at most this many are kept. Those of least weight are then aggregated into one fixed matrix of trace
-        one, so that the best matrix is never lost. None: 20 n, and at least 60.
+        one, so that the best matrix is never lost. None: 20 n.
+    patience : the run ends after this many rounds without a lower value or a better bound.
 
     Cost per round: the products with the maps for the new columns, one eigenvector of S (two where the stabilizer
     reprices), one linear program of m variables. Raises UnknownNameError, InvalidTypeError and InvalidInputError for
@@ -139,6 +136,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
     stabilization: str | Stabilizer = "smoothing"
     columns: int = 1
     max_columns: int | None = None
+    patience: int = 5
 
     requires: ClassVar[Requires] = {"problem": (Ability.MARGINS,), "geometry": (Ability.LINEAR_ORACLE,)}
     descends: ClassVar[bool] = False
@@ -152,6 +150,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
                 f"stabilization must be a name or offer ask and observe; found {type(self.stabilization).__name__}"
             )
         integer(self.columns, "columns")
+        integer(self.patience, "patience")
         integer_or_none(self.max_columns, "max_columns")
         if self.max_columns is not None and self.max_columns <= self.columns:
             raise InvalidInputError(
@@ -224,7 +223,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
             point=geometry.from_factor(best.factor) if better else state.point,
             evaluation=best,
             gradient_norm=2.0 * gap / norm(best.factor),
-            outcome=Outcome.STALLED if idle >= IDLE_ROUNDS else Outcome.RUNNING,
+            outcome=Outcome.STALLED if idle >= self.patience else Outcome.RUNNING,
             extras={
                 "gap": gap,
                 "bound": bound,
@@ -247,9 +246,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
         """Lowest eigenvectors of −Σ w_r A_r, and the lower bound of F that they prove."""
         open_gap = state.gap if math.isfinite(state.gap) else abs(value)
         count = min(self.columns, state.problem.n)
-        atoms = state.geometry.minimize_linear_many(
-            margins.combination(w), ORACLE_ACCURACY * open_gap, count, state.guess
-        )
+        atoms = state.geometry.minimize_linear_many(margins.combination(w), SLIGHT * open_gap, count, state.guess)
         useful = [atom for atom in atoms if atom.value < value] or atoms[:1]
         return useful, atoms[0].value - atoms[0].gap_bound
 
@@ -261,7 +258,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
 
     def _grown(self, state: MatrixGenerationState, margins: Margins, new: Array) -> MatrixGenerationState:
         """The state with the columns `new` (n, k); beyond the limit the columns of least weight are aggregated."""
-        limit = max(self.max_columns or max(WIDTH * state.problem.n, FEWEST), new.shape[1] + 1)
+        limit = max(self.max_columns or WIDTH * state.problem.n, new.shape[1] + 1)
         if len(state.widths) + new.shape[1] > limit:
             count = max(math.floor(SHARE * limit) - new.shape[1], 1)
             order = np.lexsort((np.arange(len(state.theta)), state.theta))

@@ -12,9 +12,7 @@ from psdopt.checks import brief, classes, is_name, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import LinearMap
 from psdopt.terms import Form, IdentityForm
-
-#: With gram="auto" the (d, d) matrix is formed up to this d, and only if X has at least twice as many rows.
-GRAM_ORDER = 1024
+from psdopt_plugins.limits import SPECTRUM_ORDER
 
 
 class Regularizer(NamedTuple):
@@ -54,13 +52,13 @@ def one_hot(y: Any, m: int) -> sp.csr_array:
 
 
 def forms_gram(X: LinearMap, gram: bool | str) -> bool:
-    """Whether to form XᵀX (d, d): `gram` itself, or for "auto" whether X is dense with m >= 2 d and d <= 1024."""
+    """Whether to form XᵀX (d, d): `gram` itself, or for "auto" whether X is dense with m >= 2 d and d <= 1500."""
     if isinstance(gram, (bool, np.bool_)):
         return bool(gram)
     if not is_name(gram, "auto"):
         raise InvalidInputError(f"gram must be 'auto', True or False; found {brief(gram)}")
     m, d = X.shape
-    return X.is_matrix and not X.is_sparse and m >= 2 * d and d <= GRAM_ORDER
+    return X.is_matrix and not X.is_sparse and m >= 2 * d and d <= SPECTRUM_ORDER
 
 
 def without_large_arrays(problem: QuadraticSDP, X: LinearMap) -> QuadraticSDP:

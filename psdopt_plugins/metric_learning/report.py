@@ -11,13 +11,10 @@ import numpy as np
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, error_text, fitted, run_report
+from psdopt_plugins.limits import TEST_ROWS, TEST_SHARE
 from psdopt_plugins.metric_learning.tuning import NEIGHBOURS, cross_validated, neighbour_error
 from psdopt_plugins.passes import standardised
 from psdopt_plugins.pictures import plot_metric
-
-TEST_SHARE = 0.3
-#: Number of test samples if rows are read in blocks.
-SAMPLE = 2000
 
 
 @dataclass(frozen=True)
@@ -42,8 +39,8 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         Parameters in ``options.grid`` are chosen by fivefold cross-validation on the training part (Yuan et al.,
         section 5.2).
 
-    If rows are read in blocks, SAMPLE of them are kept back as test samples, and their neighbours are searched among as
-    many other rows; parameters are not tuned. Two passes, one for the scale and one for the fit, which also read the
+    If rows are read in blocks, TEST_ROWS of them are kept back as test samples, and their neighbours are searched among
+    as many other rows; parameters are not tuned. Two passes, one for the scale and one for the fit, which also read the
     samples.
 
     Raises InvalidInputError for data without labels, of one class, or too small to split.
@@ -86,7 +83,7 @@ def fitted_in_blocks(
 ) -> tuple[Any, Split]:
     """`estimator`, fitted to all rows but the test samples; these, and as many of the training samples."""
     m, d = dataset.X.shape
-    sample = np.random.default_rng(options.seed).choice(m, size=min(2 * SAMPLE, m // 2), replace=False)
+    sample = np.random.default_rng(options.seed).choice(m, size=min(2 * TEST_ROWS, m // 2), replace=False)
     test, near = np.array_split(sample, 2)
     with standardised(dataset, test, options.progress) as (rows, labels, scaled):
         estimator = fitted(estimator, options, d, trace, rows, labels)

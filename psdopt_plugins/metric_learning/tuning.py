@@ -9,11 +9,10 @@ import numpy as np
 
 from psdopt.linalg import Array
 from psdopt.plugins import RunOptions, seeded
+from psdopt_plugins.limits import BLOCK, FOLDS
 
+#: Nearest neighbours that vote on the class of a test sample.
 NEIGHBOURS = 3
-FOLDS = 5
-#: Entries of the training data above which no grid is searched: fifty fits would take longer than the run itself.
-LARGEST = 2_000_000
 
 
 def neighbour_error(X_train: Any, y_train: Array, X_test: Any, y_test: Array) -> float:
@@ -27,14 +26,15 @@ def cross_validated(estimator: Any, X: Any, y: Array, options: RunOptions) -> tu
     """The estimator with each parameter of ``options.grid`` at its best value, and rows for the report.
 
     One parameter after the other, over stratified folds drawn by ``options.seed``; ties go to the smaller value.
-    Fits during the search use solve()'s defaults at the given rank. Cost: FOLDS fits per value.
+    Fits during the search use solve()'s defaults at the given rank. Cost: FOLDS fits per value;
+    with more than BLOCK entries of X that would take longer than the run itself, and no grid is searched.
     """
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold
 
     smallest = int(np.unique(y, return_counts=True)[1].min())
     folds = min(FOLDS, smallest)
-    if not options.grid or folds < 2 or X.shape[0] * X.shape[1] > LARGEST:
+    if not options.grid or folds < 2 or X.shape[0] * X.shape[1] > BLOCK:
         return estimator, []
     estimator = seeded(estimator, options)
     parts = list(StratifiedKFold(folds, shuffle=True, random_state=options.seed).split(np.zeros(len(y)), y))

@@ -12,15 +12,10 @@ from scipy.sparse import issparse
 from psdopt import Preconditioner, TermEvaluation
 from psdopt.linalg import EPS, Array, RowBlocks
 from psdopt.terms import Measurement, PairDistances, QuadraticForms
+from psdopt_plugins.limits import ROOT_EPS, SPECTRUM_ORDER
 
-#: Up to this order the second moment is kept as an array (n, n); above, its diagonal alone.
-FULL_ORDER = 1000
-#: Number of random samples for estimating the moment; this is enough, since only speed depends on it.
-SAMPLES = 10_000
-#: Ridge of the moment, in units of its diagonal, for directions in which the data vanish.
-RIDGE = 1e-8
-#: Least damping relative to the mean eigenvalue of YᵀCY.
-LEAST_DAMPING = 1e-6
+#: Number of random samples for estimating a moment or percentiles.
+SAMPLES = 20_000
 
 
 class MomentPreconditioner(Preconditioner):
@@ -32,7 +27,7 @@ class MomentPreconditioner(Preconditioner):
     limits the step if columns of Y are far too small: eta is half of its largest Rayleigh quotient with the columns of
     C^½ Y in the eigenbasis of YᵀCY. Symmetric positive definite; equivariant under Y → Y O.
 
-    C is formed at first use: O(min(m, 10,000) n²) and one inverse O(n³) up to order 1000; above, and if there is no X,
+    C is formed at first use: O(min(m, 20,000) n²) and one inverse O(n³) up to order 1500; above, and if there is no X,
     only its diagonal, O(nnz). These reads of the data are not counted as applications of a map.
 
     Each use costs O(n² r), or O(n r²) with the diagonal.
@@ -58,7 +53,7 @@ class MomentPreconditioner(Preconditioner):
             both = None if self.weights is None else np.tile(self.weights / self.weights.mean(), 2)
             return _lifted(np.bincount(ends, both, minlength=measurement.n) / measurement.size)
         rows: Any = _sampled(measurement, self.weights)
-        if measurement.n > FULL_ORDER:
+        if measurement.n > SPECTRUM_ORDER:
             squares = rows * rows  # entry by entry, for sparse arrays as well
             return _lifted(np.asarray(squares.mean(axis=0)).ravel())
         gram: Any = rows.T @ rows
@@ -87,7 +82,7 @@ class MomentPreconditioner(Preconditioner):
         lengths = np.einsum("ij,ij->j", YX, _times(self.moment, YX))
         products = 0.5 * np.einsum("ij,ij->j", YX, evaluation.factor_gradient() @ X)
         pull = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0.0)
-        scale = 1.0 / (b + max(LEAST_DAMPING * float(b.mean()), 0.5 * float(pull.max())))
+        scale = 1.0 / (b + max(ROOT_EPS * float(b.mean()), 0.5 * float(pull.max())))
         return lambda G: _times(self.inverse, ((G @ X) * scale) @ X.T)
 
 
@@ -98,7 +93,7 @@ def _times(C: Array, Y: Array) -> Array:
 def _lifted(diagonal: Array) -> Array:
     """The diagonal of C with its ridge; features that are always zero get the mean entry."""
     mean = float(diagonal.mean())
-    return np.asarray(np.where(diagonal > 0.0, diagonal, mean if mean > 0.0 else 1.0) * (1.0 + RIDGE))
+    return np.asarray(np.where(diagonal > 0.0, diagonal, mean if mean > 0.0 else 1.0) * (1.0 + ROOT_EPS))
 
 
 def _sampled(measurement: Any, weights: Array | None) -> Any:

@@ -26,13 +26,12 @@ from psdopt import (
 )
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_dots
+from psdopt_plugins.limits import MOST_STEPS
 from psdopt_plugins.pairs import checked_pairs
 from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
 
-#: Size and number of the batches that are set aside if no held-out data are given and X is not in memory.
-HELD_OUT_BATCH, HELD_OUT_BATCHES = 32, 32
-#: Most halvings of a step, a factor of 1e-15: if it is still too long, the cause is rounding.
-HALVINGS = 50
+#: Samples of a batch; as many batches are set aside if no held-out data are given and X is not in memory.
+BATCH = 32
 
 
 def psd_regression_stream(
@@ -115,7 +114,7 @@ def careful_updates(
         if not (math.isfinite(loss) and math.isfinite(length)):
             raise FloatingPointError("the loss of a batch or its gradient is not finite")
         step = pace.step(samples - count) * (pace.longest / length if length > pace.longest else 1.0)
-        for _ in range(HALVINGS if length > 0.0 else 0):
+        for _ in range(MOST_STEPS if length > 0.0 else 0):
             there = geometry.retract(point, -step * g)
             if problem.batch_gradient(batch, geometry.factor(there))[1] <= loss - 0.5 * step * length**2:
                 point = there
@@ -137,9 +136,9 @@ class _KnownProduct:
 def _first(stream: BatchStream) -> tuple[Any, Array, Array | None]:
     """Batches set aside from an iterator, or the first ones of a stream that can be read again."""
     if isinstance(stream, IteratorStream):
-        batches = list(stream.take(HELD_OUT_BATCH, 0, HELD_OUT_BATCHES))
+        batches = list(stream.take(BATCH, 0, BATCH))
     else:
-        batches = list(stream.sample(HELD_OUT_BATCHES, HELD_OUT_BATCH))
+        batches = list(stream.sample(BATCH, BATCH))
     if not batches:
         raise InvalidInputError("the stream holds no batch")
     rows = [batch.rows for batch in batches]

@@ -12,11 +12,9 @@ from scipy.linalg.lapack import dpbtrf, dpbtrs
 from psdopt import Preconditioner, TermEvaluation
 from psdopt.linalg import Array, sparse_product
 from psdopt.terms import PairDistances
+from psdopt_plugins.limits import SLIGHT
 from psdopt_plugins.regression.moments import MomentPreconditioner
 
-#: Ridge of the blocks, relative to their mean eigenvalue: a sample with few pairs, or far too small columns of Y, leave
-#: a block without curvature in some directions.
-RIDGE = 0.1
 #: Largest rank: a step costs n r³ and m r² on top of a pass of m r, so at higher ranks only the moment is used.
 HIGHEST_RANK = 16
 
@@ -75,7 +73,8 @@ class PairRowsPreconditioner(Preconditioner):
         mean = float(diagonal.mean())
         if not mean > 0.0:
             return self.coarse.at(evaluation)
-        diagonal += RIDGE * mean
+        # a sample with few pairs, or far too small columns of Y, leave a block without curvature in some directions
+        diagonal += SLIGHT * mean
         factor, info = dpbtrf(band.reshape(n * r, r).T, lower=1, overwrite_ab=1)
         if info != 0:  # all differences are below the rounding of the rows
             return self.coarse.at(evaluation)

@@ -10,15 +10,9 @@ import numpy as np
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, RowBlocks, WithConstant, as_dense
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report, seeded
+from psdopt_plugins.limits import FOLDS, TEST_ROWS, TEST_SHARE
 from psdopt_plugins.passes import standardised
 from psdopt_plugins.pictures import plot_prediction
-
-TEST_SHARE = 0.3
-FOLDS = 5
-#: Least number of samples that leaves both training and test samples.
-LEAST = 5
-#: Number of test samples if rows are read in blocks.
-SAMPLE = 2000
 
 
 def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
@@ -30,8 +24,8 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
         a quadratic form has linear terms and an offset. Parameters in ``options.grid`` are chosen by fivefold
         cross-validation of R² on the training part, unless a rank or a geometry is named.
 
-    If rows are read in blocks, SAMPLE of them are kept back, and parameters are not tuned. Passes: one for the scale,
-    one for linear least squares, and those of the fit (two per step).
+    If rows are read in blocks, TEST_ROWS of them are kept back, and parameters are not tuned. Passes: one for the
+    scale, one for linear least squares, and those of the fit (two per step).
 
     Raises InvalidInputError for data without numbers y or with fewer than 5 samples.
     """
@@ -42,13 +36,13 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
 
     if dataset.y is None or dataset.y.dtype.kind not in "iuf":
         raise InvalidInputError(f"{dataset.name} has no numbers y to predict, which this application needs")
-    if len(dataset.y) < LEAST:
-        raise InvalidInputError(f"{dataset.name}: needs at least {LEAST} samples; found {len(dataset.y)}")
+    if len(dataset.y) < FOLDS:
+        raise InvalidInputError(f"{dataset.name}: needs at least {FOLDS} samples; found {len(dataset.y)}")
     trace = CertificateTrace()
     tuned: list[tuple[str, str]] = []
     m, d = dataset.X.shape
     if dataset.in_blocks:
-        test = np.random.default_rng(options.seed).choice(m, size=min(SAMPLE, m // 4), replace=False)
+        test = np.random.default_rng(options.seed).choice(m, size=min(TEST_ROWS, m // 4), replace=False)
         with standardised(dataset, test, options.progress) as (training, y_train, scaled):
             blocks, y_train = RowBlocks(WithConstant(training), "X"), y_train.astype(float)
             coefficients = least_squares(blocks, y_train)

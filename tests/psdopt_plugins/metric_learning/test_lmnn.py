@@ -35,8 +35,8 @@ def test_targets_are_the_nearest_of_the_class():
 @pytest.mark.parametrize("scale", [0.1, 0.5, 2.0])
 def test_violated_triplets_are_all_of_them(scale, monkeypatch):
     """With classes in any order, in many blocks, listed in many parts."""
-    monkeypatch.setattr("psdopt_plugins.metric_learning.impostors.BLOCK_ENTRIES", 50)
-    monkeypatch.setattr("psdopt_plugins.metric_learning.impostors.EXPANDED", 7)
+    monkeypatch.setattr("psdopt_plugins.metric_learning.impostors.BLOCK", 50)
+    monkeypatch.setattr("psdopt_plugins.metric_learning.impostors.CACHED", 7)
     order = np.random.default_rng(6).permutation(24)
     place = np.argsort(order)
     Z = scale * X[order]
@@ -51,7 +51,7 @@ def test_violated_triplets_are_all_of_them(scale, monkeypatch):
 
 def test_a_random_part_of_the_triplets_is_only_for_the_start(monkeypatch):
     whole = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
-    monkeypatch.setattr("psdopt_plugins.metric_learning.lmnn_rounds.WARM_TRIPLETS", 20)
+    monkeypatch.setattr("psdopt_plugins.metric_learning.lmnn_rounds.DRAWN_TRIPLETS", 20)
     part = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
     assert part.complete_
     assert part.result_.optimal
@@ -162,7 +162,7 @@ def test_scale_is_estimated_from_triplets_drawn_at_random(monkeypatch):
     exact = np.linalg.norm(scaled(LinearMap(data, "X"), labels, targets, 1.0, axes))
     seen = []
     for count in (4000, 16_000, 64_000):
-        monkeypatch.setattr("psdopt_plugins.metric_learning.lmnn_start.SCALE_TRIPLETS", count)
+        monkeypatch.setattr("psdopt_plugins.metric_learning.lmnn_start.DRAWN_TRIPLETS", count)
         seen.append(np.linalg.norm(scaled(LinearMap(data, "X"), labels, targets, 1.0, axes)) / exact)
     assert len(set(seen)) == 3  # 320,000 triplets in all: each of them is an estimate
     np.testing.assert_allclose(seen, 1.0, atol=0.1)

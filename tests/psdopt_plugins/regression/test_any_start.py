@@ -113,7 +113,7 @@ def test_moment_is_the_mean_of_the_measured_matrices(form, monkeypatch):
     expected = np.diagonal(C) if form == "kernel" else C
     found = MomentPreconditioner(problem.terms[0].measurement).moment
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7 * np.max(C))
-    monkeypatch.setattr(module, "FULL_ORDER", 3)
+    monkeypatch.setattr(module, "SPECTRUM_ORDER", 3)
     diagonal = MomentPreconditioner(problem.terms[0].measurement).moment
     np.testing.assert_allclose(diagonal, np.diagonal(C), rtol=1e-7)
 
@@ -121,7 +121,7 @@ def test_moment_is_the_mean_of_the_measured_matrices(form, monkeypatch):
 @pytest.mark.parametrize("full", [True, False])
 def test_the_preconditioner_turns_with_the_columns(full, monkeypatch):
     if not full:
-        monkeypatch.setattr(module, "FULL_ORDER", 3)
+        monkeypatch.setattr(module, "SPECTRUM_ORDER", 3)
     problem, n, r = problem_of("ill-conditioned")
     rng = np.random.default_rng(0)
     for Y in (rng.standard_normal((n, r)), rng.standard_normal((n, r)) * np.logspace(0, -5, r)):

@@ -48,7 +48,7 @@ def test_it_inverts_the_block_of_each_sample(r, offset, repeated):
     rng = np.random.default_rng(1)
     Y, R = rng.standard_normal((N, r)) + offset, rng.standard_normal((N, r))
     B = blocks(problem, Y)
-    ridge = pair_rows.RIDGE * np.trace(B, axis1=1, axis2=2).mean() / r
+    ridge = pair_rows.SLIGHT * np.trace(B, axis1=1, axis2=2).mean() / r
     shifted = B + ridge * np.eye(r)
     expected = np.linalg.solve(shifted, R[:, :, None])[:, :, 0]
     condition = np.linalg.norm(shifted, 2, axis=(1, 2)).max() / ridge
