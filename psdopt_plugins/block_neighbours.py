@@ -9,10 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.linalg import Array, RowBlocks, row_dots
+from psdopt_plugins.limits import BLOCK
 
 Rows = NDArray[np.intp]
-#: Number of distances in memory at a time.
-ENTRIES = 2**20
 #: Additional candidates whose distances are recomputed from differences, since products lose digits.
 SPARE = 4
 #: Kinds of neighbours: those of the query's own class, those of other classes, or all.
@@ -56,7 +55,7 @@ class _Nearest:
 
     def __call__(self, rows: slice, block: Array) -> list[tuple[Array, Rows]]:
         codes = self.codes[rows.start - self.first : rows.stop - self.first]
-        size = max(1, ENTRIES // len(block))
+        size = max(1, BLOCK // len(block))
         chunks = [self._chunk(slice(s, s + size), rows, block, codes) for s in range(0, len(self.Q), size)]
         found = []
         for kind in zip(*chunks, strict=True):

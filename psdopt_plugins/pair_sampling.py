@@ -12,10 +12,8 @@ from psdopt.checks import integer
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import RowBlocks
 from psdopt_plugins.block_neighbours import OTHER, SAME, nearest_rows
+from psdopt_plugins.limits import FACTOR_ORDER
 from psdopt_plugins.pairs import Pairs, pair_codes, pairs_of
-
-#: Up to this many samples, all pairs are listed if few of them are candidates.
-LISTED = 4096
 
 
 def nearest_pairs(X: Any, y: NDArray[Any], n_neighbors: int) -> tuple[Pairs, Pairs]:
@@ -90,7 +88,7 @@ def random_pairs(
     codes : class of each sample as a number from 0, (n,): candidates are then the pairs within one class (`same`), or
         between two; without codes, all pairs. p < `wanted` if there are fewer candidates.
 
-    O(wanted) expected; O(n²) where the candidates are few and n is at most 4096.
+    O(wanted) expected; O(n²) where the candidates are few and n is at most 3000.
     """
     candidates = n * (n - 1) // 2
     if codes is not None:
@@ -98,7 +96,7 @@ def random_pairs(
         within = int(np.sum(sizes * (sizes - 1)) // 2)
         candidates = within if same else candidates - within
     wanted = min(wanted, candidates)
-    if (2 * wanted > candidates or candidates < 4 * n) and n <= LISTED:
+    if (2 * wanted > candidates or candidates < 4 * n) and n <= FACTOR_ORDER:
         i, j = np.triu_indices(n, 1)
         listed = np.arange(len(i)) if codes is None else np.flatnonzero((codes[i] == codes[j]) == same)
         chosen = np.sort(rng.choice(listed, wanted, replace=False))

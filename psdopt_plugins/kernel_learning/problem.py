@@ -15,9 +15,7 @@ from psdopt.checks import weight
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array, LinearMap, symmetric_map
 from psdopt.terms import Form, GramForm, IdentityForm, MatrixForm, WeightedGramForm
-
-#: A closed form is offered up to this order.
-CLOSED_FORM_ORDER = 3000
+from psdopt_plugins.limits import FACTOR_ORDER
 
 
 class InverseForm(GramForm):
@@ -55,7 +53,7 @@ class QuadraticKernelProblem(QuadraticSDP):
         parts = [MatrixForm(T, 0.5 * lam)] + ([shift] if tau > 0.0 else [])
         super().__init__(A, None, parts)
         self.abilities -= {Ability.CLOSED_FORM}
-        if n <= CLOSED_FORM_ORDER and not (isinstance(T.data, LinearOperator)):
+        if n <= FACTOR_ORDER and not (isinstance(T.data, LinearOperator)):
             self.abilities |= {Ability.CLOSED_FORM}
 
     def solve_in_closed_form(self, rank: int | None = None) -> LowRankPSD | None:

@@ -9,9 +9,8 @@ import numpy as np
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, as_dense, norm
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, fitted, run_report
+from psdopt_plugins.limits import KMEANS_STARTS
 from psdopt_plugins.pictures import embedding_picture
-
-KMEANS_STARTS = 5
 
 
 def kernel_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:

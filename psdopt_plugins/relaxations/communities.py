@@ -27,15 +27,13 @@ from psdopt_plugins.estimators import (
     relaxed,
     unit_rows,
 )
+from psdopt_plugins.limits import KMEANS_STARTS, MOST_STEPS
 from psdopt_plugins.relaxations.communities_problem import community_graph, modularity, modularity_problem, moved
 from psdopt_plugins.relaxations.graphs import Graph
+from psdopt_plugins.relaxations.rounding import TRIED
 from psdopt_plugins.rows import validated
 
 AFFINITIES = ("neighbors", "precomputed")
-#: If the number of communities is not given, 1 to this many are tried.
-MOST_TRIED = 10
-#: Starts of k-means for each number of communities, and most steps of each; moves of single vertices do the rest.
-STARTS, STEPS = 5, 50
 
 
 class CommunityDetection(ClusterMixin, Estimator):
@@ -103,7 +101,7 @@ class CommunityDetection(ClusterMixin, Estimator):
         V = unit_rows(self.result_.matrix)
         self.embedding_ = V * column_signs(V)
         seed = random.randint(np.iinfo(np.int32).max)
-        counts = range(1, min(MOST_TRIED, n) + 1) if most is None else (most,)
+        counts = range(1, min(TRIED, n) + 1) if most is None else (most,)
         found = [self._divided(A, k, resolution, seed) for k in counts]
         self.modularity_, self.labels_ = max(found, key=lambda division: division[0])
         bound = proven_bound(self.result_)
@@ -114,7 +112,8 @@ class CommunityDetection(ClusterMixin, Estimator):
 
     def _divided(self, A: sp.csr_array, k: int, resolution: float, seed: int) -> tuple[float, NDArray[np.intp]]:
         """(modularity, labels) of at most k communities."""
-        means = KMeans(k, n_init=STARTS, max_iter=STEPS, random_state=seed)
+        # moves of single vertices do the rest
+        means = KMeans(k, n_init=KMEANS_STARTS, max_iter=MOST_STEPS, random_state=seed)
         # steps are so short that threads would mostly wait for each other
         with warnings.catch_warnings(), threadpool_limits(1, user_api="openmp"):
             # having fewer distinct vectors than clusters is a property of the data

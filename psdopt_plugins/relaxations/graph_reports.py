@@ -21,11 +21,9 @@ from psdopt.plugins import (
     fitted,
     run_report,
 )
+from psdopt_plugins.pictures import DRAWN
 from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.relaxations.run_panels import plot_constrained
-
-#: Most edges drawn; of more edges, which would be a grey field, only a part is shown.
-DRAWN_EDGES = 2000
 
 
 def maxcut_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
@@ -113,7 +111,7 @@ def _draw_vertices(axes: Any, weights: sp.csr_array, labels: Array, V: Array) ->
 
     P = np.column_stack([V, np.zeros((len(V), 2))])[:, :2]
     edges = Graph(weights).edges.array
-    drawn = edges[:: max(1, -(-len(edges) // DRAWN_EDGES))]
+    drawn = edges[:: max(1, -(-len(edges) // DRAWN))]  # more edges would be a grey field
     axes.add_collection(LineCollection(list(P[drawn]), colors="0.8", lw=0.4))
     for k, label in enumerate(np.unique(labels)):
         own = P[labels == label]

@@ -9,11 +9,10 @@ import scipy.sparse as sp
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array
+from psdopt_plugins.limits import BLOCK
 
-#: Hyperplanes drawn at a time: (n, BLOCK) signs are held.
-BLOCK = 64
-#: Number of the best cuts that are improved.
-IMPROVED = 10
+#: Candidates that a rounding improves or tries: the best cuts, and numbers of communities.
+TRIED = 10
 
 
 class Cut(NamedTuple):
@@ -40,12 +39,13 @@ def hyperplane_cut(W: sp.csr_array, V: Array, rng: np.random.Generator, trials: 
     total = 0.5 * float(W.sum())
     found: list[tuple[float, Array]] = []
     seen = 0.0
-    for first in range(0, trials, BLOCK):
-        S = np.where(V @ rng.standard_normal((V.shape[1], min(BLOCK, trials - first))) >= 0.0, 1.0, -1.0)
+    size = max(1, BLOCK // len(V))
+    for first in range(0, trials, size):
+        S = np.where(V @ rng.standard_normal((V.shape[1], min(size, trials - first))) >= 0.0, 1.0, -1.0)
         values = 0.5 * (total - 0.5 * np.einsum("ik,ik->k", S, np.asarray(W @ S)))
         seen += float(values.sum())
-        found += [(float(values[k]), S[:, k]) for k in np.argsort(-values, kind="stable")[:IMPROVED]]
-        found = sorted(found, key=lambda cut: -cut[0])[:IMPROVED]
+        found += [(float(values[k]), S[:, k]) for k in np.argsort(-values, kind="stable")[:TRIED]]
+        found = sorted(found, key=lambda cut: -cut[0])[:TRIED]
     signs = found[0][1]
     if improve:
         signs = max((improved(W, each) for _, each in found), key=lambda each: cut_value(W, each))

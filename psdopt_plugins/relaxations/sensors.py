@@ -14,13 +14,11 @@ from numpy.typing import NDArray
 from psdopt import Result
 from psdopt.checks import finite, number_or_none
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, incidence, row_dots
+from psdopt.linalg import EPS, Array, incidence, row_dots
 from psdopt_plugins.estimators import Estimator, proven_bound, relaxed
+from psdopt_plugins.limits import MOST_STEPS, ROUNDINGS
 from psdopt_plugins.relaxations.sensors_problem import Network, any_numbers, checked_network, problem_of, unreached
 from psdopt_plugins.rows import validated
-
-#: Norm of the gradient at which the refinement ends, in units of the mean length of a pair; steps at most.
-FINE, STEPS = 1e-12, 200
 
 
 class Localization(NamedTuple):
@@ -204,8 +202,9 @@ def relaxed_positions(result: Result, d: int) -> tuple[Array, Array]:
 def refined(P: Array, network: Network) -> Array:
     """A local minimum of ½ Σ (|p_i − p_j| − distance)², plus squares by which bounds are exceeded, from P (n, d).
 
-    Newton's method with a trust region, at most STEPS steps by conjugate gradient. Pairs without a distance count only
-    through their bounds. Cost of a product with the Hessian: O(pairs d).
+    Newton's method with a trust region, by conjugate gradient, until the gradient, in units of the mean length of a
+    pair, is rounding. Pairs without a distance count only through their bounds. Cost of a product with the Hessian:
+    O(pairs d).
     """
     n, d = P.shape
     if not len(network.pairs):
@@ -234,7 +233,7 @@ def refined(P: Array, network: Network) -> Array:
         along = (known + (outside != 0.0) - across) * row_dots(u, V)
         return np.asarray(Et @ (across[:, None] * V + along[:, None] * u)).ravel()
 
-    limits: Any = {"gtol": FINE, "maxiter": STEPS}
+    limits: Any = {"gtol": ROUNDINGS * len(network.pairs) * EPS, "maxiter": MOST_STEPS}
     found = scipy.optimize.minimize(
         misfit, P.ravel() / unit, jac=True, hessp=curvature, method="trust-ncg", options=limits
     )

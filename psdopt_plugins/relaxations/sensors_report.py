@@ -27,12 +27,11 @@ from psdopt.plugins import (
     fitted,
     run_report,
 )
+from psdopt_plugins.limits import BLOCK
 from psdopt_plugins.relaxations.run_panels import plot_constrained
 
 ORANGE = COLOURS[1]
 SENSORS, REACH, NOISE = 60, 0.35, 0.02
-#: Most bytes of a file of anchors.
-LARGEST_FILE = 2**24
 CORNERS = ((0.1, 0.1), (0.9, 0.1), (0.1, 0.9), (0.9, 0.9), (0.5, 0.5))
 
 
@@ -121,9 +120,9 @@ def anchors_in(source: Any) -> Array:
 def _read(path: Path) -> Any:
     """What the file holds; OSError or ValueError if it is too large or cannot be read."""
     with path.open("rb") as file:
-        content = file.read(LARGEST_FILE + 1)
-    if len(content) > LARGEST_FILE:
-        raise ValueError(f"a file of anchors must have at most {LARGEST_FILE} bytes")
+        content = file.read(16 * BLOCK + 1)  # a number takes about 16 bytes
+    if len(content) > 16 * BLOCK:
+        raise ValueError(f"a file of anchors must have at most {16 * BLOCK} bytes")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about an empty file, whose shape is refused

@@ -20,6 +20,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array, LinearMap, symmetric_map, top_eigenpairs
 from psdopt.terms import MatrixForm
 from psdopt_plugins.estimators import Estimator, column_signs, finished, options_for_solve
+from psdopt_plugins.limits import ROOT_EPS, SLIGHT
 from psdopt_plugins.rows import projected, validated
 
 
@@ -57,12 +58,6 @@ def topk_problem(K: Any, k: int) -> TopKProblem:
 
 
 ALGORITHMS = ("auto", "lanczos", "factor")
-#: Columns beyond k: the rate of convergence depends on the gap after the last column.
-GUARD = 4
-#: Tolerance of the factor's stationarity. The error of the eigenvalues is about its square.
-TOL = 1e-8
-#: Size of the random columns added to a known eigenvector, relative to it.
-WEAK = 1e-2
 
 
 class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -79,7 +74,7 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     k : number of eigenpairs, 1 <= k <= n.
     algorithm : "lanczos", "factor", or "auto": factor if `solver_options` are given, else lanczos.
     tol : for lanczos: relative accuracy of Σ λ_i (each eigenvalue is then far better than its vector).
-    guard : for factor: further columns of L that speed up convergence.
+    guard : for factor: further columns of L; the rate of convergence depends on the gap after the last column.
     solver_options : for factor: keyword arguments for :func:`psdopt.solve` (tol, method, max_time, start, ...).
 
     Attributes
@@ -111,7 +106,7 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         k: int = 1,
         algorithm: str = "auto",
         tol: float = 1e-6,
-        guard: int = GUARD,
+        guard: int = 4,
         solver_options: Mapping[str, Any] | None = None,
     ) -> None:
         self.k = k
@@ -214,8 +209,8 @@ class _Applied:
 
 
 def leading_factor(problem: TopKProblem, rank: int, options: Mapping[str, Any] | None = None) -> Result:
-    """L (n, rank) close to the leading invariant subspace of K. Chooses the method."""
-    defaults = {"tol": TOL, "geometry": FlatQuotient(problem.n, rank), "method": ConjugateGradient()}
+    """L (n, rank) close to the leading invariant subspace of K. The error of its eigenvalues is about tol²."""
+    defaults = {"tol": ROOT_EPS, "geometry": FlatQuotient(problem.n, rank), "method": ConjugateGradient()}
     settings = options_for_solve(options, **defaults)
     if settings.get("start") is None and settings.get("resume") is None:
         settings["start"] = _start(problem, rank, settings["tol"])
@@ -234,7 +229,7 @@ def _start(problem: TopKProblem, rank: int, tol: float) -> Array | None:
     at_zero = certify(problem, np.zeros((problem.n, 1)), tol=tol)
     if at_zero.smallest_eigenvalue >= 0.0 or at_zero.proves(tol):
         return np.zeros_like(X)
-    Y = X * WEAK
+    Y = X * SLIGHT
     Y[:, 0] = held(at_zero.eigenvector)
     return Y * math.sqrt(-0.5 * at_zero.smallest_eigenvalue)
 

@@ -10,9 +10,8 @@ import numpy as np
 from psdopt import Status
 from psdopt.linalg import EPS, Array, as_dense, norm
 from psdopt.plugins import CertificateTrace, Dataset, Report, RunOptions, Table, fitted, result_rows
+from psdopt_plugins.limits import SPECTRUM_ORDER
 
-#: Eigenvalues are compared with LAPACK's up to this order: a few seconds, and (n, n) doubles.
-COMPARED_ORDER = 2000
 #: The statement that the residuals prove.
 PROVEN = "K has an eigenvalue within |K u − λ u| of each λ"
 COMPARED = "LAPACK's largest eigenvalues stand beside them"
@@ -83,7 +82,7 @@ def symmetric_matrix(dataset: Dataset) -> tuple[Any, str]:
 
 
 def _leading_eigenvalues(K: Any, k: int) -> Array | None:
-    if K.shape[0] > COMPARED_ORDER:
+    if K.shape[0] > SPECTRUM_ORDER:
         return None
     leading: Array = np.asarray(np.linalg.eigvalsh(as_dense(K))[::-1][:k], dtype=np.float64)
     return leading

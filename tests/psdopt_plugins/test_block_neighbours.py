@@ -23,7 +23,7 @@ class Sliced:
 @pytest.fixture
 def small_blocks(monkeypatch):
     monkeypatch.setattr(row_sources, "BLOCK", 3 * 7)  # seven rows of three columns
-    monkeypatch.setattr(block_neighbours, "ENTRIES", 20)
+    monkeypatch.setattr(block_neighbours, "BLOCK", 20)
 
 
 def listed(X, own, candidates, count):

@@ -10,7 +10,7 @@ from sklearn.preprocessing import StandardScaler
 
 from psdopt.errors import InvalidInputError
 from psdopt_plugins.kernel_learning import DistanceKernel
-from psdopt_plugins.kernel_learning.distance_kernel import RIDGE, KernelExtension
+from psdopt_plugins.kernel_learning.distance_kernel import MINOR, KernelExtension
 
 X, Y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -29,7 +29,7 @@ def test_ridge_regression_by_its_normal_equations():
     means = gram.mean(axis=0)
     K = gram - means[:, None] - means + means.mean()
     np.testing.assert_allclose(K, centred @ centred.T, atol=1e-12)
-    ridge = RIDGE * np.trace(K) / 20
+    ridge = MINOR * np.trace(K) / 20
     linear = np.linalg.solve(centred.T @ centred + ridge * np.eye(3), centred.T @ G)
     found = KernelExtension.of(K, means, G).places(new @ samples.T)
     np.testing.assert_allclose(found, (new - samples.mean(axis=0)) @ linear, atol=1e-10)

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.metrics import adjusted_rand_score
 from threadpoolctl import threadpool_info
 
-from psdopt_plugins.relaxations.communities import MOST_TRIED, STARTS, STEPS, CommunityDetection
+from psdopt_plugins.relaxations.communities import KMEANS_STARTS, MOST_STEPS, TRIED, CommunityDetection
 from psdopt_plugins.relaxations.communities_problem import modularity, moved
 from psdopt_plugins.relaxations.graph_data import planted_graph
 from tests.psdopt_plugins.relaxations.graphs import graph
@@ -111,5 +111,5 @@ def test_the_work_of_k_means_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None
 
     monkeypatch.setattr("psdopt_plugins.relaxations.communities.KMeans", Watched)
     CommunityDetection(affinity="precomputed", random_state=0).fit(graph(12, 0))
-    assert len(made) == MOST_TRIED
-    assert set(made) == {(STARTS, STEPS)}
+    assert len(made) == TRIED
+    assert set(made) == {(KMEANS_STARTS, MOST_STEPS)}

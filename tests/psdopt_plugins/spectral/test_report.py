@@ -55,7 +55,7 @@ def test_the_matrix_of_the_spectral_report() -> None:
 def test_the_status_of_a_rank_that_is_meant_to_bind_names_the_columns_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
     from psdopt_plugins.spectral import TopKEigen
 
-    monkeypatch.setattr("psdopt_plugins.spectral.report.COMPARED_ORDER", 3)
+    monkeypatch.setattr("psdopt_plugins.spectral.report.SPECTRUM_ORDER", 3)
     report = spectral_report(TopKEigen(algorithm="factor"), bundled("wine"), RunOptions())
     assert dict(report.rows)["status"] == "converged: |S Y| is within the tolerance at 5 columns, 4 of them to spare"
     assert dict(report.rows)["proof"].endswith("that none larger is missing is not proven")
