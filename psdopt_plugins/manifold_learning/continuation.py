@@ -81,7 +81,7 @@ def by_continuation(
             errors = edge_errors(edges, coordinates.apply(Z))
             break
         wanted = nu / level if nu is not None else 0.7 * edge_error / max(median, np.finfo(float).tiny)
-        level *= min(max(wanted, 1.0 / CHANGE), 0.5)
+        level *= min(max(wanted, 1.0 / CHANGE), 0.5)  # nu falls by half at least, or stages would be many
         if nu is not None:
             level = max(level, nu)
     return Unfolding(coordinates.apply(Z), replace(result, state=None), level, errors, iterations)

@@ -123,6 +123,7 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
         if state.waited >= self.patience:
             return self._grown(state) or replace(state, waited=0, waited_from=math.inf)
         Y = state.evaluation.factor
+        # columns that shrink to zero are nearly free, and with less damping only short steps descend
         system = NewtonSystem.of(problem.graph, problem.nu, Y, state.weights, max(state.theta, MINOR))
         gradient = state.evaluation.factor_gradient()
         if not is_finite(gradient):
