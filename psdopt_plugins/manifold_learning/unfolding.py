@@ -67,7 +67,7 @@ def _by_newton(
             break
         factor = _change(edges, Y, edge_error)
         level *= factor
-        if AIM <= factor <= 2.0 * AIM:  # the median is at most edge_error, and at least half of it
+        if AIM**2 <= factor <= 2.0 * AIM:  # the median is between a half and 1 / AIM of edge_error
             break
     Y = _with_random(edges, Y, COLUMNS if factorises(graph, COLUMNS) else MORE_COLUMNS)
     medians = _Medians(level)
