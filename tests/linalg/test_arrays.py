@@ -14,7 +14,7 @@ from psdopt.linalg.arrays import (
     row_dots,
     sparse_product,
 )
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, tie
 
 
 def test_incidence_and_patterns():
@@ -82,3 +82,12 @@ def test_a_full_pattern_keeps_the_entries_that_are_zero():
     filled = pattern.filled(np.array([0.0, 0.0, 3.0]))
     assert filled.nnz == 5
     np.testing.assert_array_equal(filled.toarray(), pattern(np.array([0.0, 0.0, 3.0])).toarray())
+
+
+@pytest.mark.parametrize(
+    ("value", "other", "scale"), [(1.0, 1.0, 1.0), (0.0, 3.0, 3.0), (-2.0, 1.0, 3.0), (5.0, 4.0, 5.0)]
+)
+def test_a_tie_is_a_few_roundings_of_the_larger_scale(value, other, scale):
+    assert tie(value, other) == 4.0 * EPS * scale
+    assert tie(2.0**40 * value, 2.0**40 * other) == 2.0**40 * tie(value, other)
+    assert value + tie(value, other) != value

@@ -9,7 +9,8 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.extreme import smallest_eigenpair
-from tests.linalg.spectra import matrix
+from psdopt.linalg.tolerances import EPS
+from tests.linalg.instances import Counted, frame, matrix
 
 settings.register_profile("psdopt", deadline=None, max_examples=25, derandomize=True, print_blob=True)
 
@@ -122,39 +123,11 @@ def test_a_wrong_start_does_not_deceive_the_certificate():
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
-def test_arpack_is_verified_by_an_own_residual(scale):
-    S = scale * matrix(np.r_[-1.0, -0.9, -0.8, np.linspace(0.0, 1.0, 297)])
-    pair = smallest_eigenpair(S, backend="eigsh", tol=1e-7, scale="norm", count=2)
-    check(pair, S, np.linalg.eigvalsh(S))
-    assert pair.backend == "eigsh"
-    assert pair.converged
-    assert pair.failure_probability == 1.0
-    np.testing.assert_allclose(pair.values, [-scale, -0.9 * scale], rtol=1e-9)
+def test_arpack_that_stops_early_is_verified_by_an_own_residual(scale):
     S = scale * matrix(np.linspace(0.0, 1.0, 300))
     short = smallest_eigenpair(S, backend="eigsh", count=2, max_products=30)
     check(short, S, np.linalg.eigvalsh(S))
     assert not short.converged
-
-
-@pytest.mark.parametrize("backend", ["dense", "lanczos"])
-@pytest.mark.parametrize(
-    "S", [[[3.0]], [[-2.0]], [[0.0]], np.zeros((5, 5)), np.eye(2), -7 * np.eye(700), np.zeros((600, 600))]
-)
-def test_trivial_operators(backend, S):
-    S = np.asarray(S)
-    pair = smallest_eigenpair(S, backend=backend)
-    assert pair.converged
-    assert pair.lower_bound <= S[0, 0]
-    assert abs(pair.value - S[0, 0]) <= 1e-13 * abs(S[0, 0])
-    assert pair.value - pair.lower_bound <= 1e-12 * abs(S[0, 0])
-
-
-def test_repeated_smallest_eigenvalue_is_found_with_its_multiplicity():
-    S = matrix(np.r_[-np.ones(6), np.linspace(0.0, 1.0, 594)])
-    for T in (S, -np.eye(600)):
-        pair = smallest_eigenpair(T, count=6)
-        assert pair.converged
-        np.testing.assert_allclose(pair.values, -np.ones(6), atol=1e-12)
 
 
 def test_every_kind_of_operator_gives_the_same_answer():
@@ -219,3 +192,133 @@ def test_the_norm_that_rounding_is_measured_in_is_that_of_the_operator(spectrum)
     """Images of random columns show an average eigenvalue; the allowance for rounding needs the largest."""
     pair = smallest_eigenpair(sp.diags_array(spectrum), seed=3)
     assert 0.95 * np.abs(spectrum).max() <= pair.norm <= 4.0 * np.abs(spectrum).max()
+
+
+VALUES = np.concatenate([[-1.0, -0.9, -0.5], np.linspace(0.0, 4.0, 77)])
+
+
+@pytest.mark.parametrize("backend", ["dense", "lanczos", "eigsh"])
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("size", [1.0, 1e-9, 1e8])
+def test_every_number_of_an_answer(backend, count, size):
+    S = size * matrix(VALUES)
+    operator = Counted(S)
+    pair = smallest_eigenpair(operator, tol=1e-6, scale="norm", count=count, backend=backend)
+    assert pair.backend == backend
+    assert pair.converged
+    assert pair.products == operator.columns
+    np.testing.assert_allclose(pair.values, size * VALUES[:count], atol=2e-6 * size * 4.0)
+    V = pair.vectors
+    np.testing.assert_allclose(V.T @ V, np.eye(count), atol=1e-12)
+    residual = np.linalg.norm(S @ V[:, 0] - pair.values[0] * V[:, 0])
+    np.testing.assert_allclose(pair.residual, residual, rtol=1e-6, atol=64 * EPS * size * 4.0)
+    assert 2.0 * size <= pair.norm <= 4.0 * size * (1.0 + 64 * EPS)  # a lower estimate
+    below = pair.values[0] - pair.lower_bound
+    assert 0.0 <= below <= 2e-6 * 4.0 * size
+    if backend == "eigsh":  # value minus residual, and no random column behind it
+        assert pair.failure_probability == 1.0
+        assert residual <= below <= residual + 1e4 * EPS * size
+    else:
+        assert pair.lower_bound <= size * -1.0
+        assert pair.failure_probability == (0.0 if backend == "dense" else 1e-8)
+
+
+@pytest.mark.parametrize("tol", [1e-2, 1e-5])
+def test_the_tolerance_is_relative_to_the_norm_or_to_a_scale(tol):
+    S = matrix(VALUES)
+    costs = []
+    for scale in ("norm", 4.0, 0.04):
+        operator = Counted(S)
+        pair = smallest_eigenpair(operator, tol=tol, scale=scale, backend="lanczos")
+        assert pair.converged
+        assert pair.values[0] - pair.lower_bound <= 1.01 * tol * (4.0 if scale == "norm" else scale) + 1e-12
+        costs.append(operator.columns)
+    assert costs[0] == costs[1] <= costs[2]
+
+
+def test_an_exact_vector_without_a_bound_is_not_converged():
+    """Random columns prove a bound; where the products end before that, the small residual alone is no answer."""
+    values = np.linspace(-1.0, 1.0, 600)
+    S, Q = matrix(values), frame(len(values), 0)
+    short = smallest_eigenpair(S, tol=1e-8, start=Q[:, 0], backend="lanczos", max_products=12)
+    assert short.residual <= 1e-10
+    assert short.lower_bound < -1.0
+    assert not short.converged
+    trusted = smallest_eigenpair(S, tol=1e-8, start=Q[:, 0], backend="lanczos", trust_start=True)
+    assert trusted.converged
+    assert trusted.products <= 3
+    assert trusted.failure_probability == 1.0
+    assert abs(trusted.lower_bound + 1.0) <= 1e-9
+    again = smallest_eigenpair(S, tol=1e-8, count=3, start=Q[:, :1], backend="lanczos", max_products=4)
+    assert not again.converged
+
+
+@pytest.mark.parametrize(("threshold", "early"), [(-2.0, True), (-1.05, True), (-1.0, False), (-0.5, False)])
+@pytest.mark.parametrize("backend", ["lanczos", "dense"])
+def test_a_threshold_below_the_least_eigenvalue_is_confirmed_and_one_above_never(threshold, early, backend):
+    S = matrix(VALUES)
+    pair = smallest_eigenpair(S, tol=1e-9, threshold=threshold, backend=backend)
+    assert pair.converged
+    assert pair.lower_bound <= -1.0
+    assert (pair.lower_bound >= threshold) is early
+    if backend == "lanczos":
+        full = smallest_eigenpair(S, tol=1e-9, backend="lanczos")
+        assert pair.products <= full.products
+        assert (pair.products < full.products) is early
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 6])
+@pytest.mark.parametrize("backend", ["lanczos", "dense"])
+@pytest.mark.parametrize(
+    "S",
+    [
+        [[3.0]], [[-2.0]], [[0.0]], np.zeros((5, 5)), np.eye(2), -7 * np.eye(700), np.zeros((600, 600)),
+        3.0 * np.eye(12), np.zeros((12, 12)), matrix([-1.0] + [2.0] * 11),
+        matrix(np.r_[-np.ones(6), np.linspace(0.0, 1.0, 594)]),
+    ],
+)  # fmt: skip
+def test_multiples_of_the_identity_and_projectors(S, count, backend):
+    """An invariant subspace is met at once: the columns that are still wanted lie outside of it."""
+    S = np.asarray(S)
+    count, exact = min(count, len(S)), np.linalg.eigvalsh(S)
+    pair = smallest_eigenpair(S, count=count, backend=backend)
+    V, size = pair.vectors, np.abs(exact).max()
+    assert V.shape == (len(S), count)
+    np.testing.assert_allclose(pair.values, exact[:count], rtol=0, atol=1e-13 * size)
+    np.testing.assert_allclose(V.T @ V, np.eye(count), atol=1e-12)
+    np.testing.assert_allclose(S @ V, V * pair.values, atol=1e-11)
+    assert pair.converged
+    assert pair.lower_bound <= exact[0]
+    assert pair.value - pair.lower_bound <= 1e-12 * size
+
+
+def test_lanczos_costs_about_what_its_convergence_needs():
+    """A wrong restart, a lost block or a bound that is too weak shows in the products."""
+    S = matrix(np.concatenate([[-1.0], np.linspace(0.0, 4.0, 899)]))
+    for count, most in ((1, 120), (4, 400)):
+        operator = Counted(S)
+        pair = smallest_eigenpair(operator, tol=1e-6, count=count, backend="lanczos", max_products=2000)
+        assert pair.converged
+        assert operator.columns <= most, operator.columns
+
+
+def test_a_trusted_start_is_bounded_by_its_residual_whatever_it_is():
+    """value − |S v − value v| − rounding: nothing else is known of a vector that was not searched for."""
+    S, Q = matrix(VALUES), frame(len(VALUES), 0)
+    start = Q[:, 0] + 0.1 * Q[:, 40] - 0.05 * Q[:, 79]
+    pair = smallest_eigenpair(S, start=start, trust_start=True, tol=0.5, scale="norm")
+    v = pair.vector
+    residual = np.linalg.norm(S @ v - pair.value * v)
+    assert residual > 1e-3
+    assert pair.failure_probability == 1.0
+    np.testing.assert_allclose(pair.value - pair.lower_bound, residual, rtol=1e-9)
+
+
+@pytest.mark.parametrize("backend", ["dense", "lanczos"])
+def test_no_tolerance_at_all_is_rounding(backend):
+    """tol, or the scale it is measured in, may be 0: then the answer is as good as rounding allows."""
+    S = matrix(VALUES)
+    for options in ({"tol": 0.0}, {"tol": 0.5, "scale": 0.0}):
+        pair = smallest_eigenpair(S, backend=backend, **options)
+        assert pair.converged
+        assert 0.0 <= pair.value - pair.lower_bound <= 1e-11

@@ -1,6 +1,16 @@
-"""Symmetric matrices for eigensolvers, and operators that count."""
+"""Symmetric matrices for eigensolvers, of a given spectrum and random ones, and operators that count."""
 
 import numpy as np
+
+
+def frame(n, seed):
+    return np.linalg.qr(np.random.default_rng(seed).standard_normal((n, n)))[0]
+
+
+def matrix(spectrum, seed=0):
+    F = frame(len(spectrum), seed)
+    S = (F * np.asarray(spectrum)) @ F.T
+    return 0.5 * (S + S.T)
 
 
 def symmetric(n, seed, shift=0.0):
