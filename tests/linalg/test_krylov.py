@@ -6,7 +6,7 @@ import pytest
 from psdopt.linalg.krylov import extreme_ritz_values, lanczos_steps, norm_estimate, smallest_ritz_vector
 from psdopt.linalg.low_pass import low_pass
 from psdopt.linalg.tolerances import EPS
-from tests.linalg.instances import matrix
+from tests.linalg.instances import frame, matrix
 
 
 def test_the_recurrence_holds_after_every_step():
@@ -74,9 +74,8 @@ DEGREE = 6
 
 
 def spectrum(seed, n=40, largest=3.0):
-    rng = np.random.default_rng(seed)
-    values = np.concatenate([[0.0], largest * rng.random(n - 2), [largest]])
-    return values, np.linalg.qr(rng.standard_normal((n, n)))[0]
+    values = np.concatenate([[0.0], largest * np.random.default_rng(seed).random(n - 2), [largest]])
+    return values, frame(n, seed)
 
 
 @pytest.mark.parametrize("degree", [1, 2, DEGREE])

@@ -14,6 +14,8 @@ from . import exact
 
 #: Rounding errors in one evaluation of a quartic, with room for the scaling by powers of two.
 VALUE_ERROR = 64 * EPS
+#: E-L5: F = .01 L⁴ − .02 L² from L = .5 along its gradient has its only positive root at 100/3, far beyond 1.
+ERRATUM = np.polynomial.Polynomial([0, 0, -0.02, 0, 0.01])(np.polynomial.Polynomial([0.5, 0.015])).coef[1:]
 
 
 def spread(low: int, high: int):
@@ -37,6 +39,7 @@ def assert_minimal(c: list[float], found: float, upper: float = math.inf) -> Non
 
 @settings(max_examples=60, deadline=None)
 @given(st.lists(spread(-30, 30), min_size=4, max_size=4), st.one_of(st.just(math.inf), st.floats(1e-12, 1e12)))
+@example(list(ERRATUM), math.inf)
 def test_quartic_is_globally_minimal_for_badly_scaled_coefficients(tail, upper):
     c = [1.0, *tail]
     found = minimize_quartic(c, upper)
@@ -61,28 +64,6 @@ def test_quartic_with_given_stationary_points(scale, roots):
     c = from_roots(scale, roots)
     assume(all(map(math.isfinite, c)))
     assert_minimal(c, minimize_quartic(c))
-
-
-def test_step_beyond_one_of_the_erratum():
-    """E-L5: F = .01 L⁴ − .02 L² from L = .5 has its only positive root far beyond 1."""
-    slope = 4 * 0.01 * 0.5**3 - 2 * 0.02 * 0.5
-    y, d = 0.5, -slope
-    F = np.polynomial.Polynomial([0, 0, -0.02, 0, 0.01])(np.polynomial.Polynomial([y, d]))
-    mu = minimize_quartic(F.coef)
-    assert y + mu * d == pytest.approx(1.0, rel=1e3 * EPS)
-    assert mu == pytest.approx(0.5 / 0.015, rel=1e3 * EPS)
-    assert mu > 33.0
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.floats(0.01, 100.0), spread(-5, 5), spread(-5, 5), spread(-5, 5))
-def test_a_descent_direction_always_has_a_positive_root(slope, c2, c3, c4):
-    """E-L6: for c4 > 0 and c1 < 0 the cubic always has a positive root, which is found."""
-    assume(c4 != 0.0)
-    c = [0.0, -slope, c2, c3, abs(c4)]
-    found = minimize_quartic(c)
-    assert 0.0 < found < math.inf
-    assert_minimal(c, found)
 
 
 @pytest.mark.parametrize(
@@ -139,6 +120,11 @@ def test_non_finite_coefficients_give_nan(bad):
 # ---------------------------------------------------------------------------------------------- minimize_smooth
 
 
+def counted(derivatives):
+    asked = []
+    return asked, lambda t: (asked.append(t), derivatives(t))[1]
+
+
 @settings(max_examples=60, deadline=None)
 @given(st.floats(-12, 12), st.floats(-8, 8), st.floats(0.5, 6.0))
 def test_smooth_finds_the_minimiser_at_any_scale(log_place, log_size, power):
@@ -158,13 +144,8 @@ def test_smooth_finds_the_minimiser_at_any_scale(log_place, log_size, power):
 @pytest.mark.parametrize("size", [1e-12, 1.0, 1e12])
 def test_smooth_begins_at_the_newton_step_whatever_the_unit_of_the_function(size):
     """On a parabola that step is the answer: slope and curvature are asked for at 0 and there."""
-    asked = []
-
-    def derivatives(t):
-        asked.append(t)
-        return size * (t - 1e6), size
-
-    assert minimize_smooth(derivatives) == pytest.approx(1e6)
+    asked, f = counted(lambda t: (size * (t - 1e6), size))
+    assert minimize_smooth(f) == pytest.approx(1e6)
     assert len(asked) <= 3
 
 
@@ -191,24 +172,23 @@ def test_a_minimiser_next_to_a_wall_is_found(place):
 
 def test_rounding_of_the_derivative_is_not_bisected():
     """f' = 1e-13 (t − 1), known to 1e-14 only, beside f = 1: below that no root is sought, and above it is found."""
-    asked = []
-
-    def derivatives(t):
-        asked.append(t)
-        return 1e-13 * (t - 1.3) + 1e-14 * math.copysign(1.0, math.sin(1e9 * t)), 1e-15
-
-    found = minimize_smooth(derivatives, value=lambda t: 1.0 + 0.5e-13 * (t - 1.3) ** 2)
+    asked, f = counted(lambda t: (1e-13 * (t - 1.3) + 1e-14 * math.copysign(1.0, math.sin(1e9 * t)), 1e-15))
+    found = minimize_smooth(f, value=lambda t: 1.0 + 0.5e-13 * (t - 1.3) ** 2)
     assert abs(1e-13 * (found - 1.3)) <= 3e-14
     assert len(asked) <= 20
 
 
-def test_a_sharp_kink_is_found_beside_a_large_value():
-    """f' is −1e-6 up to a wall of slope 1e8: far from rounding of f = 1, so that the bracket closes on the wall."""
+@pytest.mark.parametrize(
+    ("slope", "bend", "value"),
+    [(1e-6, 1e8, lambda t: 1.0 - 1e-6 * t), (1e-20, 1e-8, None), (1.0, 1e12, None), (1e20, 1e32, None)],
+)
+def test_a_sharp_kink_is_found_beside_a_large_value_and_in_any_unit(slope, bend, value):
+    """A wall behind a gentle slope takes bisection: far from the rounding of F, and, without values, of none."""
 
     def derivatives(t):
-        return (-1e-6, 0.0) if t < 0.7 else (-1e-6 + 1e8 * (t - 0.7), 1e8)
+        return (-slope, 0.0) if t < 0.7 else (-slope + bend * (t - 0.7), bend)
 
-    assert minimize_smooth(derivatives, value=lambda t: 1.0 - 1e-6 * t) == pytest.approx(0.7, abs=1e-9)
+    assert minimize_smooth(derivatives, value=value) == pytest.approx(0.7, abs=1e-9)
 
 
 @pytest.mark.parametrize("first", [1.0, 0.5, 0.25])
@@ -237,21 +217,17 @@ def test_values_and_derivatives_of_a_quartic(mu):
     assert quartic_derivatives(c, mu) == pytest.approx((p.deriv()(mu), p.deriv(2)(mu)))
 
 
-def counted(derivatives):
-    asked = []
-    return asked, lambda t: (asked.append(t), derivatives(t))[1]
-
-
-def test_smooth_newton_steps_are_few():
+def test_smooth_newton_steps_are_few_and_a_first_step_is_taken_also_where_f_bends_down():
     asked, f = counted(lambda t: (t - 3.0 + 0.1 * (t - 3.0) ** 3, 1.0 + 0.3 * (t - 3.0) ** 2))
     assert minimize_smooth(f) == pytest.approx(3.0, rel=1e-12)
     assert len(asked) <= 12
-    asked, f = counted(lambda t: (2.0 * (t - 3.0), 2.0))
-    assert minimize_smooth(f) == 3.0
-    assert len(asked) <= 3
-    asked, f = counted(lambda t: (2.0 * (t - 3.0), 2.0))
-    assert minimize_smooth(f, first=0.01) == pytest.approx(3.0)
-    assert asked[1] == 0.01
+    for derivatives, minimum in (
+        (lambda t: (2.0 * (t - 3.0), 2.0), 3.0),
+        (lambda t: (-1.0 - t + t**3, -1.0 + 3.0 * t * t), 1.324717957244746),
+    ):
+        asked, f = counted(derivatives)
+        assert minimize_smooth(f, first=0.01) == pytest.approx(minimum, rel=1e-9)
+        assert asked[:2] == [0.0, 0.01]
 
 
 def test_smooth_without_descent_and_without_end():
@@ -291,30 +267,8 @@ def test_smooth_seeks_a_nearer_minimum_than_one_above_the_start(depth):
     assert found == pytest.approx(1.0, rel=1e-9)
     low = minimize_smooth(lambda t: (float(slope(t)), float(slope.deriv()(t))), first=8.0, value=lambda t: float(F(t)))
     assert low == pytest.approx(10.0, rel=1e-9)
-
-
-def test_a_first_step_that_is_given_is_taken_also_where_f_bends_down():
-    asked, f = counted(lambda t: (-1.0 - t + t**3, -1.0 + 3.0 * t * t))
-    assert minimize_smooth(f, first=0.01) == pytest.approx(1.324717957244746, rel=1e-9)
-    assert asked[:2] == [0.0, 0.01]
-
-
-@pytest.mark.parametrize("size", [1e-20, 1.0, 1e20])
-def test_without_values_no_rounding_is_assumed(size):
-    """A wall behind a gentle slope takes bisection: it goes on to the accuracy asked for in every unit of f."""
-
-    def derivatives(t):
-        return (-size, 0.0) if t < 0.7 else (size * (-1.0 + 1e12 * (t - 0.7)), size * 1e12)
-
-    assert minimize_smooth(derivatives) == pytest.approx(0.7, abs=1e-9)
-
-
-def test_values_that_tie_with_the_start_send_for_no_nearer_minimum():
-    def derivatives(t):
-        return t - 3.0, 1.0
-
-    for level in (0.0, 5.0, -1e9):
-        assert minimize_smooth(derivatives, value=lambda t, level=level: level) == pytest.approx(3.0)
+    for level in (0.0, 5.0, -1e9):  # values that tie with the start send for no nearer minimum
+        assert minimize_smooth(lambda t: (t - 3.0, 1.0), value=lambda t, level=level: level) == pytest.approx(3.0)
 
 
 def test_roots_of_quadratics():

@@ -45,22 +45,17 @@ def two_threads():
             library.set_num_threads(number)
 
 
-def test_a_small_stretch_has_one_thread_and_a_large_one_what_there_was():
+def test_a_small_stretch_has_one_thread_a_large_one_what_there_was_and_nothing_is_left_behind():
     with threads.blas_threads(threads.SMALL):
+        with threads.blas_threads(1):
+            assert counts() == {1}
         assert counts() == {1}
     assert counts() == {2}
     with threads.blas_threads(threads.SMALL + 1):
         assert counts() == {2}
-
-
-def test_an_error_and_a_stretch_within_a_stretch_leave_nothing_behind():
     with pytest.raises(KeyError), threads.blas_threads(1), threads.blas_threads(1):
         raise KeyError
     assert counts() == {2}
-    with threads.blas_threads(1):
-        with threads.blas_threads(1):
-            assert counts() == {1}
-        assert counts() == {1}
 
 
 @pytest.mark.parametrize("first_out", ["main", "other"])
@@ -100,9 +95,12 @@ def test_of_stretches_that_overlap_the_first_sets_and_the_last_restores(first_in
     assert seen == [{1}, {1}]
 
 
+def diagonal_fit(n=12):
+    return EntryFit(None, np.arange(n), np.arange(n), np.arange(1.0, n + 1.0), 1.0, n=n)
+
+
 def test_runs_in_a_pool_have_one_thread_each_and_leave_nothing_behind():
-    n, barrier = 12, threading.Barrier(4)
-    fit = EntryFit(None, np.arange(n), np.arange(n), np.arange(1.0, n + 1.0), 1.0, n=n)
+    fit, barrier = diagonal_fit(), threading.Barrier(4)
 
     def run(k):
         seen = set()
@@ -112,7 +110,7 @@ def test_runs_in_a_pool_have_one_thread_each_and_leave_nothing_behind():
                 barrier.wait(60)  # all four are under way
             seen.update(counts())
 
-        solve(fit, FlatQuotient(n, 3), ConjugateGradient(), callback=look, max_iterations=3, tol=1e-300, rng=k)
+        solve(fit, FlatQuotient(fit.n, 3), ConjugateGradient(), callback=look, max_iterations=3, tol=1e-300, rng=k)
         return seen
 
     with ThreadPoolExecutor(4) as pool:
@@ -142,22 +140,19 @@ def test_a_number_that_another_thread_holds_is_left_alone():
     assert counts() == {2}
 
 
-def seen_in(problem, r):
-    seen = set()
-    solve(problem, FlatQuotient(problem.n, r), callback=lambda snapshot: seen.update(counts()), max_iterations=3)
-    return seen
-
-
 def test_solve_takes_one_thread_for_what_is_small_by_all_its_arrays():
-    n = 12
-    fit = EntryFit(None, np.arange(n), np.arange(n), np.arange(1.0, n + 1.0), 1.0, n=n)
-    assert fit.rows == n
+    """And leaves the threads to problems whose arrays it cannot see."""
+
+    def seen_in(problem, r):
+        seen = set()
+        solve(problem, FlatQuotient(problem.n, r), callback=lambda snapshot: seen.update(counts()), max_iterations=3)
+        return seen
+
+    fit = diagonal_fit()
+    assert fit.rows == fit.n
     assert seen_in(fit, 3) == {1}
-    fit.rows = threads.SMALL // (3 * n) + 1
+    fit.rows = threads.SMALL // (3 * fit.n) + 1
     assert seen_in(fit, 3) == {2}
-
-
-def test_solve_leaves_the_threads_to_problems_whose_arrays_it_cannot_see():
     problem = AutogradProblem(lambda M: 0.5 * ((M - np.diag([4.0, 3.0, 2.0, 1.0])) ** 2).sum(), 4)
     assert problem.rows is None
     assert seen_in(problem, 2) == {2}
