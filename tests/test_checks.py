@@ -5,8 +5,8 @@ import re
 import numpy as np
 import pytest
 
-from psdopt import checks
-from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError, UnknownNameError
+from psdopt import checks, errors
+from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError, UnknownNameError, unknown_name
 
 
 def refused(text, error, call, *arguments, **options):
@@ -159,3 +159,22 @@ def test_entries_pass_as_long_as_their_squared_distances_are_finite(dtype):
 def test_entries_that_are_no_floats_and_no_entries_have_finite_squares():
     for values in (np.array([2**60]), np.zeros(0)):
         assert checks.squares_finite(values, (1, 3), "X") is values
+
+
+def test_every_error_is_a_psdopt_error_and_a_builtin_one():
+    kinds = [getattr(errors, name) for name in errors.__all__ if isinstance(getattr(errors, name), type)]
+    for kind in kinds:
+        assert issubclass(kind, PsdoptError)
+        if kind is not PsdoptError:
+            builtin = [
+                base for base in kind.__mro__ if base.__module__ == "builtins" and base not in (Exception, object)
+            ]
+            assert set(builtin) - {BaseException}, kind
+
+
+def test_unknown_names_get_near_matches():
+    assert str(unknown_name("method", "lbgfs", ["lbfgs", "admm"])) == "unknown method 'lbgfs'; did you mean 'lbfgs'?"
+    assert str(unknown_name("method", "xyz", ["b", "a"])) == "unknown method 'xyz'; known: a, b"
+    assert str(unknown_name("method", "xyz", [])) == "unknown method 'xyz'; known: none"
+    assert isinstance(unknown_name("method", "x", []), PsdoptError)
+    assert isinstance(unknown_name("method", "x", []), LookupError)

@@ -2,10 +2,16 @@
 
 import os
 import re
+import subprocess
+import sys
 import tomllib
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+
+import psdopt
+from psdopt.version import __version__
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -59,3 +65,85 @@ def test_what_the_coverage_counts_is_there() -> None:
     assert settings["report"]["fail_under"] >= 96
     for package in settings["run"]["source"]:
         assert (ROOT / package / "__init__.py").exists(), package
+
+
+ROOT = Path(psdopt.__file__).resolve().parents[1]
+
+
+def test_everything_that_names_the_version_agrees():
+    assert re.fullmatch(r"\d+\.\d+\.\d+", __version__)
+    assert psdopt.__version__ == __version__ == metadata.version("psdopt")
+    assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[1] == __version__
+
+
+SOURCES = Path(psdopt.__file__).parent
+TESTS = Path(__file__).parent
+#: The kit is tested as a whole: each check by an animal of the zoo that it rejects, each animal by the checks it names.
+AS_A_WHOLE = ("testing",)
+
+
+def listed() -> dict[str, str]:
+    lines = (TESTS / "mirror.txt").read_text(encoding="utf-8").splitlines()
+    return dict(line.split() for line in lines if line.strip() and not line.startswith("#"))
+
+
+def unmirrored() -> set[str]:
+    found = set()
+    for path in SOURCES.rglob("*.py"):
+        relative = path.relative_to(SOURCES)
+        mirror = TESTS / relative.parent / f"test_{relative.stem}.py"
+        if path.name not in ("__init__.py", "__main__.py") and relative.parts[0] not in AS_A_WHOLE:
+            found |= set() if mirror.exists() else {relative.as_posix()}
+    return found
+
+
+def test_every_source_has_its_tests_under_its_name_or_is_listed():
+    missing = sorted(unmirrored() - set(listed()))
+    assert not missing, f"write tests/.../test_<name>.py, or say in tests/mirror.txt where the tests are: {missing}"
+
+
+def test_the_list_is_no_longer_than_it_has_to_be():
+    assert sorted(set(listed()) - unmirrored()) == []
+
+
+def test_what_the_list_names_is_there():
+    assert [test for test in listed().values() if not (TESTS / test).is_file()] == []
+
+
+HEAVY = (
+    "scipy.integrate", "scipy.optimize", "scipy.stats", "sklearn", "matplotlib", "pandas", "pymanopt", "hypothesis",
+)  # fmt: skip
+
+#: What a user imports first; one process imports them in this order, from the least to the most.
+DOORS = ("import psdopt", "import psdopt.plugins", "import psdopt.cli.main")
+
+#: Modules of an estimator, by the packages of plugins that are shipped.
+ESTIMATORS = (
+    "metric_learning.kta", "metric_learning.lmnn", "kernel_learning.estimator", "manifold_learning.mvu",
+    "regression.estimator", "relaxations.maxcut", "spectral.estimator",
+)  # fmt: skip
+
+
+def test_heavy_packages_are_imported_when_they_are_used() -> None:
+    script = "import sys\n" + "\n".join(
+        f"{code}\nprint({code!r}, *(name for name in {HEAVY!r} if name in sys.modules), sep=', ')"
+        for code in (*DOORS, "import scipy.stats")
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    *doors, known = done.stdout.splitlines()
+    assert doors == list(DOORS)
+    assert "scipy.stats" in known.split(", ")[1:]
+
+
+def test_a_list_imports_no_estimator() -> None:
+    script = (
+        "import sys\nfrom psdopt.cli.main import main\nassert main(['list']) == 0\n"
+        "print('MODULES', *(name for name in sys.modules if name.startswith(('psdopt_plugins.', 'sklearn'))))"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=120)
+    names = set(done.stdout.rpartition("MODULES")[2].split())
+    assert "metric-kta" in done.stdout
+    assert {f"psdopt_plugins.{name.partition('.')[0]}" for name in ESTIMATORS} <= names
+    assert not {f"psdopt_plugins.{name}" for name in ESTIMATORS} & names
+    assert "sklearn" not in names

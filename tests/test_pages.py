@@ -1,12 +1,22 @@
 """Every example in the pages runs and prints what it shows."""
 
+import ast
 import doctest
+import importlib
+import re
 from pathlib import Path
+from typing import Any
 
+import autograd.numpy as anp
+import numpy as np
 import pytest
 
 import psdopt
+from psdopt import terms
 from psdopt.cli.main import main
+from psdopt.problems.distributed import Here
+from psdopt_plugins.kernel_learning.graphs import knn_laplacian
+from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
 
 ROOT = Path(psdopt.__file__).resolve().parents[1]
 PAGES = [
@@ -33,3 +43,114 @@ def test_the_first_command_of_the_readme_prints_what_it_shows(capsys, monkeypatc
     assert [line for line in shown if line not in printed] == []
     (found,) = [line for line in printed if line[:-2] == bound[:-2]]
     assert float(found[-2]) <= 1e-6  # the bound that the text below states; its digits are rounding
+
+
+GUIDE = Path(__file__).parents[1] / "docs" / "guide"
+MODULES = [
+    *(
+        f"psdopt{part}"
+        for part in ("", ".terms", ".constraints", ".methods", ".problems", ".problems.distributed", ".running.result")
+    ),
+    *(f"psdopt_plugins.{part}" for part in ("metric_learning", "kernel_learning", "manifold_learning")),
+    *(
+        f"psdopt_plugins.{part}"
+        for part in ("regression", "relaxations", "spectral", "manifold_learning.unfolding_newton")
+    ),
+]
+CALL, CLASS = re.compile(r"[A-Za-z_]\w*\(.*\)"), re.compile(r"[A-Z]\w*[a-z]\w*")
+
+RNG = np.random.default_rng(0)
+N, M = 5, 12
+X = RNG.standard_normal((M, N))
+A = X.T @ X
+I_M, PAIRS = np.arange(M), np.column_stack([np.arange(M), (np.arange(M) + 1) % M])
+SQUARES = ((X[:, None] - X) ** 2).sum(axis=2)
+GRAPH = (np.median(SQUARES) > SQUARES).astype(float) - np.eye(M)
+FIT = terms.MeasuredTerm(terms.QuadraticForms(X), terms.LeastSquares(np.ones(M)))
+PROBLEM = psdopt.QuadraticSDP(B=1.0, C=-A)
+#: What the names in calls stand for; for some functions they stand for something else.
+STANDARD: dict[str, Any] = {
+    "n": N, "r": 2, "t": 1.0, "trace": 1.0, "weight": 0.5, "metric": "von-neumann", "problem": PROBLEM,
+    "A": A, "B": np.eye(N), "C": -A, "A_1": A, "A_2": np.eye(N), "F": lambda M: anp.sum(M**2),
+    "i": np.arange(N), "j": (np.arange(N) + 1) % N, "X": X, "a": 0.5, "d": 1.0, "b": np.ones(M),
+    "lower": 0.0, "upper": 1.0,
+    "measurement": terms.Entries([0, 1], [0, 1], N), "parts": [PROBLEM, PROBLEM], "engine": Here(), "lam": 0.1,
+    "y": I_M % 2, "pairs": PAIRS, "W": GRAPH, "graph": GRAPH, "G": np.eye(N), "weights": None, "fixed": None, "nu": 0.1,
+}  # fmt: skip
+SPECIAL: dict[str, dict[str, Any]] = {
+    "Constrained": {"...": psdopt.constraints.trace(N, 1.0)},
+    "TermSum": {"...": FIT},
+    "SparseForms": {"B": np.ones((2, N))},
+    "sparse_forms": {"b": np.ones(3), "...": 2.0 * np.eye(N)},
+    "PositiveDefinite": {"...": "von-neumann"},
+    "linearity_problem": {"pairs": np.column_stack([PAIRS, np.where(I_M % 2, 1, -1)])},
+    "lmnn_problem": {"targets": PAIRS, "triplets": np.column_stack([PAIRS, (I_M + 3) % M])},
+    "triplet_margin_problem": {"C": 1.0, "triplets": np.column_stack([PAIRS, (I_M + 3) % M])},
+    "topk_problem": {"K": A, "k": 2},
+    "pair_distance_problem": {"...": (X, np.column_stack([PAIRS, np.where(I_M % 2, 1, -1)]))},
+    "pairwise_kernel_problem": {"L": knn_laplacian(X, 3), "targets": np.ones(M), "gamma": 1.0},
+    "quadratic_kernel_problem": {"N": A, "T": np.eye(N), "tau": 1.0},
+    "distance_kernel_problem": {"...": (M, PAIRS, np.ones(M))},
+    "sstress_problem": {"...": (SQUARES,)},
+    "mvu_problem": {"distances": nearest_neighbour_edges(X, 4).matrix()},
+    "sensor_problem": {
+        "n": 3, "pairs": np.array([[0, 1], [1, 2], [0, 3], [1, 4], [2, 5]]), "distances": np.ones(5),
+        "anchors": np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
+    },
+}  # fmt: skip
+
+
+def public() -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name in MODULES:
+        module = importlib.import_module(name)
+        names = getattr(module, "__all__", None) or [key for key in vars(module) if not key.startswith("_")]
+        found |= {key: getattr(module, key) for key in names}
+    return found
+
+
+def spans() -> list[Any]:
+    found = {}
+    for page in sorted(GUIDE.glob("*.md")):
+        for line in page.read_text(encoding="utf-8").splitlines():
+            for span in re.findall(r"`([^`]+)`", line) if line.startswith("|") else ():
+                if CALL.fullmatch(span) or CLASS.fullmatch(span):
+                    found[f"{page.stem}: {span}"] = span
+    return [pytest.param(span, id=name) for name, span in found.items()]
+
+
+def made(text: str, names: dict[str, Any]) -> Any:
+    """The value of a call `text` whose function is a public name, and whose arguments stand for small data."""
+    call = ast.parse(text, mode="eval").body
+    assert isinstance(call, ast.Call)
+    assert isinstance(call.func, ast.Name)
+    own = SPECIAL.get(call.func.id, {})
+    known = {**STANDARD, **own}
+
+    def value(node: ast.expr) -> Any:
+        if isinstance(node, ast.Constant) and node.value is ...:
+            return own["..."]
+        if isinstance(node, ast.List):
+            return [value(entry) for entry in node.elts]
+        return known[node.id] if isinstance(node, ast.Name) else ast.literal_eval(node)
+
+    arguments = [value(node) for node in call.args]
+    if len(arguments) == 1 and isinstance(arguments[0], tuple):
+        arguments = list(arguments[0])
+    return names[call.func.id](*arguments, **{str(word.arg): value(word.value) for word in call.keywords})
+
+
+@pytest.mark.parametrize("span", spans())
+def test_what_a_table_names_exists_and_can_be_called(span: str) -> None:
+    if CLASS.fullmatch(span):
+        assert span in public()
+    else:
+        assert made(span, public()) is not None
+
+
+def test_a_call_that_raises_and_an_unknown_name_are_noticed() -> None:
+    with pytest.raises(psdopt.errors.UnknownNameError):
+        made('FrankWolfe("fully-corrective")', public())
+    with pytest.raises(KeyError):
+        made("FrankWolf()", public())
+    assert len(spans()) > 80

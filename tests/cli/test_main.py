@@ -1,16 +1,24 @@
 """The command as a whole: exit codes, errors and warnings in one line each, help, interruption."""
 
+import getpass
 import os
 import subprocess
 import sys
 import warnings
+from importlib.metadata import EntryPoint
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
+import psdopt
+from psdopt.cli import check
 from psdopt.cli.main import main
+from psdopt.plugins import PluginManager
+from psdopt.plugins.core import psdopt_components
+from psdopt.version import __version__
 
 Command = Any
 
@@ -89,3 +97,128 @@ def test_python_dash_m_is_the_command() -> None:
     )
     assert (wrong.returncode, len(wrong.stderr.splitlines())) == (2, 1)
     assert b"unknown application 'no >= such'" in wrong.stderr
+
+
+def test_versions_blas_and_plugins_are_printed(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMP_NUM_THREADS", "1")
+    monkeypatch.setattr("psdopt.cli.env.PACKAGES", ("numpy", "no-such-package"))
+    code, out, err = psdopt_command("env")
+    assert (code, err) == (0, "")
+    for text in (f"psdopt {__version__}", np.__version__, "not installed", "OMP_NUM_THREADS=1", "fake", "threads"):
+        assert text in out
+    assert os.getcwd() not in out
+    assert getpass.getuser() not in out.split() or getpass.getuser() == "psdopt"
+
+
+def test_everything_is_listed_with_plugin_and_summary(psdopt_command: Any) -> None:
+    code, out, err = psdopt_command("list")
+    assert (code, err) == (0, "")
+    for title in ("Applications", "Problems", "Geometries", "Methods", "Datasets"):
+        assert title in out
+    for spec in psdopt_components():
+        line = next(line for line in out.splitlines() if line.split()[:1] == [spec.name])
+        assert line.split()[1] == "psdopt"
+        assert spec.summary in line
+    assert any(line.split()[:2] == ["scatter", "fake"] for line in out.splitlines())
+
+
+def test_the_command_for_files_of_semidefinite_programs_is_listed(psdopt_command: Any) -> None:
+    _, out, _ = psdopt_command("list", "applications")
+    assert any(line.split()[:2] == ["sdp", "psdopt"] for line in out.splitlines())
+
+
+@pytest.mark.parametrize("word", ["method", "methods"])
+def test_one_kind(psdopt_command: Any, word: str) -> None:
+    code, out, _ = psdopt_command("list", word)
+    assert code == 0
+    assert "Methods" in out
+    assert "Geometries" not in out
+
+
+def test_broken_plugins_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
+    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")], core=False)
+    assert main(["list", "applications"], broken) == 0
+    out, err = capsys.readouterr()
+    assert out == (
+        "No applications installed.\n\n! not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
+        "ModuleNotFoundError: No module named 'no_such_module_of_psdopt'\n"
+    )
+    assert err == ""
+
+
+def test_other_commands_warn_of_broken_plugins_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
+    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")], core=False)
+    assert main(["run", "scatter"], broken) == 2
+    assert capsys.readouterr().err.splitlines() == [
+        "psdopt: warning: not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
+        "ModuleNotFoundError: No module named 'no_such_module_of_psdopt'",
+        "psdopt: error: unknown application 'scatter'; known: none; not loaded: 'absent' (`psdopt list` says why)",
+    ]
+
+
+def test_an_unknown_kind_is_refused(psdopt_command: Any) -> None:
+    code, _, err = psdopt_command("list", "ovens")
+    assert code == 2
+    assert err.startswith("psdopt: error: argument KIND: invalid choice: 'ovens'")
+
+
+@pytest.mark.filterwarnings("default::FutureWarning")
+def test_it_says_what_to_write_and_hands_over(psdopt_command: Any) -> None:
+    code, out, err = psdopt_command("bench")
+    assert code == 0
+    assert "mvu" in out
+    assert err == (
+        "psdopt: warning: psdopt bench is deprecated and goes in 0.3: run `python -m benchmarks` in the repository\n"
+    )
+    code, _, err = psdopt_command("bench", "mvvu", "--size", "3")
+    assert code == 2
+    assert err.endswith("psdopt: error: unknown benchmark 'mvvu'; did you mean 'mvu'?\n")
+
+
+def test_without_a_checkout_nothing_is_run(
+    psdopt_command: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Files in the current folder are never run, and a checkout is one of psdopt."""
+    refusal = (
+        "psdopt: error: benchmarks are not installed with psdopt: clone the repository, "
+        "and run `python -m benchmarks` in it\n"
+    )
+    monkeypatch.setattr(psdopt, "__file__", str(tmp_path / "psdopt" / "__init__.py"))
+    assert psdopt_command("bench", "mvu") == (2, "", refusal)
+    (tmp_path / "benchmarks").mkdir()
+    (tmp_path / "pyproject.toml").write_text('[project]\nname = "another"\n')
+    assert psdopt_command("bench") == (2, "", refusal)
+
+
+def test_check_hands_over_to_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    kit, calls = ModuleType("fake_kit"), []
+    kit.run_check = lambda target, **rest: calls.append((target, sorted(rest))) or 1  # type: ignore[attr-defined]
+    kit.__spec__ = object()  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "fake_kit", kit)
+    monkeypatch.setattr(check, "KIT", "fake_kit")
+    assert psdopt_command("check", "fake", "--seed", "3")[0] == 1
+    assert calls == [("fake", ["manager", "profile", "seed", "up_to"])]
+
+
+def test_check_fails_where_the_plugin_was_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the plugin's name and by its module, though every piece that can be made passes."""
+    kit = ModuleType("fake_kit")
+    kit.run_check = lambda target, **rest: 0  # type: ignore[attr-defined]
+    kit.__spec__ = object()  # type: ignore[assignment]
+    monkeypatch.setitem(sys.modules, "fake_kit", kit)
+    monkeypatch.setattr(check, "KIT", "fake_kit")
+    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")])
+    for target, code in (("absent", 1), ("no_such_module_of_psdopt", 1), ("other", 0)):
+        assert main(["check", target], broken) == code
+        out = capsys.readouterr().out
+        assert ("! not loaded: plugin 'absent'" in out) == (code == 1)
+
+
+def test_check_without_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(check, "KIT", "psdopt.no_such_kit")
+    code, _, err = psdopt_command("check", "fake")
+    assert (code, err) == (
+        2, "psdopt: error: psdopt check needs the conformance kit: pip install 'psdopt[testing]'\n"
+    )  # fmt: skip

@@ -2,9 +2,13 @@
 
 import pytest
 
+from psdopt.cli.flags import as_flags
+from psdopt.cli.main import main
 from psdopt.cli.parameters import parse_settings
+from psdopt.cli.run_help import WIDTH, application_help
 from psdopt.errors import InvalidInputError, UnknownNameError
 from psdopt.plugins import MethodSpec, Parameter
+from psdopt.plugins.manager import plugin_manager
 
 SPEC = MethodSpec(
     "sample",
@@ -56,3 +60,54 @@ def test_a_setting_of_a_piece_that_was_not_named_is_refused() -> None:
     settings.refuse("method", "--method NAME")
     with pytest.raises(InvalidInputError, match=r"--set geometry.r=... needs --geometry NAME"):
         settings.refuse("geometry", "--geometry NAME")
+
+
+def helped(capsys, *words: str) -> str:
+    assert main(["run", *words]) == 0
+    return capsys.readouterr().out
+
+
+def test_sdp_has_its_own_help(capsys) -> None:
+    text = helped(capsys, "sdp", "--help")
+    assert "usage: psdopt run sdp" in text
+    assert "trace_bound=FLOAT" in text
+    assert ".dat-s[.gz]" in text
+    assert "digits" not in text
+
+
+def test_an_application_names_its_parameters_and_their_defaults(capsys) -> None:
+    text = helped(capsys, "metric-kta", "-h")
+    assert "lam=FLOAT" in text
+    assert "(default: 0.01)" in text
+    assert "(default: digits)" in text
+
+
+@pytest.mark.parametrize("words", [("--help",), ("nonsense", "--help"), ("--help", "sdp")])
+def test_without_a_known_name_before_it_the_help_is_that_of_the_command(capsys, words) -> None:
+    text = helped(capsys, *words)
+    assert "--max-iterations" in text
+    assert "exit codes" in text.lower()
+
+
+def test_all_helps_fit_a_narrow_screen() -> None:
+    for spec in plugin_manager().specs("application"):
+        text = application_help(spec)
+        assert all(name.name in text for name in spec.parameters)
+        assert max(map(len, text.splitlines())) <= WIDTH
+
+
+@pytest.mark.parametrize(
+    ("text", "options"),
+    [
+        ("if it is not a limit you want, pass escape=True or a larger rank",
+         "if it is not a limit you want, leave out --rank and --geometry, or give a larger --rank"),
+        ("(or pass disconnected='separate')", "(or add --set disconnected=separate)"),
+        ("give max_iterations=100", "give --max-iterations 100"),
+        ("tol=1e-3 is too coarse", "--tol 1e-3 is too coarse"),
+        ("FlatQuotient(n=4, r=4)", "FlatQuotient(n=4, r=4)"),
+        ("K = 3, k == 2, a<=b", "K = 3, k == 2, a<=b"),
+        ("--set lam=2", "--set lam=2"),
+    ],
+)  # fmt: skip
+def test_keyword_arguments_become_options(text: str, options: str) -> None:
+    assert as_flags(text, frozenset({"disconnected"})) == options

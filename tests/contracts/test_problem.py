@@ -1,14 +1,21 @@
 """The problem's contract: the default searches of lines and planes, its gradient as an operator, what it refuses."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, LineModel, PlaneModel
-from psdopt.contracts.gradient import GradientOperator
+from psdopt import AutogradProblem, LineModel, PlaneModel, QuadraticSDP
+from psdopt.contracts.gradient import GradientOperator, dense_gradient
+from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
+from psdopt.contracts.roles import Duality, Preconditioner, Starts
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.tolerances import EPS
+from psdopt.terms.measurements import PairDistances
 
 
 class Line(LineModel):
@@ -105,3 +112,144 @@ def test_what_is_made_from_f_is_made_once_and_goes_with_its_problem():
         assert first.once("number", lambda: made.append(1) or len(made)) == 1
     assert first.once("other", lambda: len(made)) == 1
     assert second.once("number", lambda: made.append(1) or len(made)) == 2
+
+
+class Foreign:
+    """An evaluation whose gradient is `operator`."""
+
+    def __init__(self, operator):
+        self.gradient, self.problem = operator, type("Order", (), {"n": operator.shape[0]})
+
+
+@pytest.mark.parametrize("n", [5, DENSE_LIMIT + 3])
+def test_blocks_of_products_make_the_array_and_nothing_known_is_computed(n):
+    A, widths = np.random.default_rng(0).standard_normal((n, n)), []
+
+    def product(V):
+        widths.append(V.shape[1])
+        return A @ V
+
+    S = dense_gradient(Foreign(GradientOperator(n, product, lambda V: None)))
+    np.testing.assert_allclose(S, 0.5 * (A + A.T), atol=1e-12 * n)
+    assert np.array_equal(S, S.T)
+    assert widths == ([n] if n <= DENSE_LIMIT else [DENSE_LIMIT, 3])
+
+
+def test_entries_cost_no_product_and_are_not_changed():
+    own = np.array([[1.0, 2.0], [0.0, 3.0]])
+    operator = GradientOperator(2, lambda V: pytest.fail("a product"), lambda V: None, lambda: own)
+    assert dense_gradient(Foreign(operator)).tolist() == [[1.0, 1.0], [1.0, 3.0]]
+    assert own.tolist() == [[1.0, 2.0], [0.0, 3.0]]
+
+
+def test_it_is_the_gradient_of_a_problem():
+    C = np.array([[1.0, 0.5], [0.5, -2.0]])
+    here = QuadraticSDP(B=1.0, C=C).at(np.array([[1.0], [2.0]]))
+    np.testing.assert_allclose(dense_gradient(here), here.gradient @ np.eye(2), rtol=1e-15)
+
+
+def evaluation(rng):
+    A = rng.standard_normal((5, 5))
+    problem = QuadraticSDP(A=A @ A.T, B=1.0, C=A + A.T)
+    return problem, problem.at(rng.standard_normal((5, 2)))
+
+
+def test_no_start_is_proposed():
+    Y = np.arange(6.0).reshape(3, 2)
+    assert Starts().first_atoms() is None
+    assert Starts().proposed_start(Y) is Y
+
+
+def test_nothing_is_claimed_of_bounds_and_units():
+    _, here = evaluation(np.random.default_rng(1))
+    duality = Duality()
+    assert duality.dual_bound(here) is None
+    assert duality.value_unit(3.0, 1.0) is None
+
+
+def test_the_eigenpair_is_that_of_the_gradient():
+    _, here = evaluation(np.random.default_rng(2))
+    S = here.gradient @ np.eye(5)
+    pair = Duality().smallest_eigenpair(here, S, count=2)
+    assert np.allclose(pair.values, np.linalg.eigvalsh(S)[:2])
+
+
+def test_the_coarser_preconditioner_is_the_same_one_unless_there_is_another():
+    class Twice(Preconditioner):
+        def at(self, evaluation):
+            return lambda R: 2.0 * R
+
+    R = np.ones((3, 1))
+    assert np.array_equal(Twice().diagonal_at(None)(R), 2.0 * R)
+
+
+def composed(r=3):
+    rng = np.random.default_rng(0)
+    maps = (LinearMap(rng.standard_normal((9, 5)), "X"), LinearMap(rng.standard_normal((5, 5)), "A"))
+    return rng, maps, Images(maps, rng.standard_normal((5, r)))
+
+
+def test_each_image_is_computed_once_and_the_identity_is_free():
+    _, (X, A), here = composed()
+    assert here.of(None) is here.factor
+    assert here.of(X) is here.of(X)
+    assert (X.applications, A.applications) == (1, 0)
+    np.testing.assert_allclose(here.of(X), X.data @ here.factor)
+
+
+def test_moves_combine_what_is_at_hand_and_leave_the_rest_for_later():
+    rng, maps, here = composed()
+    X, A = maps
+    here.of(X)
+    direction = Images(maps, rng.standard_normal((5, 3)))
+    moved = here.step(0.3, direction)
+    mixed = moved.mix(rng.standard_normal((3, 2)))
+    wide = mixed.append(Images(maps, rng.standard_normal((5, 1))))
+    before = X.applications
+    for images in (moved, mixed, wide):
+        np.testing.assert_allclose(images.of(X), X.data @ images.factor, atol=1e3 * EPS)
+    assert X.applications == before == 3  # Y, D and the appended column
+    assert A.applications == 0
+    np.testing.assert_allclose(wide.of(A), A.data @ wide.factor, atol=1e3 * EPS)
+    assert A.applications == 1
+
+
+def test_drift_bounds_the_rounding_of_many_steps():
+    rng, maps, here = composed()
+    X = maps[0]
+    here.of(X)
+    for _ in range(300):
+        here = here.step(0.1, Images(maps, rng.standard_normal((5, 3))))
+    error = np.linalg.norm(here.of(X) - X.data @ here.factor)
+    assert 0.0 < error <= here.drift * np.linalg.norm(X.data, 2) * np.linalg.norm(here.factor)
+    assert here.refreshed().drift == 0.0
+    np.testing.assert_array_equal(here.refreshed().of(X), X.data @ here.factor)
+
+
+def test_derived_arrays_are_shared_within_and_not_beyond():
+    rng, maps, here = composed()
+    calls = []
+
+    def double(Z):
+        calls.append(1)
+        return 2.0 * Z
+
+    owner, other = object(), object()
+    assert here.derived(owner, maps[0], double) is here.derived(owner, maps[0], double)
+    here.derived(other, None, double)
+    assert len(calls) == 2
+    moved = here.step(1.0, Images(maps, rng.standard_normal((5, 3))))
+    np.testing.assert_array_equal(moved.derived(owner, maps[0], double), 2.0 * moved.of(maps[0]))
+    again = pickle.loads(pickle.dumps(here))
+    np.testing.assert_array_equal(again.factor, here.factor)
+    assert again._derived == {}
+
+
+def test_a_factor_changed_in_place_is_not_taken_for_the_old_one():
+    """Images belong to one evaluation; nothing is remembered by the identity of the caller's array."""
+    measurement = PairDistances([0, 1], [2, 3], n=5)
+    Y = np.random.default_rng(0).standard_normal((5, 2))
+    first = measurement.pair(Images((), Y), Images((), Y))
+    Y *= 2.0
+    images = Images((), Y)
+    np.testing.assert_allclose(measurement.pair(images, images), 4.0 * first)

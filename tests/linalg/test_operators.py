@@ -14,9 +14,6 @@ from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS, asymmetry_allowed
 from tests.linalg.instances import matrix
 
-# ruff: noqa: E501 (tables of exact texts)
-
-
 WRAPPERS = [lambda A: A, lambda A: A.tolist(), sp.csr_array, sp.coo_matrix, sp.csc_array, aslinearoperator]
 
 

@@ -1,12 +1,23 @@
 """The core registers its own pieces: every shipped method and geometry, with true defaults and examples."""
 
 import inspect
+import types
+from importlib import metadata
+from pathlib import Path
 
+import pluggy
 import pytest
 
 import psdopt
+from psdopt import ConjugateGradient, Geometry, Method
 from psdopt.errors import UnknownNameError
-from psdopt.plugins import PluginManager
+from psdopt.plugins import MethodSpec, PluginManager, hookimpl
+from psdopt.plugins.datasets import load_dataset
+from psdopt.plugins.hookspec import GROUP, PsdoptHooks
+from psdopt.plugins.installed import examples
+from psdopt.plugins.manager import HOOK
+from psdopt.running import compatibility
+from tests.data.test_data_files import csv_file
 
 
 def test_the_core_registers_its_own_pieces_and_every_example_is_one() -> None:
@@ -51,3 +62,65 @@ def test_help_names_every_value_that_a_parameter_takes() -> None:
                     assert [name for name in allowed if name not in parameter.help] == [], (found.name, parameter)
                     checked.add(parameter.name)
     assert {"metric", "update", "variant"} <= checked
+
+
+class Broken:
+    """A plugin of two methods, one of which cannot be made."""
+
+    @hookimpl
+    def psdopt_components(self):
+        yield MethodSpec("fails", dict, "no example", example=lambda: 1 // 0)
+        yield MethodSpec("works", ConjugateGradient, "an example")
+
+
+def test_every_installed_method_and_geometry_is_among_them() -> None:
+    assert compatibility.known is examples
+    assert {type(method).__name__ for method in examples("method")} >= {"ConjugateGradient", "MatrixGeneration"}
+    assert all(isinstance(method, Method) for method in examples("method"))
+    assert all(isinstance(geometry, Geometry) for geometry in examples("geometry"))
+
+
+def test_a_broken_example_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = PluginManager([], core=False)
+    manager.register(Broken(), "broken")
+    monkeypatch.setattr("psdopt.plugins.installed.plugin_manager", lambda: manager)
+    assert [type(method).__name__ for method in examples("method")] == ["ConjugateGradient"]
+
+
+def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manager = PluginManager([])
+    assert load_dataset("iris", manager).name == "iris"
+    csv_file(tmp_path, "1,2,a\n3,4,b\n")
+    assert load_dataset(str(tmp_path / "d.csv"), manager).X.shape == (2, 2)
+    monkeypatch.chdir(tmp_path)
+    assert load_dataset("d.csv", manager).X.shape == (2, 2)
+    with pytest.raises(UnknownNameError) as caught:
+        load_dataset("wines", manager)
+    hint = "a file must end in .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5"
+    assert str(caught.value) == f"unknown data set 'wines'; did you mean 'wine'?; {hint}"
+
+
+def test_the_manager_calls_the_hook_that_is_specified():
+    manager = pluggy.PluginManager(GROUP)
+    manager.add_hookspecs(PsdoptHooks)
+    plugin = types.ModuleType("plugin")
+
+    @hookimpl
+    def psdopt_components():
+        yield MethodSpec("a-method", dict, "for tests")
+
+    setattr(plugin, HOOK, psdopt_components)
+    manager.register(plugin)
+    manager.check_pending()  # raises for a name that is not specified
+    (specs,) = getattr(manager.hook, HOOK)()
+    assert [spec.name for spec in specs] == ["a-method"]
+
+
+def test_the_plugins_of_the_package_are_entry_points_of_the_group():
+    names = {entry.name for entry in metadata.entry_points(group=GROUP)}
+    assert {"metric_learning", "kernel_learning", "regression", "spectral"} <= names
+
+
+def test_the_specification_itself_does_nothing():
+    with pytest.raises(NotImplementedError):
+        PsdoptHooks().psdopt_components()

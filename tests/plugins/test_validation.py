@@ -6,7 +6,18 @@ from typing import Any
 import pytest
 
 from psdopt.errors import PluginError
-from psdopt.plugins import ApplicationSpec, DatasetSpec, GeometrySpec, MethodSpec, Parameter, Spec, validate
+from psdopt.plugins import (
+    ApplicationSpec,
+    DatasetSpec,
+    GeometrySpec,
+    MethodSpec,
+    Parameter,
+    ProblemSpec,
+    Spec,
+    validate,
+)
+from psdopt.plugins.specs import DataNeeds
+from psdopt.plugins.validation import KINDS
 
 
 class Piece:
@@ -139,3 +150,22 @@ def test_a_spec_of_no_known_kind_is_refused() -> None:
         validate(OvenSpec("oven", Piece, "bakes"), "mine")
     with pytest.raises(PluginError, match="which is no spec"):
         validate(Spec("plain", Piece, "of no kind"), "mine")
+
+
+@pytest.mark.parametrize("kind", [ApplicationSpec, DatasetSpec, GeometrySpec, MethodSpec, ProblemSpec])
+def test_the_kind_of_a_spec_is_in_its_name(kind):
+    spec = kind(name="a-name", factory=dict, summary="for tests")
+    assert isinstance(spec, Spec)
+    assert f"{spec.kind.capitalize()}Spec" == kind.__name__
+    assert KINDS[spec.kind] is kind
+
+
+def test_there_are_no_other_kinds():
+    assert sorted(KINDS) == ["application", "dataset", "geometry", "method", "problem"]
+
+
+def test_needs_are_the_least_unless_stated():
+    needs = DataNeeds()
+    assert (needs.samples, needs.labels) == (1, "none")
+    assert not needs.symmetric
+    assert Parameter("r", int, None, "rank").grid == ()

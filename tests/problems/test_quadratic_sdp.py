@@ -12,8 +12,12 @@ from psdopt import Ability, ConjugateGradient, FlatQuotient, QuadraticSDP, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
+from psdopt.problems import quadratic_preconditioner
 from psdopt.problems import quadratic_sdp as source
+from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm
+from psdopt.testing.gallery import with_spectrum
+from tests.instances import psd
 from tests.problems.quadratics import N, data
 
 
@@ -166,3 +170,128 @@ def test_where_the_rank_is_not_limited_a_run_starts_at_a_multiple_of_i():
     np.testing.assert_allclose(starts.proposed_start(square @ turn), proposed @ turn, atol=1e-12)
     assert starts.proposed_start(narrow) is narrow
     assert QuadraticSDP(None, 0.5, -np.eye(3)).starts.proposed_start(square) is square
+
+
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+@pytest.mark.parametrize("ridge", [0.0, 0.5])
+@pytest.mark.parametrize("rank", [3, 6])
+def test_the_closed_form_of_a_congruence_and_of_an_interior_minimum(rank, ridge, scale):
+    """A singular minimum has eigenvalues of rounding, of both signs and of any size: they are cut."""
+    rng = np.random.default_rng(4)
+    A, P = psd(rng, 6) + 0.5 * np.eye(6), scale * psd(rng, 6, rank)
+    C = -(A @ P @ A) - ridge * P  # the minimum over symmetric matrices is P
+    B = IdentityForm(6, ridge) if ridge else None
+    found = QuadraticSDP(A, B=B, C=C).solve_in_closed_form()
+    np.testing.assert_allclose(found.to_dense(), P, rtol=0, atol=1e-9 * scale)
+    if ridge and rank < 6:  # now the minimum has eigenvalues that are negative beyond rounding
+        assert QuadraticSDP(A, B=B, C=C + 1e-3 * scale * A @ A).solve_in_closed_form() is None
+
+
+@pytest.mark.parametrize("scale", [1e-9, 1.0, 1e9])
+def test_what_is_singular_is_so_in_any_unit(scale):
+    C = -np.eye(3)
+    assert QuadraticSDP(scale * np.diag([1.0, 0.5, 0.0]), C=C).solve_in_closed_form() is None
+    found = QuadraticSDP(scale * np.diag([1.0, 0.5, 1e-3]), C=C).solve_in_closed_form()
+    np.testing.assert_allclose(found.to_dense(), np.diag([1.0, 4.0, 1e6]) / scale**2, rtol=1e-9)
+
+
+@pytest.mark.parametrize("n", [2, 30])
+def test_one_eigenvalue_of_the_interior_minimum_decides(n):
+    """N = −C / (1 + b): negative by n eps it is singular, and by 1e-6 it is no answer."""
+    for least, answered in ((-n * EPS, True), (-1e-6, False)):
+        N_values = np.linspace(1.0, 2.0, n)
+        N_values[0] = 2.0 * least
+        found = QuadraticSDP(np.eye(n), 1.0, -2.0 * np.diag(N_values)).solve_in_closed_form()
+        assert (found is not None) is answered
+        if answered:
+            np.testing.assert_allclose(found.to_dense(), np.diag(np.maximum(N_values, 0.0)), atol=1e-12)
+
+
+ORDER, R = 8, 3
+
+
+def drawn(**parts):
+    rng = np.random.default_rng(0)
+    given = {"A": psd(rng, ORDER, ORDER), "B": 0.5, "C": with_spectrum(np.linspace(-2.0, 1.0, ORDER), 1), **parts}
+    return QuadraticSDP(**given), rng.standard_normal((ORDER, R)), rng
+
+
+def test_the_decomposition_is_made_once_and_leading_pairs_agree(monkeypatch):
+    p, Y, rng = drawn()
+    full = p.at(Y).preconditioner()
+    assert isinstance(p.curvature, QuadraticPreconditioner)
+    basis = p.curvature.basis
+    assert p.curvature.basis is basis
+    monkeypatch.setattr(quadratic_preconditioner, "FULL_ORDER", ORDER - 1)
+    other, _, _ = drawn()
+    G = rng.standard_normal((ORDER, R))
+    leading = other.at(Y).preconditioner()(G)
+    np.testing.assert_allclose(leading, full(G), rtol=0, atol=1e-6 * np.abs(leading).max())
+
+
+def test_a_gradient_of_positive_trace_damps():
+    """S is large and positive far beyond the optimum: there the step is shorter than without C."""
+    heavy, Y, rng = drawn(C=50.0 * np.eye(ORDER))
+    light, _, _ = drawn(C=-50.0 * np.eye(ORDER))
+    G = rng.standard_normal((ORDER, R))
+    sizes = [np.linalg.norm(p.at(1e-2 * Y).preconditioner()(G)) for p in (heavy, light)]
+    assert sizes[0] < 0.5 * sizes[1]
+
+
+def test_it_saves_most_steps_where_a_is_badly_conditioned():
+    from psdopt import ConjugateGradient, solve
+
+    p = QuadraticSDP(np.diag(10.0 ** np.linspace(0, 3, ORDER)), 1e-2, with_spectrum(np.linspace(-2.0, 1.0, ORDER), 1))
+    steps = {
+        kind: solve(p, FlatQuotient(ORDER, ORDER), ConjugateGradient(preconditioner=kind), rng=0, tol=1e-7).iterations
+        for kind in ("problem", "gram")
+    }
+    assert 2 * steps["problem"] <= steps["gram"]
+
+
+@pytest.mark.parametrize("kind", ["A", "number", "no A"])
+@pytest.mark.parametrize("ridge", [None, 0.6, "matrix"])
+@pytest.mark.parametrize("push", [2.0, 0.0, -50.0])
+def test_it_is_the_inverse_of_the_pencil_by_hand(kind, ridge, push):
+    """A D (YᵀAY) + D (b YᵀY + eta I), b = tr B / n, eta = max(0, |A Y|² + b |Y|² + tr C) / n, where S Y = 0.
+
+    C = K − A M A − ½ (B M + M B) with K Y = 0, so that S = 2 K and what S is within the span of Y adds nothing.
+    """
+    rng = np.random.default_rng(5)
+    Y = rng.standard_normal((ORDER, R))
+    A = {
+        "A": psd(rng, ORDER, ORDER) + 0.1 * np.eye(ORDER),
+        "number": 1.5 * np.eye(ORDER),
+        "no A": np.zeros((ORDER, ORDER)),
+    }[kind]
+    B = psd(rng, ORDER, ORDER) if ridge == "matrix" else (ridge or 0.0) * np.eye(ORDER)
+    M, outside = Y @ Y.T, np.eye(ORDER) - Y @ np.linalg.pinv(Y)
+    C = push * outside - A @ M @ A - 0.5 * (B @ M + M @ B)
+    given = {"A": A, "number": 1.5, "no A": None}[kind]
+    problem = QuadraticSDP(given, B if ridge == "matrix" else ridge, 0.5 * (C + C.T))
+    b = np.trace(B) / ORDER
+    eta = max(0.0, np.sum((A @ Y) ** 2) + b * np.sum(Y * Y) + np.trace(C)) / ORDER
+    D = rng.standard_normal((ORDER, R))
+    here = problem.at(Y)
+    for inverse, seen in ((here.preconditioner(), A), (here.diagonal_preconditioner(), np.diag(np.diag(A)))):
+        if not (eta > 0.0 or b > 0.0 or kind != "no A"):
+            continue
+        own = max(0.0, np.sum((seen @ Y) ** 2) + b * np.sum(Y * Y) + np.trace(C)) / ORDER
+        G = seen @ D @ (Y.T @ A @ Y) + D @ (b * Y.T @ Y + own * np.eye(R))
+        np.testing.assert_allclose(inverse(G), D, rtol=0, atol=1e-6 * np.abs(D).max())
+
+
+def test_without_c_the_mean_of_the_gradient_is_that_of_a_and_b():
+    rng = np.random.default_rng(6)
+    A, Y, D = psd(rng, ORDER, ORDER), 1e-6 * np.eye(ORDER)[:, :R], rng.standard_normal((ORDER, R))
+    problem = QuadraticSDP(A, 0.5)
+    found = problem.at(Y).preconditioner()(D)
+    eta = (np.sum((A @ Y) ** 2) + 0.5 * np.sum(Y * Y)) / ORDER
+    assert np.linalg.norm(found) >= 0.1 * np.linalg.norm(D) / (eta + 0.5e-12 + 1e-12 * np.linalg.norm(A) ** 2)
+
+
+@pytest.mark.parametrize("A", [None, 2.0])
+def test_what_needs_no_decomposition(A):
+    basis = QuadraticSDP(A, 0.5, n=ORDER).curvature.basis
+    assert basis.V is None
+    np.testing.assert_array_equal(basis.a, [A or 0.0])

@@ -23,7 +23,7 @@ from ..instances import INSTANCES, psd
 
 @with_checks(
     "autograd_twin", "gradient_slope", "gradient_operator", "hessian_slope", "hessian_symmetric", "step_by_images",
-    "representative_invariance",
+    "representative_invariance", "line_model", "line_minimum", "plane_model", "plane_minimum", "polynomial_degree",
 )  # fmt: skip
 def test_problems_of_the_gallery(check):
     check()
@@ -202,3 +202,16 @@ def test_which_sums_have_a_bound_from_their_values():
             assert list(duality.linear.terms) == terms[1:]
     for terms in ([concave], [hinge, concave], [ProductTerm(np.eye(N), np.eye(N), -1.0), pull]):
         assert type(TermSum(terms).duality) is Duality
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_lines_and_planes_of_quadratic_sums_are_polynomials(name):
+    instance, rng, Y = composed(name, 2)
+    here = instance.problem.at(Y)
+    line, plane = here.along(rng.standard_normal(Y.shape)), here.along_atom(rng.standard_normal(len(Y)))
+    assert (line.coefficients is not None) == (plane.quadratic is not None) == instance.quadratic
+    for upper in (0.5 * line.minimize(), 0.1):
+        assert line.minimize(upper) <= upper
+    alpha, beta = plane.minimize(alpha=(1.0, 1.0), beta=(0.0, 0.25))
+    assert alpha == 1.0
+    assert 0.0 <= beta <= 0.25

@@ -8,19 +8,18 @@ from scipy.sparse.linalg import aslinearoperator
 from psdopt import QuadraticSDP
 from psdopt.linalg.limits import ITERATED_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.operators import LinearMap
-from psdopt.terms.forms import GramForm
+from psdopt.problems.unconstrained import ARRAY_ORDER, FLOOR, ORDER, positive_part
+from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
 
 from ..instances import psd
 
+N = 6
+
 
 def unconstrained(A, b, C):
+    """N with A N A + b N = −C."""
     a, V = np.linalg.eigh(A)
     return V @ (-(V.T @ C @ V) / (np.outer(a, a) + b)) @ V.T
-
-
-def positive_part(N):
-    values, vectors = np.linalg.eigh(N)
-    return (vectors * np.maximum(values, 0.0)) @ vectors.T
 
 
 @pytest.mark.parametrize("kind", ["array", "gram of sparse data", "no A"])
@@ -31,7 +30,8 @@ def test_is_the_positive_part_else(kind):
     dense = {"array": psd(rng, 20), "gram of sparse data": X.T @ X, "no A": np.zeros((20, 20))}[kind]
     A = {"array": dense, "gram of sparse data": GramForm(LinearMap(sp.csr_array(X))), "no A": None}[kind]
     W = QuadraticSDP(A, 0.5, C).starts.first_atoms()
-    expected = positive_part(unconstrained(dense, 0.5, C))
+    values, V = np.linalg.eigh(unconstrained(dense, 0.5, C))
+    expected = (V * np.maximum(values, 0.0)) @ V.T
     assert W.shape[1] == np.linalg.matrix_rank(expected) <= 10
     np.testing.assert_allclose(W @ W.T, expected, atol=1e-9 * np.linalg.norm(expected))
 
@@ -60,3 +60,44 @@ def test_at_most_two_columns_of_products_per_feature_and_none_where_forming_is_d
     assert problem.counts()["operator_columns"] == 0
     n = SPECTRUM_ORDER + 1
     assert QuadraticSDP(aslinearoperator(sp.eye_array(n)), 1.0, -sp.eye_array(n)).starts.first_atoms() is None
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
+@pytest.mark.parametrize("negative", [1, 2, 3, 5])
+def test_starts_are_the_positive_part_of_the_minimum_over_symmetric_matrices(scale, negative):
+    """With more than n/2 positive eigenvalues all n columns come back, the others raised to a share of the median."""
+    rng = np.random.default_rng(2)
+    A = psd(rng, N) + 0.5 * np.eye(N)
+    Q = np.linalg.qr(rng.standard_normal((N, N)))[0]
+    values = np.arange(1.0, N + 1.0)
+    values[:negative] *= -1.0
+    minimum = scale * (Q * values) @ Q.T
+    b = 0.7
+    C = -(A @ minimum @ A) - b * minimum
+    seen = []
+    W = positive_part(MatrixForm(A), IdentityForm(N, b), MatrixForm(C), N, seen.append)
+    expected = np.maximum(values, 0.0)
+    if 2 * (N - negative) > N:
+        expected = np.maximum(values, FLOOR * np.median(values[negative:]))
+        assert W.shape == (N, N)
+    else:
+        assert W.shape == (N, N - negative)
+    np.testing.assert_allclose(W @ W.T, scale * (Q * expected) @ Q.T, atol=1e-9 * scale * N)
+    np.testing.assert_allclose(unconstrained(A, b, C), minimum, atol=1e-9 * scale * N)
+    np.testing.assert_allclose(seen[0].a, np.linalg.eigvalsh(A))
+    formless = positive_part(None, IdentityForm(N, b), MatrixForm(-b * minimum), N, seen.append)
+    np.testing.assert_allclose(formless @ formless.T, W @ W.T, atol=1e-9 * scale * N)
+    assert len(seen) == 1
+
+
+def test_starts_without_a_positive_part_or_an_inverse():
+    rng = np.random.default_rng(3)
+    A = psd(rng, N) + np.eye(N)
+    none = lambda basis: None  # noqa: E731
+    assert positive_part(MatrixForm(A), None, None, N, none) is None
+    assert positive_part(MatrixForm(A), None, MatrixForm(np.eye(N)), N, none) is None
+    assert positive_part(MatrixForm(np.zeros((N, N))), None, MatrixForm(-np.eye(N)), N, none) is None
+    X = rng.standard_normal((2, N))  # a Gram form is formed by products, a few columns at a time
+    for form in (GramForm(X), MatrixForm(X.T @ X)):
+        W = positive_part(form, IdentityForm(N, 0.4), MatrixForm(-np.eye(N)), N, none)
+        np.testing.assert_allclose(W @ W.T, unconstrained(X.T @ X, 0.4, -np.eye(N)), atol=1e-9)

@@ -7,6 +7,8 @@ compared in ``tests/problems/test_term_sum.py``.
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from psdopt import TermSum
 from psdopt.contracts.images import Images
@@ -14,8 +16,11 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import arrays
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
+from psdopt.terms import entry_coupling
+from psdopt.terms.indexed import checked_indices, codes_of, require_distinct, rows_of
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurement import Measurement
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
 
 
@@ -98,3 +103,115 @@ def test_weights_of_many_entries_are_one_dense_matrix_and_few_are_not(monkeypatc
     few = np.where(np.arange(len(i)) % 13 == 1, w, 0.0)
     entries.adjoint(few, V)
     assert len(sparse) == 1
+
+
+def test_a_measurement_without_a_coupling_says_so():
+    class Plain(Entries):
+        couples = False
+        coupling = Measurement.coupling
+
+    with pytest.raises(InvalidTypeError, match="Plain offers no coupling"):
+        Plain([0], [1], 3).coupling(np.eye(3), np.eye(3), Images((), np.eye(3)))
+
+
+@pytest.mark.parametrize("kind", [QuadraticForms, PairDistances, TripletDifferences, Entries])
+def test_a_measurement_offers_what_terms_call_and_nothing_else(kind):
+    """A faster form of a method of the interface under another name would lie idle."""
+    own = {name for name, value in vars(kind).items() if callable(value) and not name.startswith("_")}
+    assert {"pair", "adjoint"} <= own <= set(dir(Measurement))
+
+
+@given(pairs=st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9)), min_size=1, max_size=30))
+def test_codes_number_unordered_pairs(pairs):
+    left, right = np.array(pairs).T
+    codes = codes_of(left, right, 10)
+    np.testing.assert_array_equal(codes, codes_of(right, left, 10))
+    assert len(set(codes.tolist())) == len({frozenset(pair) for pair in pairs})
+
+
+def test_rows_are_those_of_the_data_or_the_order():
+    X = LinearMap(np.ones((5, 3)), "X")
+    assert rows_of(X, None) == (X, 5, 3)
+    assert rows_of(None, 4) == (None, 4, 4)
+    with pytest.raises(InvalidInputError, match="n must be 3, the number of columns of X; found 4"):
+        rows_of(X, 4)
+
+
+def test_indices_of_different_lengths_and_equal_ends_are_refused():
+    with pytest.raises(InvalidInputError, match="index arrays must share one length; found a: 1, b: 2"):
+        checked_indices({"a": [0], "b": [0, 1]}, 3)
+    with pytest.raises(InvalidInputError, match="a and b must differ; found both equal to 2 at position 1"):
+        require_distinct(np.array([0, 2]), np.array([1, 2]), "a", "b")
+    require_distinct(np.array([0]), np.array([1]), "a", "b")
+
+
+@pytest.mark.parametrize("block", [1, 40, entry_coupling.BLOCK])
+@pytest.mark.parametrize(
+    ("i", "j"),
+    [
+        ([0, 1, 2, 3, 4, 0, 3, 1], [0, 1, 2, 3, 4, 2, 1, 4]),  # the whole diagonal first, as in kernel learning
+        ([1, 0, 2, 3, 4, 0, 3], [1, 0, 2, 3, 4, 2, 1]),  # the same in another order
+        ([2, 4, 0, 3, 1], [2, 4, 2, 1, 4]),  # a part of it
+        ([0, 3, 2, 1], [2, 1, 2, 4]),  # in between
+        ([0, 3], [2, 1]),
+        ([3, 1], [3, 1]),
+    ],
+)
+def test_coupling_of_entries_in_blocks_and_wherever_the_diagonal_lies(i, j, block, monkeypatch):
+    monkeypatch.setattr(entry_coupling, "BLOCK", block)
+    rng, n = np.random.default_rng(len(i)), 5
+    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
+    unit = np.eye(n)
+    matrices = [0.5 * (np.outer(unit[a], unit[b]) + np.outer(unit[b], unit[a])) for a, b in zip(i, j, strict=True)]
+    expected = [[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices]
+    found = Entries(i, j, n).coupling(P, Q, Images((), np.eye(n)))
+    np.testing.assert_allclose(np.triu(found), np.triu(expected), rtol=0, atol=1e3 * EPS)
+
+
+@pytest.mark.parametrize("block", [1, 15, entry_coupling.BLOCK])
+def test_coupling_of_distances_in_blocks(block, monkeypatch):
+    monkeypatch.setattr(entry_coupling, "BLOCK", block)
+    rng, n = np.random.default_rng(0), 5
+    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
+    i, j = np.triu_indices(n, 1)
+    E = np.eye(n)[i] - np.eye(n)[j]
+    found = PairDistances(i, j, n=n).coupling(P, Q, Images((), np.eye(n)))
+    np.testing.assert_allclose(np.triu(found), np.triu((E @ P @ E.T) * (E @ Q @ E.T)), rtol=0, atol=1e3 * EPS)
+
+
+def test_a_common_offset_costs_no_accuracy():
+    """d(i, j) from differences; |x_i|² + |x_j|² − 2 x_i·x_j would lose ten digits here."""
+    rng = np.random.default_rng(0)
+    X = np.round(rng.standard_normal((20, 3)) * 64) / 64  # exact also after the offset
+    i, j = np.arange(19), np.arange(1, 20)
+    near, far = PairDistances(i, j, X), PairDistances(i, j, X + 2.0**20)
+    Y = np.eye(3)
+    one, other = (m.pair(Images(m.maps, Y), Images(m.maps, Y)) for m in (near, far))
+    np.testing.assert_array_equal(one, other)
+
+
+def test_shared_pairs_are_measured_once():
+    i, j, k = [0, 0, 0, 1], [1, 1, 2, 0], [2, 3, 3, 2]
+    measurement = TripletDifferences(i, j, k, n=4)
+    pairs = measurement.pairs
+    assert pairs.size == 4  # 01 (also as 10), 02, 03, 12
+    ends = np.column_stack([pairs.i, pairs.j]).tolist()
+    assert [ends[t] for t in measurement.near] == [[0, 1], [0, 1], [0, 2], [0, 1]]
+    assert [ends[t] for t in measurement.far] == [[0, 2], [0, 3], [0, 3], [1, 2]]
+
+
+def test_a_common_offset_costs_no_accuracy_in_the_adjoint_either():
+    """Σ_t w_t (e_i − e_j)(e_i − e_j)ᵀ Z annihilates an offset of the rows: what is left is exact to rounding of Z."""
+    rng = np.random.default_rng(1)
+    i, j, w = np.arange(19), np.arange(1, 20), rng.uniform(0.5, 2.0, 19)
+    Z = np.round(rng.standard_normal((20, 3)) * 64) / 64
+    measurement = PairDistances(i, j, n=20)
+    expected = np.zeros((20, 3))
+    for a, b, weight in zip(i, j, w, strict=True):
+        expected[a] += weight * (Z[a] - Z[b])
+        expected[b] -= weight * (Z[a] - Z[b])
+    for offset in (0.0, 2.0**30):
+        V = Images(measurement.maps, Z + offset)
+        found = sum(force for _, force in measurement.adjoint(w, V))
+        # the mean of 20 rows is rounded; its rounding is annihilated like any other offset
+        np.testing.assert_allclose(found, expected, atol=64 * EPS * np.abs(expected).max())

@@ -2,9 +2,14 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.problems.distributed import Here, even_slices, touched
+from psdopt.problems.distributed.engine import made
 from psdopt.problems.distributed.resident import Resident
-from tests.problems.distributed.instances import Pairs
+from tests.problems.distributed.instances import Pairs, trace_problem
 
 Y, D, V = np.random.default_rng(0).standard_normal((3, 5, 2))
 
@@ -55,3 +60,53 @@ def test_answers_are_those_of_the_problem():
     assert part.line_derivatives(1, np.array([0.3]))[0] == pytest.approx(evaluation.along(D).derivatives(0.3))
     assert part.line_step(1, 0.3, 2)[0] == pytest.approx(problem.at(Y + 0.3 * D).value)
     assert part.about() == (5, frozenset(map(str, problem.abilities)), problem.lower_curvature, problem.rows)
+
+
+def test_a_part_is_a_problem_a_recipe_or_none():
+    problem = trace_problem(3)
+    assert made(problem) is problem
+    assert made((trace_problem, 4)).n == 4
+    assert made(None) is None
+    assert made((lambda: None,)) is None
+    with pytest.raises(InvalidTypeError, match=r"a Problem, None, or \(make, \*arguments\) of one; found 3"):
+        made((int, 3))
+
+
+def test_questions_are_answered_in_their_order_by_the_part_that_they_name():
+    engine = Here()
+    engine.place([trace_problem(3), None, (trace_problem, 3)])
+    Y = np.ones((3, 1))
+    answers = engine.ask([(2, "at", (0, 2.0 * Y), ()), (0, "at", (0, Y), ()), (1, "at", (0, Y), ())])
+    assert [answer.result[0] for answer in answers] == pytest.approx([1.2, 0.3, 0.0])
+    assert all(answer.forgotten is None for answer in answers)
+
+
+def test_touched_rows_are_sorted_and_give_the_tuples_back():
+    tuples = np.array([[7, 2], [2, 9], [7, 9]])
+    rows, positions = touched(tuples)
+    assert rows.tolist() == [2, 7, 9]
+    assert np.array_equal(rows[positions], tuples)
+
+
+def test_no_tuples_touch_no_rows():
+    rows, positions = touched(np.empty((0, 2), dtype=int))
+    assert len(rows) == 0
+    assert positions.shape == (0, 2)
+
+
+@given(count=st.integers(0, 50), parts=st.integers(1, 9))
+def test_even_slices_cover_everything_once(count, parts):
+    slices = even_slices(count, parts)
+    assert len(slices) == parts
+    assert [t for s in slices for t in range(count)[s]] == list(range(count))
+    lengths = [s.stop - s.start for s in slices]
+    assert max(lengths) - min(lengths) <= 1
+
+
+def test_bad_input_is_named():
+    with pytest.raises(InvalidInputError, match=r"tuples must have shape \(p, k\); found \(3,\)"):
+        touched([1, 2, 3])
+    with pytest.raises(InvalidTypeError, match="tuples must hold integers; found dtype float64"):
+        touched([[0.5, 1.0]])
+    with pytest.raises(InvalidInputError, match="parts must be an integer of at least 1; found 0"):
+        even_slices(5, 0)
