@@ -1,4 +1,4 @@
-"""Σ Aᵀ G over forces equals the sum formed densely, with one adjoint per map; maps are listed once."""
+"""Terms in general: Σ Aᵀ G over forces equals the sum formed densely, with one adjoint per map; curves and surfaces."""
 
 import numpy as np
 import pytest
@@ -16,9 +16,6 @@ def test_forces_of_one_map_are_summed_before_it_is_applied():
     total = combine([(X, G), (None, K), (Z, J), (X, H), (None, K)], (4, 2))
     assert np.allclose(total, X.data.T @ (G + H) + Z.data.T @ J + 2.0 * K)
     assert (X.applications, Z.applications) == (1, 1)
-
-
-def test_no_force_is_zero():
     assert np.array_equal(combine([], (3, 2)), np.zeros((3, 2)))
 
 
@@ -29,11 +26,8 @@ def test_maps_are_listed_once_in_order_of_appearance():
         def __init__(self, *needed):
             self.maps = needed
 
-    assert distinct_maps([Needs(maps[1], maps[0]), Needs(maps[0]), Needs(), Needs(maps[2])]) == (
-        maps[1],
-        maps[0],
-        maps[2],
-    )
+    needs = [Needs(maps[1], maps[0]), Needs(maps[0]), Needs(), Needs(maps[2])]
+    assert distinct_maps(needs) == (maps[1], maps[0], maps[2])
 
 
 class Bare(Term):

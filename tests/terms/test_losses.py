@@ -9,11 +9,9 @@ import pytest
 
 from psdopt import Ability, ConjugateGradient, FlatQuotient, TermSum, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.tolerances import EPS
 from psdopt.terms import HalfSquaredOneSided, LeastSquares, Linear, MeasuredTerm, QuadraticForms, SquaredHinge
 from psdopt.terms.losses import Loss
-from psdopt.terms.measured import MeasuredCurve
-from psdopt.testing import run_checks
+from psdopt.testing import parametrize_with_checks, run_checks
 
 
 class Table(Loss):
@@ -57,6 +55,8 @@ class Spread(Loss):
 class WithTable(LeastSquares):
     """A subclass of a shipped loss, with data of its own that are no numbers per measurement."""
 
+    nonnegative = False
+
     def __init__(self, target, table):
         super().__init__(target)
         self.table = table
@@ -68,40 +68,25 @@ class WithTable(LeastSquares):
         return super().derivative(a) + self.table @ np.ones(2)
 
 
-def table_loss(rng, m):
-    return Table(np.sort(rng.standard_normal((m, 2)), axis=1), rng.permutation(m))
-
-
-OWN = {
-    "table": table_loss,
-    "spread": lambda rng, m: Spread(),
-    "subclass": lambda rng, m: WithTable(rng.standard_normal(m), rng.standard_normal((m, 2))),
-}
-
-
-@pytest.mark.parametrize("m", [100, 100_000])
-@pytest.mark.parametrize("name", sorted(OWN))
-def test_a_line_is_the_loss_whatever_the_number_of_measurements(name, m):
-    """Values and both derivatives along a line are those of the loss as a whole."""
+def own_losses(m=12_000):
+    """A table, a sum that is none over measurements, a subclass: of few values and of many."""
     rng = np.random.default_rng(0)
-    loss = OWN[name](rng, m)
-    a0, a1, a2 = rng.standard_normal((3, m))
-    curve = MeasuredCurve(loss, 0.7, a0, a1, a2)
-    for mu in (0.0, 0.4):
-        a, velocity = a0 + mu * a1 + mu**2 * a2, a1 + 2.0 * mu * a2
-        g, h = loss.derivative(a), loss.curvature(a, velocity)
-        sizes = np.abs(g) @ np.abs(velocity) + np.abs(h) @ np.abs(velocity) + 2.0 * np.abs(g) @ np.abs(a2) + 1.0
-        found = curve.derivatives(mu)
-        assert abs(found[0] - 0.7 * g @ velocity) <= 64 * EPS * sizes
-        assert abs(found[1] - 0.7 * (h @ velocity + 2.0 * g @ a2)) <= 64 * EPS * sizes
-        assert abs(curve.value(mu) - 0.7 * loss.value(a)) <= 64 * EPS * (abs(loss.value(a)) + m)
+    yield Spread()
+    for k in (5, m):
+        yield Table(np.sort(rng.standard_normal((k, 2)), axis=1), rng.permutation(k))
+        yield WithTable(rng.standard_normal(k), rng.standard_normal((k, 2)))
+
+
+@parametrize_with_checks([*own_losses()])
+def test_losses_of_ones_own_pass_the_kit(check):
+    check()
 
 
 def test_a_loss_that_is_not_separable_is_minimised_with_exact_models():
     """log Σ exp of quadratic forms plus a trace: line, plane and Hessian as the kit measures them, and the optimum."""
     X = np.random.default_rng(2).standard_normal((30, 4))
     term = MeasuredTerm(QuadraticForms(X), Spread())
-    for record in (*run_checks(term), *run_checks(Spread())):
+    for record in run_checks(term):
         assert record.ok, str(record)
     problem = TermSum([term, MeasuredTerm(QuadraticForms(np.eye(4)), LeastSquares(1.0))])
     assert Ability.QUADRATIC_FIT not in problem.abilities
@@ -111,11 +96,6 @@ def test_a_loss_that_is_not_separable_is_minimised_with_exact_models():
     S = (X.T * w) @ X + 2.0 * np.diag(np.diag(result.matrix.to_dense()) - 1.0)
     assert np.linalg.norm(S @ result.matrix.to_dense()) <= 1e-5
     assert np.linalg.eigvalsh(S)[0] >= -1e-5
-
-
-def test_second_derivatives_of_a_loss_that_is_not_separable_are_refused_by_name():
-    with pytest.raises(InvalidTypeError, match="Spread offers no second derivatives per measurement: use curvature"):
-        Spread().second(np.zeros(3))
 
 
 def test_a_quadratic_loss_that_is_not_separable_is_no_fit_with_a_multiplier_per_measurement():
@@ -135,8 +115,7 @@ def test_a_quadratic_loss_that_is_not_separable_is_no_fit_with_a_multiplier_per_
 
     problem = TermSum([MeasuredTerm(QuadraticForms(np.random.default_rng(0).standard_normal((6, 3))), Mean())])
     assert Ability.QUADRATIC_FIT not in problem.abilities
-    result = solve(problem, FlatQuotient(3, 3), ConjugateGradient(), tol=1e-10)
-    assert result.value <= 1e-12
+    assert solve(problem, FlatQuotient(3, 3), ConjugateGradient(), tol=1e-10).value <= 1e-12
 
 
 def test_losses_by_hand():
@@ -159,6 +138,8 @@ def test_losses_by_hand():
 @pytest.mark.parametrize(
     ("make", "kind", "text"),
     [
+        (lambda: Spread().second(np.zeros(3)), InvalidTypeError,
+         "Spread offers no second derivatives per measurement: use curvature"),
         (lambda: LeastSquares([np.nan]), InvalidInputError, "target must be finite; found 1 NaN"),
         (lambda: LeastSquares("a"), InvalidTypeError, "target must hold real numbers; found dtype <U1"),
         (lambda: LeastSquares([[1.0]]), InvalidInputError, r"target must be a number or a 1-D array; found shape \(1, 1\)"),

@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (tables of exact texts)
-"""Measurements: shared maps, entries that are many or few, and bad inputs.
+"""Measurements: shared maps, entries that are many or few, distances under offsets, indices, and bad inputs.
 
 Pairing, adjoint and coupling are theorems of the kit (``tests/testing/test_term_checks.py``); against formulas they are
 compared in ``tests/problems/test_term_sum.py``.
@@ -22,6 +22,7 @@ from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurement import Measurement
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
+from psdopt.testing import run_checks
 
 
 def test_a_line_through_entries_gathers_each_row_once(monkeypatch):
@@ -71,37 +72,29 @@ def test_bad_input(make, kind, text):
 
 
 def test_many_entries_are_read_from_one_product_and_few_are_gathered(monkeypatch):
+    """And their weights are one dense matrix, or a sparse one."""
     rng, n, r = np.random.default_rng(5), 12, 3
     i, j = np.triu_indices(n)
     many, few = Entries(i, j, n), Entries(i[:3], j[:3], n)
     U, V = Images((), rng.standard_normal((n, r))), Images((), rng.standard_normal((n, r)))
-    P = U.factor @ V.factor.T
-    gathered = []
-    gather = arrays.gathered_row_dots
+    P, w = U.factor @ V.factor.T, rng.standard_normal(len(i))
+    gathered, sparse, gather = [], [], arrays.gathered_row_dots
     monkeypatch.setattr(
         "psdopt.terms.measurements.gathered_row_dots", lambda i, *rest: gathered.append(len(i)) or gather(i, *rest)
     )
+    monkeypatch.setattr("psdopt.terms.measurements.sparse_product", lambda A, X: sparse.append(A.nnz) or A @ X)
     assert np.allclose(many.pair(U, V), 0.5 * (P + P.T)[i, j], rtol=1e-13)
     assert np.allclose(many.pair(U, U), (U.factor @ U.factor.T)[i, j], rtol=1e-13)
     assert gathered == []
     assert np.allclose(few.pair(U, V), 0.5 * (P + P.T)[i[:3], j[:3]], rtol=1e-13)
     assert gathered == [3, 3]
-
-
-def test_weights_of_many_entries_are_one_dense_matrix_and_few_are_not(monkeypatch):
-    rng, n, r = np.random.default_rng(6), 12, 3
-    i, j = np.triu_indices(n)
-    entries, V, w = Entries(i, j, n), Images((), rng.standard_normal((n, r))), rng.standard_normal(len(i))
     W = np.zeros((n, n))
     np.add.at(W, (i, j), 0.5 * w)
     np.add.at(W, (j, i), 0.5 * w)
-    sparse = []
-    monkeypatch.setattr("psdopt.terms.measurements.sparse_product", lambda A, X: sparse.append(A.nnz) or A @ X)
-    ((_, force),) = entries.adjoint(w, V)
+    ((_, force),) = many.adjoint(w, V)
     assert np.allclose(force, W @ V.factor, rtol=1e-13)
     assert sparse == []
-    few = np.where(np.arange(len(i)) % 13 == 1, w, 0.0)
-    entries.adjoint(few, V)
+    many.adjoint(np.where(np.arange(len(i)) % 13 == 1, w, 0.0), V)
     assert len(sparse) == 1
 
 
@@ -145,38 +138,26 @@ def test_indices_of_different_lengths_and_equal_ends_are_refused():
     require_distinct(np.array([0]), np.array([1]), "a", "b")
 
 
-@pytest.mark.parametrize("block", [1, 40, entry_coupling.BLOCK])
+UPPER = np.triu_indices(5, 1)
+
+
+@pytest.mark.parametrize("block", [1, 15, 40, entry_coupling.BLOCK])
 @pytest.mark.parametrize(
-    ("i", "j"),
+    "measurement",
     [
-        ([0, 1, 2, 3, 4, 0, 3, 1], [0, 1, 2, 3, 4, 2, 1, 4]),  # the whole diagonal first, as in kernel learning
-        ([1, 0, 2, 3, 4, 0, 3], [1, 0, 2, 3, 4, 2, 1]),  # the same in another order
-        ([2, 4, 0, 3, 1], [2, 4, 2, 1, 4]),  # a part of it
-        ([0, 3, 2, 1], [2, 1, 2, 4]),  # in between
-        ([0, 3], [2, 1]),
-        ([3, 1], [3, 1]),
+        Entries([0, 1, 2, 3, 4, 0, 3, 1], [0, 1, 2, 3, 4, 2, 1, 4], 5),  # the diagonal first, as in kernel learning
+        Entries([1, 0, 2, 3, 4, 0, 3], [1, 0, 2, 3, 4, 2, 1], 5),  # the same in another order
+        Entries([2, 4, 0, 3, 1], [2, 4, 2, 1, 4], 5),  # a part of it
+        Entries([0, 3, 2, 1], [2, 1, 2, 4], 5),  # in between
+        Entries([0, 3], [2, 1], 5),
+        Entries([3, 1], [3, 1], 5),
+        PairDistances(*UPPER, n=5),
     ],
 )
-def test_coupling_of_entries_in_blocks_and_wherever_the_diagonal_lies(i, j, block, monkeypatch):
+def test_coupling_in_blocks_and_wherever_the_diagonal_lies(measurement, block, monkeypatch):
     monkeypatch.setattr(entry_coupling, "BLOCK", block)
-    rng, n = np.random.default_rng(len(i)), 5
-    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
-    unit = np.eye(n)
-    matrices = [0.5 * (np.outer(unit[a], unit[b]) + np.outer(unit[b], unit[a])) for a, b in zip(i, j, strict=True)]
-    expected = [[np.trace(A @ P @ B @ Q) for B in matrices] for A in matrices]
-    found = Entries(i, j, n).coupling(P, Q, Images((), np.eye(n)))
-    np.testing.assert_allclose(np.triu(found), np.triu(expected), rtol=0, atol=1e3 * EPS)
-
-
-@pytest.mark.parametrize("block", [1, 15, entry_coupling.BLOCK])
-def test_coupling_of_distances_in_blocks(block, monkeypatch):
-    monkeypatch.setattr(entry_coupling, "BLOCK", block)
-    rng, n = np.random.default_rng(0), 5
-    P, Q = (A + A.T for A in rng.standard_normal((2, n, n)))
-    i, j = np.triu_indices(n, 1)
-    E = np.eye(n)[i] - np.eye(n)[j]
-    found = PairDistances(i, j, n=n).coupling(P, Q, Images((), np.eye(n)))
-    np.testing.assert_allclose(np.triu(found), np.triu((E @ P @ E.T) * (E @ Q @ E.T)), rtol=0, atol=1e3 * EPS)
+    (record,) = run_checks(measurement, only=["measurement.coupling"])
+    assert record.ok, record
 
 
 def test_a_common_offset_costs_no_accuracy():
@@ -205,11 +186,8 @@ def test_a_common_offset_costs_no_accuracy_in_the_adjoint_either():
     rng = np.random.default_rng(1)
     i, j, w = np.arange(19), np.arange(1, 20), rng.uniform(0.5, 2.0, 19)
     Z = np.round(rng.standard_normal((20, 3)) * 64) / 64
-    measurement = PairDistances(i, j, n=20)
-    expected = np.zeros((20, 3))
-    for a, b, weight in zip(i, j, w, strict=True):
-        expected[a] += weight * (Z[a] - Z[b])
-        expected[b] -= weight * (Z[a] - Z[b])
+    E, measurement = np.eye(20)[i] - np.eye(20)[j], PairDistances(i, j, n=20)
+    expected = E.T @ (w[:, None] * (E @ Z))
     for offset in (0.0, 2.0**30):
         V = Images(measurement.maps, Z + offset)
         found = sum(force for _, force in measurement.adjoint(w, V))
