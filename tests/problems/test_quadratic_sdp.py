@@ -1,5 +1,5 @@
 # ruff: noqa: E501 (tables of exact texts)
-"""QuadraticSDP: operands of every kind, closed forms at every rank, planted optima, bad input, memory."""
+"""QuadraticSDP: operands of every kind, closed forms, planted optima, bad input, memory, the preconditioner."""
 
 import tracemalloc
 
@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import Ability, ConjugateGradient, FlatQuotient, QuadraticSDP, solve
+from psdopt import Ability, ConjugateGradient, FlatQuotient, QuadraticSDP, certify, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
@@ -38,14 +38,13 @@ def test_every_kind_of_operand_gives_the_same_value():
     ]  # fmt: skip
     for operand in kinds_of_a:
         assert QuadraticSDP(operand, B, C).at(Y).value == pytest.approx(expected, rel=1e3 * N * EPS)
-    assert QuadraticSDP(2.0, 3.0, C).at(Y).value == pytest.approx(
-        value(2 * np.eye(N), 3 * np.eye(N), C, M), rel=1e3 * EPS
-    )
-    assert QuadraticSDP(A, None, 0.5).at(Y).value == pytest.approx(value(A, 0 * A, 0.5 * np.eye(N), M), rel=1e3 * EPS)
-    assert QuadraticSDP(None, B).at(Y).value == pytest.approx(value(0 * A, B, 0 * A, M), rel=1e3 * EPS)
-    assert QuadraticSDP(0.0, 1.0, -1.0, n=N, constant=2.0).at(Y).value == pytest.approx(
-        value(0 * A, np.eye(N), -np.eye(N), M) + 2.0, rel=1e3 * EPS
-    )
+    E, zero = np.eye(N), np.zeros((N, N))
+    for problem, by_hand in (
+        (QuadraticSDP(2.0, 3.0, C), value(2 * E, 3 * E, C, M)), (QuadraticSDP(A, None, 0.5), value(A, zero, 0.5 * E, M)),
+        (QuadraticSDP(None, B), value(zero, B, zero, M)),
+        (QuadraticSDP(0.0, 1.0, -1.0, n=N, constant=2.0), value(zero, E, -E, M) + 2.0),
+    ):  # fmt: skip
+        assert problem.at(Y).value == pytest.approx(by_hand, rel=1e3 * EPS)
     assert QuadraticSDP(np.float64(2), 1, n=4).n == 4
 
 
@@ -95,8 +94,6 @@ def test_semidefinite_up_to_rounding_is_accepted():
 @pytest.mark.parametrize("seed", [0, 1])
 def test_planted_optimum_certifies_itself(rank, seed):
     """S M = 0, S ⪰ 0 by construction: the certificate accepts M*, and rejects it after a small move."""
-    from psdopt import certify
-
     rng, A, B, _ = data(seed)
     Q = np.linalg.qr(rng.standard_normal((N, N)))[0]
     Y = Q[:, :rank] * np.linspace(1.5, 0.5, rank)
@@ -239,8 +236,6 @@ def test_a_gradient_of_positive_trace_damps():
 
 
 def test_it_saves_most_steps_where_a_is_badly_conditioned():
-    from psdopt import ConjugateGradient, solve
-
     p = QuadraticSDP(np.diag(10.0 ** np.linspace(0, 3, ORDER)), 1e-2, with_spectrum(np.linspace(-2.0, 1.0, ORDER), 1))
     steps = {
         kind: solve(p, FlatQuotient(ORDER, ORDER), ConjugateGradient(preconditioner=kind), rng=0, tol=1e-7).iterations

@@ -143,28 +143,18 @@ def test_many_small_falls_count_as_one_large_one(monkeypatch):
     assert refreshed == [k // period for k in range(1, 26)]
 
 
-def test_an_ordinary_step_applies_nothing_twice():
-    F, Y = problem()
-    here = F.at(2.0 * Y)
-    line = here.along(-0.4 * here.factor)
+@pytest.mark.parametrize("scale", [1e-14, 1.0, 1e14])
+def test_an_ordinary_step_applies_nothing_twice_in_any_unit_of_f(scale):
+    """Its images are combined, not computed anew: what it costs is the adjoint's application, for the gradient."""
+    X = LinearMap(np.random.default_rng(0).standard_normal((M, N)))
+    F = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(np.ones(M)), scale)])
+    here = F.at(np.random.default_rng(1).standard_normal((N, R)))
+    line = here.along(-0.1 * here.factor)
     before = F.counts()["operator_applications"]
     moved = line.step(1.0)
-    assert moved.value < here.value
+    assert here.value > moved.value > 0.0
     moved.factor_gradient()
-    assert F.counts()["operator_applications"] == before + 1  # the adjoint's, for the gradient
-
-
-def test_a_small_unit_of_f_is_no_fall():
-    """An ordinary step costs the same for a sum of any scale: its images are combined, not computed anew."""
-    costs = set()
-    for scale in (1e-14, 1.0, 1e14):
-        X = LinearMap(np.random.default_rng(0).standard_normal((M, N)))
-        F = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(np.ones(M)), scale)])
-        here = F.at(np.random.default_rng(1).standard_normal((N, R)))
-        moved = here.along(-0.1 * here.factor).step(1.0)
-        assert here.value > moved.value > 0.0
-        costs.add(F.counts()["operator_applications"])
-    assert len(costs) == 1
+    assert F.counts()["operator_applications"] == before + 1
 
 
 @pytest.mark.parametrize("columns", [1, 2, 3, 4, 6, 7])
