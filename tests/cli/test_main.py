@@ -1,4 +1,4 @@
-"""The command as a whole: exit codes, errors and warnings in one line each, help, interruption."""
+"""The command as a whole: exit codes, errors and warnings in one line each; its parts env, list, bench, check."""
 
 import getpass
 import os
@@ -58,23 +58,23 @@ def test_what_every_fit_of_a_cross_validation_warns_of_is_said_once(
     assert line.startswith("psdopt: warning: the learned matrix is M = 0")
 
 
-def test_interruption_outside_the_solver(psdopt_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
+def raising(error: BaseException) -> Any:
+    def load(*_: Any) -> None:
+        raise error
 
-    monkeypatch.setattr("psdopt.cli.run.load_dataset", interrupt)
+    return load
+
+
+def test_interruption_and_a_lack_of_memory_outside_the_solver(
+    psdopt_command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("psdopt.cli.run.load_dataset", raising(MemoryError("Unable to allocate 3 TiB")))
+    told = "psdopt: error: out of memory: Unable to allocate 3 TiB\n"
+    assert psdopt_command("run", "scatter") == (1, "", told)
+    monkeypatch.setattr("psdopt.cli.run.load_dataset", raising(KeyboardInterrupt()))
     assert psdopt_command("run", "scatter") == (130, "", "psdopt: error: interrupted\n")
     with pytest.raises(KeyboardInterrupt):  # the traceback shows where it hung
         psdopt_command("--debug", "run", "scatter")
-
-
-def test_a_lack_of_memory_outside_the_solver(psdopt_command: Command, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(*_: Any) -> None:
-        raise MemoryError("Unable to allocate 3 TiB")
-
-    monkeypatch.setattr("psdopt.cli.run.load_dataset", fail)
-    told = "psdopt: error: out of memory: Unable to allocate 3 TiB\n"
-    assert psdopt_command("run", "scatter") == (1, "", told)
 
 
 def test_help_and_version(psdopt_command: Command) -> None:
@@ -119,12 +119,8 @@ def test_everything_is_listed_with_plugin_and_summary(psdopt_command: Any) -> No
         line = next(line for line in out.splitlines() if line.split()[:1] == [spec.name])
         assert line.split()[1] == "psdopt"
         assert spec.summary in line
-    assert any(line.split()[:2] == ["scatter", "fake"] for line in out.splitlines())
-
-
-def test_the_command_for_files_of_semidefinite_programs_is_listed(psdopt_command: Any) -> None:
-    _, out, _ = psdopt_command("list", "applications")
-    assert any(line.split()[:2] == ["sdp", "psdopt"] for line in out.splitlines())
+    for application in (["scatter", "fake"], ["sdp", "psdopt"]):  # and the command for files of semidefinite programs
+        assert any(line.split()[:2] == application for line in out.splitlines())
 
 
 @pytest.mark.parametrize("word", ["method", "methods"])
@@ -135,23 +131,18 @@ def test_one_kind(psdopt_command: Any, word: str) -> None:
     assert "Geometries" not in out
 
 
-def test_broken_plugins_are_named_once(capsys: pytest.CaptureFixture[str]) -> None:
-    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")], core=False)
-    assert main(["list", "applications"], broken) == 0
-    out, err = capsys.readouterr()
-    assert out == (
-        "No applications installed.\n\n! not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
-        "ModuleNotFoundError: No module named 'no_such_module_of_psdopt'\n"
+def test_broken_plugins_are_named_once_and_other_commands_warn_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    entry = EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")
+    broken, again = (PluginManager([entry], core=False) for _ in range(2))
+    told = (
+        "not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
+        "ModuleNotFoundError: No module named 'no_such_module_of_psdopt'"
     )
-    assert err == ""
-
-
-def test_other_commands_warn_of_broken_plugins_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:
-    broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")], core=False)
-    assert main(["run", "scatter"], broken) == 2
+    assert main(["list", "applications"], broken) == 0
+    assert capsys.readouterr() == (f"No applications installed.\n\n! {told}\n", "")
+    assert main(["run", "scatter"], again) == 2
     assert capsys.readouterr().err.splitlines() == [
-        "psdopt: warning: not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
-        "ModuleNotFoundError: No module named 'no_such_module_of_psdopt'",
+        f"psdopt: warning: {told}",
         "psdopt: error: unknown application 'scatter'; known: none; not loaded: 'absent' (`psdopt list` says why)",
     ]
 
@@ -190,25 +181,25 @@ def test_without_a_checkout_nothing_is_run(
     assert psdopt_command("bench") == (2, "", refusal)
 
 
-def test_check_hands_over_to_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def kit_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """Calls of a kit that passes whatever it is handed, but the target "fake"."""
     kit, calls = ModuleType("fake_kit"), []
-    kit.run_check = lambda target, **rest: calls.append((target, sorted(rest))) or 1  # type: ignore[attr-defined]
+    kit.run_check = lambda target, **rest: calls.append((target, sorted(rest))) or target == "fake"  # type: ignore[attr-defined]
     kit.__spec__ = object()  # type: ignore[assignment]
     monkeypatch.setitem(sys.modules, "fake_kit", kit)
     monkeypatch.setattr(check, "KIT", "fake_kit")
+    return calls
+
+
+def test_check_hands_over_to_the_kit(psdopt_command: Any, kit_calls: list[Any]) -> None:
     assert psdopt_command("check", "fake", "--seed", "3")[0] == 1
-    assert calls == [("fake", ["manager", "profile", "seed", "up_to"])]
+    assert kit_calls == [("fake", ["manager", "profile", "seed", "up_to"])]
 
 
-def test_check_fails_where_the_plugin_was_refused(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+@pytest.mark.usefixtures("kit_calls")
+def test_check_fails_where_the_plugin_was_refused(capsys: pytest.CaptureFixture[str]) -> None:
     """By the plugin's name and by its module, though every piece that can be made passes."""
-    kit = ModuleType("fake_kit")
-    kit.run_check = lambda target, **rest: 0  # type: ignore[attr-defined]
-    kit.__spec__ = object()  # type: ignore[assignment]
-    monkeypatch.setitem(sys.modules, "fake_kit", kit)
-    monkeypatch.setattr(check, "KIT", "fake_kit")
     broken = PluginManager([EntryPoint("absent", "no_such_module_of_psdopt", "psdopt")])
     for target, code in (("absent", 1), ("no_such_module_of_psdopt", 1), ("other", 0)):
         assert main(["check", target], broken) == code

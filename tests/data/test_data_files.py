@@ -1,6 +1,7 @@
-"""Files of samples: what is read, and the one clear error for whatever is wrong."""
+"""Files of samples: what is read, tables as text among them, and the one clear error for whatever is wrong."""
 
 import io
+import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from psdopt.data.data_files import read_data_file
 from psdopt.data.text_tables import MOST_COLUMNS, read_table
 from psdopt.errors import DataFileError, InvalidInputError, PsdoptError
 from tests.fuzz import examples, mutants
+from tests.refusals import refused
 
 ROWS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]]
 
@@ -84,9 +86,7 @@ def test_csv_with_and_without_header(tmp_path: Path, text: str, labels: list[Any
 )
 def test_bad_csv_is_one_error_with_file_and_line(tmp_path: Path, text: str | bytes, message: str) -> None:
     path = csv_file(tmp_path, text)
-    with pytest.raises(InvalidInputError) as caught:
-        read_data_file(path)
-    assert str(caught.value) == message.format(path)
+    refused(message.format(path), InvalidInputError, read_data_file, path)
 
 
 def test_dense_and_sparse_npz(tmp_path: Path) -> None:
@@ -118,9 +118,7 @@ def test_dense_and_sparse_npz(tmp_path: Path) -> None:
 def test_bad_npz(tmp_path: Path, arrays: dict[str, Any], message: str) -> None:
     path = tmp_path / "d.npz"
     np.savez(path, **arrays)
-    with pytest.raises(InvalidInputError) as caught:
-        read_data_file(path)
-    assert str(caught.value) == message.format(path)
+    refused(message.format(path), InvalidInputError, read_data_file, path)
 
 
 @pytest.mark.parametrize(
@@ -143,21 +141,15 @@ def test_a_broken_archive(tmp_path: Path) -> None:
     path = tmp_path / "d.npz"
     for content in (b"PK\x03\x04 cut short", b"no archive at all"):
         path.write_bytes(content)
-        with pytest.raises(InvalidInputError) as caught:
+        with pytest.raises(InvalidInputError, match=f"^{re.escape(str(path))} is no usable .npz archive: "):
             read_data_file(path)
-        assert str(caught.value).startswith(f"{path} is no usable .npz archive: ")
 
 
 def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
-    with pytest.raises(DataFileError) as caught:
-        read_data_file(tmp_path / "no.csv")
-    assert str(caught.value) == f"cannot read {tmp_path / 'no.csv'}: No such file or directory"
-    with pytest.raises(InvalidInputError) as other:
-        read_data_file(tmp_path / "d.xlsx")
-    assert (
-        str(other.value)
-        == f"{tmp_path / 'd.xlsx'}: a data file must end in .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5; found '.xlsx'"
-    )
+    absent, other = tmp_path / "no.csv", tmp_path / "d.xlsx"
+    refused(f"cannot read {absent}: No such file or directory", DataFileError, read_data_file, absent)
+    known = ".npz, .npy, .csv, .tsv, .parquet, .zarr, .h5"
+    refused(f"{other}: a data file must end in {known}; found '.xlsx'", InvalidInputError, read_data_file, other)
 
 
 def test_a_single_array_is_samples_without_labels(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The core registers its own pieces: every shipped method and geometry, with true defaults and examples."""
+"""The hook, the core's own pieces with true defaults and examples, installed pieces, data sets by name."""
 
 import inspect
 import types
@@ -18,6 +18,7 @@ from psdopt.plugins.installed import examples
 from psdopt.plugins.manager import HOOK
 from psdopt.running import compatibility
 from tests.data.test_data_files import csv_file
+from tests.refusals import refused
 
 
 def test_the_core_registers_its_own_pieces_and_every_example_is_one() -> None:
@@ -94,10 +95,9 @@ def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert load_dataset(str(tmp_path / "d.csv"), manager).X.shape == (2, 2)
     monkeypatch.chdir(tmp_path)
     assert load_dataset("d.csv", manager).X.shape == (2, 2)
-    with pytest.raises(UnknownNameError) as caught:
-        load_dataset("wines", manager)
     hint = "a file must end in .npz, .npy, .csv, .tsv, .parquet, .zarr, .h5"
-    assert str(caught.value) == f"unknown data set 'wines'; did you mean 'wine'?; {hint}"
+    told = f"unknown data set 'wines'; did you mean 'wine'?; {hint}"
+    refused(told, UnknownNameError, load_dataset, "wines", manager)
 
 
 def test_the_manager_calls_the_hook_that_is_specified():

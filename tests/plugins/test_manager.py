@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
-from psdopt.errors import PluginError, PsdoptError, UnknownNameError
-from psdopt.plugins import MethodSpec, PluginManager, Spec, hookimpl, plugin_manager
+from psdopt.errors import PluginError, UnknownNameError
+from psdopt.plugins import GeometrySpec, MethodSpec, PluginManager, Spec, hookimpl, plugin_manager
+from tests.refusals import refused
 
 Install = Callable[..., EntryPoint]
 
@@ -66,78 +67,61 @@ def test_nothing_is_loaded_before_the_first_question() -> None:
     assert loaded == [1]
 
 
-def test_a_broken_plugin_is_reported_once_and_the_rest_load(install: Install, caplog: pytest.LogCaptureFixture) -> None:
-    def fails() -> Iterable[Spec]:
-        yield spec("half")
-        raise KeyError("no such\nthing")
+class Odd(BaseException):
+    pass
 
+
+def failing(error: BaseException) -> Callable[[], Iterable[Spec]]:
+    def body() -> Iterable[Spec]:
+        yield spec("half")
+        raise error
+
+    return body
+
+
+def test_a_broken_plugin_is_reported_once_and_the_rest_load(
+    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Whatever is raised, at import and in the hook: SystemExit and other BaseExceptions, too."""
+    (tmp_path / "psdopt_test_quits.py").write_text("import sys\nsys.exit(3)\n")
+    monkeypatch.syspath_prepend(tmp_path)
     entries = [
         EntryPoint("absent", "no_such_module_of_psdopt", "psdopt"),
+        EntryPoint("at_import", "psdopt_test_quits", "psdopt"),
         install("bad_field", spec("never"), spec("bad", summary="")),
-        install("crash", body=fails),
+        install("crash", body=failing(KeyError("no such\nthing"))),
         install("good", spec("fine")),
+        install("in_hook", body=failing(SystemExit(3))),
+        install("odd", body=failing(Odd("no Exception"))),
+        install("returns_none", body=lambda: None),  # type: ignore[arg-type,return-value]
+        install("returns_number", body=lambda: 3),  # type: ignore[arg-type,return-value]
         install("text", "method"),
     ]
     manager = PluginManager(entries, core=False)
     with caplog.at_level(logging.WARNING, logger="psdopt.plugins"):
         assert manager.names("method") == ("fine",)
         assert manager.plugins() == ("good",)
-    assert messages(manager) == [
-        "not loaded: plugin 'absent': cannot import no_such_module_of_psdopt: "
+    told = [
+        "'absent': cannot import no_such_module_of_psdopt: "
         "ModuleNotFoundError: No module named 'no_such_module_of_psdopt'",
-        "not loaded: plugin 'bad_field', method 'bad', field 'summary': found ''; "
-        "write one non-empty line that says what it is",
-        "not loaded: plugin 'crash': psdopt_components failed: KeyError: 'no such\\nthing'",
-        "not loaded: plugin 'text' yields 'method', which is no spec; let psdopt_components yield instances of "
+        "'at_import': cannot import psdopt_test_quits: SystemExit: 3",
+        "'bad_field', method 'bad', field 'summary': found ''; write one non-empty line that says what it is",
+        "'crash': psdopt_components failed: KeyError: 'no such\\nthing'",
+        "'in_hook': psdopt_components failed: SystemExit: 3",
+        "'odd': psdopt_components failed: Odd: no Exception",
+        "'returns_none': psdopt_components returned None; let it yield specs, or return a list of them",
+        "'returns_number': psdopt_components failed: TypeError: 'int' object is not iterable",
+        "'text' yields 'method', which is no spec; let psdopt_components yield instances of "
         "ApplicationSpec, ProblemSpec, GeometrySpec, MethodSpec, DatasetSpec",
     ]
+    assert messages(manager) == [f"not loaded: plugin {each}" for each in told]
     assert [record.getMessage() for record in caplog.records] == messages(manager)
-
-
-def test_a_plugin_that_ends_the_program_is_reported_and_the_rest_load(
-    install: Install, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """SystemExit and other BaseExceptions, at import and in the hook."""
-
-    class Odd(BaseException):
-        pass
-
-    def stops() -> Iterable[Spec]:
-        sys.exit(3)
-
-    def odd() -> Iterable[Spec]:
-        yield spec("half")
-        raise Odd("no Exception")
-
-    (tmp_path / "psdopt_test_quits.py").write_text("import sys\nsys.exit(3)\n")
-    monkeypatch.syspath_prepend(tmp_path)
-    entries = [
-        EntryPoint("at_import", "psdopt_test_quits", "psdopt"),
-        install("good", spec("fine")),
-        install("in_hook", body=stops),
-        install("odd", body=odd),
-        install("returns_none", body=lambda: None),  # type: ignore[arg-type,return-value]
-        install("returns_number", body=lambda: 3),  # type: ignore[arg-type,return-value]
-    ]
-    manager = PluginManager(entries, core=False)
-    assert manager.names("method") == ("fine",)
-    assert messages(manager) == [
-        "not loaded: plugin 'at_import': cannot import psdopt_test_quits: SystemExit: 3",
-        "not loaded: plugin 'in_hook': psdopt_components failed: SystemExit: 3",
-        "not loaded: plugin 'odd': psdopt_components failed: Odd: no Exception",
-        "not loaded: plugin 'returns_none': psdopt_components returned None; "
-        "let it yield specs, or return a list of them",
-        "not loaded: plugin 'returns_number': psdopt_components failed: TypeError: 'int' object is not iterable",
-    ]
-    assert manager.problems[0].module == "psdopt_test_quits"
+    assert manager.problems[1].module == "psdopt_test_quits"
 
 
 def test_an_interruption_during_an_import_is_the_users(install: Install) -> None:
-    def interrupted() -> Iterable[Spec]:
-        raise KeyboardInterrupt
-
     with pytest.raises(KeyboardInterrupt):
-        PluginManager([install("slow", body=interrupted)], core=False).names("method")
+        PluginManager([install("slow", body=failing(KeyboardInterrupt()))], core=False).names("method")
 
 
 def test_specs_whose_fields_fail_when_they_are_looked_at_are_reported(install: Install) -> None:
@@ -157,26 +141,15 @@ def test_specs_whose_fields_fail_when_they_are_looked_at_are_reported(install: I
 
 
 def test_a_name_used_twice_names_both_plugins_and_the_later_one_is_skipped(install: Install) -> None:
+    told = "not loaded: plugin {!r}, method 'same': plugin 'a' has that name already; rename one"
     manager = PluginManager([install("b", spec("other"), spec("same")), install("a", spec("same"))], core=False)
     assert manager.names("method") == ("same",)
     assert manager.plugin_of(manager.get("method", "same")) == "a"
-    assert messages(manager) == ["not loaded: plugin 'b', method 'same': plugin 'a' has that name already; rename one"]
-
-
-def test_a_name_used_twice_in_one_plugin(install: Install) -> None:
-    manager = PluginManager([install("a", spec("same"), spec("same"))], core=False)
-    assert messages(manager) == ["not loaded: plugin 'a', method 'same': plugin 'a' has that name already; rename one"]
-
-
-def test_names_of_different_kinds_do_not_clash(install: Install) -> None:
-    manager = PluginManager([install("a", spec("same"), psdopt_geometry("same"))], core=False)
-    assert manager.problems == ()
-
-
-def psdopt_geometry(name: str) -> Spec:
-    from psdopt.plugins import GeometrySpec
-
-    return GeometrySpec(name, lambda n: None, "for tests")
+    assert messages(manager) == [told.format("b")]
+    within_one = PluginManager([install("a", spec("same"), spec("same"))], core=False)
+    assert messages(within_one) == [told.format("a")]
+    kinds = spec("same"), GeometrySpec("same", lambda n: None, "for tests")
+    assert PluginManager([install("a", *kinds)], core=False).problems == ()
 
 
 def test_others_cannot_shadow_the_core_or_the_first_party_plugins(install: Install) -> None:
@@ -192,29 +165,21 @@ def test_others_cannot_shadow_the_core_or_the_first_party_plugins(install: Insta
 
 
 def test_a_plugin_without_the_hook_or_with_an_unknown_one() -> None:
-    manager = PluginManager([], core=False)
-    with pytest.raises(PluginError) as caught:
-        manager.register(SimpleNamespace(), "empty")
-    assert str(caught.value) == (
-        "plugin 'empty' implements no hook; mark its function psdopt_components with psdopt.plugins.hookimpl"
-    )
-
     class Misspelt:
         @hookimpl
         def psdopt_component(self) -> list[Spec]:
             return []
-
-    with pytest.raises(PluginError) as caught:
-        manager.register(Misspelt(), "misspelt")
-    assert str(caught.value) == (
-        "plugin 'misspelt' implements unknown hook psdopt_component; psdopt has only psdopt_components"
-    )
 
     class Greedy:
         @hookimpl
         def psdopt_components(self, config: object) -> list[Spec]:
             return []
 
+    manager = PluginManager([], core=False)
+    told = "plugin 'empty' implements no hook; mark its function psdopt_components with psdopt.plugins.hookimpl"
+    refused(told, PluginError, manager.register, SimpleNamespace(), "empty")
+    told = "plugin 'misspelt' implements unknown hook psdopt_component; psdopt has only psdopt_components"
+    refused(told, PluginError, manager.register, Misspelt(), "misspelt")
     with pytest.raises(PluginError, match=r"plugin 'greedy': PluginValidationError: .*config"):
         manager.register(Greedy(), "greedy")
     assert manager.plugins() == ()
@@ -228,25 +193,20 @@ def test_register_refuses_a_second_plugin_of_one_name_and_leaves_nothing_of_a_fa
         manager.register(bad, "plugin")
     assert manager.names("method") == ()
     assert manager.register(good, "plugin") == (spec("fine"),)
-    with pytest.raises(PluginError) as caught:
-        manager.register(bad, "plugin")
-    assert str(caught.value) == "a plugin named 'plugin' is registered already; give this one another name"
+    told = "a plugin named 'plugin' is registered already; give this one another name"
+    refused(told, PluginError, manager.register, bad, "plugin")
     assert manager.names("method") == ("fine",)
 
 
 def test_unknown_names_get_near_matches_and_the_broken_plugins(install: Install) -> None:
     entries = [install("good", spec("gradient"))]
-    with pytest.raises(UnknownNameError) as caught:
-        PluginManager(entries, core=False).get("method", "gradiant")
-    assert str(caught.value) == "unknown method 'gradiant'; did you mean 'gradient'?"
+    told = "unknown method 'gradiant'; did you mean 'gradient'?"
+    refused(told, UnknownNameError, PluginManager(entries, core=False).get, "method", "gradiant")
     entries.append(EntryPoint("absent", "no_such_module_of_psdopt", "psdopt"))
-    with pytest.raises(LookupError) as second:
-        PluginManager(entries, core=False).get("method", "xyz")
-    assert isinstance(second.value, PsdoptError)
-    assert str(second.value) == "unknown method 'xyz'; known: gradient; not loaded: 'absent' (`psdopt list` says why)"
-    with pytest.raises(UnknownNameError) as third:
-        PluginManager([], core=False).specs("methods")
-    assert str(third.value) == "unknown kind 'methods'; did you mean 'method'?"
+    told = "unknown method 'xyz'; known: gradient; not loaded: 'absent' (`psdopt list` says why)"
+    refused(told, UnknownNameError, PluginManager(entries, core=False).get, "method", "xyz")
+    told = "unknown kind 'methods'; did you mean 'method'?"
+    refused(told, UnknownNameError, PluginManager([], core=False).specs, "methods")
 
 
 def test_there_is_one_manager_of_the_installed_plugins() -> None:

@@ -18,6 +18,7 @@ from psdopt.plugins import (
 )
 from psdopt.plugins.specs import DataNeeds
 from psdopt.plugins.validation import KINDS
+from tests.refusals import refused
 
 
 class Piece:
@@ -40,94 +41,51 @@ def application(**changes: Any) -> ApplicationSpec:
     return ApplicationSpec(**fields)
 
 
-HEAD = "plugin 'mine', method 'fake-method', field "
+def steps(*parameters: Any) -> MethodSpec:
+    return method(parameters=parameters)
+
+
+#: (spec, what is told of which field).
 BAD = [
-    (method(factory=3), HEAD + "'factory': found 3; give a class or function that makes the piece"),
-    (method(summary=""), HEAD + "'summary': found ''; write one non-empty line that says what it is"),
-    (method(summary="a\nb"), HEAD + "'summary': found 'a\\nb'; write one non-empty line that says what it is"),
-    (method(reference=None), HEAD + "'reference': found None; give a string, '' if there is none"),
-    (method(example=1), HEAD + "'example': found 1; give a callable without arguments, or None"),
-    (method(parameters=[]), HEAD + "'parameters': found []; give a tuple of Parameter"),
-    (method(parameters=("steps",)), HEAD + "'parameters[0]': found 'steps'; give a psdopt.plugins.Parameter"),
-    (
-        method(parameters=(Parameter("no name", int, 3, "help"),)),
-        HEAD + "'parameters[0].name': found 'no name'; use the keyword that the factory takes",
+    (method(factory=3), "'factory': found 3; give a class or function that makes the piece"),
+    (method(summary=""), "'summary': found ''; write one non-empty line that says what it is"),
+    (method(summary="a\nb"), "'summary': found 'a\\nb'; write one non-empty line that says what it is"),
+    (method(reference=None), "'reference': found None; give a string, '' if there is none"),
+    (method(example=1), "'example': found 1; give a callable without arguments, or None"),
+    (method(parameters=[]), "'parameters': found []; give a tuple of Parameter"),
+    (steps("steps"), "'parameters[0]': found 'steps'; give a psdopt.plugins.Parameter"),
+    (steps(Parameter("no name", int, 3, "help")),
+     "'parameters[0].name': found 'no name'; use the keyword that the factory takes"),
+    (steps(Parameter("steps", list, None, "help")),
+     "'parameters[0].type': found <class 'list'>; use int, float, str or bool"),
+    (steps(Parameter("steps", int, 0.5, "help")),
+     "'parameters[0].default': found 0.5; give a int, or None for the factory's own choice"),
+    (steps(Parameter("steps", int, True, "help")),
+     "'parameters[0].default': found True; give a int, or None for the factory's own choice"),
+    (steps(Parameter("steps", int, 4, "help")),
+     "'parameters[0].default': found 4; the factory's default for 'steps' is 3: give the same, or None"),
+    (steps(Parameter("steps", int, 3, " ")), "'parameters[0].help': found ' '; write one line that says what it does"),
+    (steps(Parameter("stepps", int, 3, "help")),
+     "'parameters[0].name': found 'stepps'; the factory takes no keyword 'stepps': "
+     "rename the parameter or the keyword"),
+    (steps(Parameter("steps", int, 3, "help"), Parameter("steps", int, 3, "help")),
+     "'parameters': found ['steps', 'steps']; name each parameter once; more than once: steps"),
+    (application(report="text"), "'report': found 'text'; give a callable (estimator, dataset, options), or None"),
+    (application(problem=0), "'problem': found 0; give the problem builder, or None"),
+    (application(default_data=""), "'default_data': found ''; name a data set, such as 'digits'"),
+    (application(picture="text"), "'picture': found 'text'; give a callable (estimator, dataset, **run), or None"),
+    (GeometrySpec("fake-geometry", blocks, "a geometry for tests", "", (Parameter("r", int, 2, "rank"),)),
+     f"'factory': found {blocks!r}; give a callable (n, **parameters), n the order of M, with no other need"),
+    *(
+        (method(name=name), f"'name': found {name!r}; use lower-case words joined by hyphens, such as 'metric-kta'")
+        for name in ("Fake", "two words", "under_score", "-x", "x-", "", 3, "x\n")
     ),
-    (
-        method(parameters=(Parameter("steps", list, None, "help"),)),
-        HEAD + "'parameters[0].type': found <class 'list'>; use int, float, str or bool",
-    ),
-    (
-        method(parameters=(Parameter("steps", int, 0.5, "help"),)),
-        HEAD + "'parameters[0].default': found 0.5; give a int, or None for the factory's own choice",
-    ),
-    (
-        method(parameters=(Parameter("steps", int, True, "help"),)),
-        HEAD + "'parameters[0].default': found True; give a int, or None for the factory's own choice",
-    ),
-    (
-        method(parameters=(Parameter("steps", int, 4, "help"),)),
-        HEAD + "'parameters[0].default': found 4; the factory's default for 'steps' is 3: give the same, or None",
-    ),
-    (
-        method(parameters=(Parameter("steps", int, 3, " "),)),
-        HEAD + "'parameters[0].help': found ' '; write one line that says what it does",
-    ),
-    (
-        method(parameters=(Parameter("stepps", int, 3, "help"),)),
-        HEAD + "'parameters[0].name': found 'stepps'; the factory takes no keyword 'stepps': "
-        "rename the parameter or the keyword",
-    ),
-    (
-        method(parameters=(Parameter("steps", int, 3, "help"), Parameter("steps", int, 3, "help"))),
-        HEAD + "'parameters': found ['steps', 'steps']; name each parameter once; more than once: steps",
-    ),
-    (
-        application(report="text"),
-        "plugin 'mine', application 'fake-app', field 'report': found 'text'; "
-        "give a callable (estimator, dataset, options), or None",
-    ),
-    (
-        application(problem=0),
-        "plugin 'mine', application 'fake-app', field 'problem': found 0; give the problem builder, or None",
-    ),
-    (
-        application(default_data=""),
-        "plugin 'mine', application 'fake-app', field 'default_data': found ''; name a data set, such as 'digits'",
-    ),
-    (
-        application(picture="text"),
-        "plugin 'mine', application 'fake-app', field 'picture': found 'text'; "
-        "give a callable (estimator, dataset, **run), or None",
-    ),
-    (
-        GeometrySpec("fake-geometry", blocks, "a geometry for tests", "", (Parameter("r", int, 2, "rank"),)),
-        f"plugin 'mine', geometry 'fake-geometry', field 'factory': found {blocks!r}; "
-        "give a callable (n, **parameters), n the order of M, with no other need",
-    ),
-    (
-        "metric-kta",
-        "plugin 'mine' yields 'metric-kta', which is no spec; let psdopt_components yield instances of "
-        "ApplicationSpec, ProblemSpec, GeometrySpec, MethodSpec, DatasetSpec",
-    ),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("spec", "text"), BAD)
 def test_a_bad_field_is_refused_with_plugin_spec_field_and_remedy(spec: Any, text: str) -> None:
-    with pytest.raises(PluginError) as caught:
-        validate(spec, "mine")
-    assert str(caught.value) == text
-
-
-@pytest.mark.parametrize("name", ["Fake", "two words", "under_score", "-x", "x-", "", 3, "x\n"])
-def test_names_are_lower_case_words_joined_by_hyphens(name: Any) -> None:
-    with pytest.raises(PluginError) as caught:
-        validate(method(name=name), "mine")
-    assert str(caught.value) == (
-        f"plugin 'mine', method {name!r}, field 'name': found {name!r}; "
-        "use lower-case words joined by hyphens, such as 'metric-kta'"
-    )
+    refused(f"plugin 'mine', {spec.kind} {spec.name!r}, field {text}", PluginError, validate, spec, "mine")
 
 
 def test_good_specs_pass_unchanged() -> None:
@@ -146,10 +104,14 @@ def test_a_spec_of_no_known_kind_is_refused() -> None:
     class OvenSpec(Spec):
         pass
 
-    with pytest.raises(PluginError, match="which is no spec"):
-        validate(OvenSpec("oven", Piece, "bakes"), "mine")
-    with pytest.raises(PluginError, match="which is no spec"):
-        validate(Spec("plain", Piece, "of no kind"), "mine")
+    told = (
+        "plugin 'mine' yields 'metric-kta', which is no spec; let psdopt_components yield instances of "
+        "ApplicationSpec, ProblemSpec, GeometrySpec, MethodSpec, DatasetSpec"
+    )
+    refused(told, PluginError, validate, "metric-kta", "mine")
+    for spec in (OvenSpec("oven", Piece, "bakes"), Spec("plain", Piece, "of no kind")):
+        with pytest.raises(PluginError, match="which is no spec"):
+            validate(spec, "mine")
 
 
 @pytest.mark.parametrize("kind", [ApplicationSpec, DatasetSpec, GeometrySpec, MethodSpec, ProblemSpec])
@@ -160,11 +122,8 @@ def test_the_kind_of_a_spec_is_in_its_name(kind):
     assert KINDS[spec.kind] is kind
 
 
-def test_there_are_no_other_kinds():
+def test_there_are_no_other_kinds_and_needs_are_the_least_unless_stated():
     assert sorted(KINDS) == ["application", "dataset", "geometry", "method", "problem"]
-
-
-def test_needs_are_the_least_unless_stated():
     needs = DataNeeds()
     assert (needs.samples, needs.labels) == (1, "none")
     assert not needs.symmetric
