@@ -20,14 +20,12 @@ FORMER = {
     "psdopt.reports.spectral_report": "psdopt_plugins.spectral.report.spectral_report",
     "psdopt.testing.Measurement": "psdopt.testing.Deviation",
     "psdopt.testing.Verdict": "psdopt.testing.CheckStatus",
-}
-
-
-FORMER |= {
-    f"{old}.{name}": f"{new}.{name}"
-    for old, places in FORMER_MODULES.items()
-    for new, names in places.items()
-    for name in names.split()
+    **{
+        f"{old}.{name}": f"{new}.{name}"
+        for old, places in FORMER_MODULES.items()
+        for new, names in places.items()
+        for name in names.split()
+    },
 }
 
 
@@ -53,26 +51,18 @@ def test_a_former_module_lists_its_names_and_has_no_others() -> None:
         import_module("psdopt.oraclesandmore")
 
 
-def test_other_names_are_missing_as_in_any_module() -> None:
-    find = former_names("somewhere", {"old": "psdopt:FrankWolfe"})
-    with pytest.raises(AttributeError, match="module 'somewhere' has no attribute 'other'"):
-        find("other")
-
-
-def test_a_former_argument_is_taken_as_the_new_one() -> None:
+def test_former_arguments_are_taken_as_the_new_ones_or_have_no_effect() -> None:
     with pytest.warns(DeprecationWarning, match=r"FrankWolfe\(step=...\) is deprecated: use rule=..."):
-        found = FrankWolfe(step="hazan")  # type: ignore[call-arg]
-    assert found == FrankWolfe(rule="hazan")
+        assert FrankWolfe(step="hazan") == FrankWolfe(rule="hazan")  # type: ignore[call-arg]
     assert list(inspect.signature(FrankWolfe).parameters) == ["rule", "variant"]
-
-
-def test_a_former_argument_without_a_new_one_has_no_effect() -> None:
     with pytest.warns(DeprecationWarning, match=r"ColumnGeneration\(solver=...\) is deprecated"):
-        found = ColumnGeneration(solver="clarabel")  # type: ignore[call-arg]
-    assert found == ColumnGeneration()
+        assert ColumnGeneration(solver="clarabel") == ColumnGeneration()  # type: ignore[call-arg]
 
 
-def test_a_class_without_a_former_argument_is_as_it_was() -> None:
+def test_other_names_and_arguments_are_missing_as_anywhere() -> None:
+    with pytest.raises(AttributeError, match="module 'somewhere' has no attribute 'other'"):
+        former_names("somewhere", {"old": "psdopt:FrankWolfe"})("other")
+
     @former_argument("size", "length", "use length=...")
     class Rod:
         def __init__(self, length: float) -> None:

@@ -37,22 +37,12 @@ def measured(measurement: Any, loss: Any = None) -> TermSum:
     return TermSum([terms.MeasuredTerm(measurement, loss or ones)])
 
 
-def with_loss(loss: Any) -> TermSum:
-    return measured(terms.QuadraticForms(X), loss)
+def with_loss(kind: Any) -> Any:
+    return lambda **given: measured(terms.QuadraticForms(X), kind(**given))
 
 
 def under(constraint: Any) -> Constrained:
     return Constrained(QuadraticSDP(B=1.0, n=constraint.n), constraint)
-
-
-def every_loss() -> dict[str, tuple[Any, dict[str, Any]]]:
-    one = np.ones(M)
-    given: dict[str, dict[str, Any]] = {
-        "LeastSquares": {"target": TARGETS, "weights": WEIGHTS},
-        "SquaredHinge": {"margin": TARGETS, "sign": one, "weights": WEIGHTS},
-        "HalfSquaredOneSided": {"target": TARGETS, "direction": one, "weights": WEIGHTS},
-    }
-    return {name: (lambda name=name, **a: with_loss(getattr(terms, name)(**a)), a) for name, a in given.items()}
 
 
 #: name -> (builder of a problem, its arrays)
@@ -61,42 +51,33 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "LinearTerm": (lambda C: TermSum([terms.LinearTerm(C)]), {"C": SYMMETRIC}),
     "GramForm": (lambda X, inner: QuadraticSDP(C=terms.GramForm(X, 1.0, inner)), {"X": X, "inner": Y}),
     "MatrixForm": (lambda A: QuadraticSDP(C=terms.MatrixForm(A)), {"A": SYMMETRIC}),
-    "EntryFit": (
-        lambda **a: EntryFit(**a),
-        {"L": SYMMETRIC, "i": FIRST, "j": SECOND, "targets": TARGETS[:N], "weights": WEIGHTS[:N]},
-    ),
+    "EntryFit": (lambda **a: EntryFit(**a),
+        {"L": SYMMETRIC, "i": FIRST, "j": SECOND, "targets": TARGETS[:N], "weights": WEIGHTS[:N]}),
     "Entries": (lambda i, j: measured(terms.Entries(i, j, N)), {"i": FIRST, "j": SECOND}),
     "PairDistances": (lambda i, j, X: measured(terms.PairDistances(i, j, X)), {"i": FIRST, "j": SECOND, "X": X}),
     "QuadraticForms": (lambda X: measured(terms.QuadraticForms(X)), {"X": X}),
-    "TripletDifferences": (
-        lambda i, j, k, X: measured(terms.TripletDifferences(i, j, k, X)),
-        {"i": FIRST, "j": SECOND, "k": THIRD, "X": X},
-    ),
-    **every_loss(),
-    "Constraint": (
-        lambda lower, upper: under(psdopt.Constraint(terms.Entries(FIRST, FIRST, N), lower, upper)),
-        {"lower": np.zeros(N), "upper": np.ones(N)},
-    ),
+    "TripletDifferences": (lambda i, j, k, X: measured(terms.TripletDifferences(i, j, k, X)),
+        {"i": FIRST, "j": SECOND, "k": THIRD, "X": X}),
+    "LeastSquares": (with_loss(terms.LeastSquares), {"target": TARGETS, "weights": WEIGHTS}),
+    "SquaredHinge": (with_loss(terms.SquaredHinge), {"margin": TARGETS, "sign": np.ones(M), "weights": WEIGHTS}),
+    "HalfSquaredOneSided": (with_loss(terms.HalfSquaredOneSided),
+        {"target": TARGETS, "direction": np.ones(M), "weights": WEIGHTS}),
+    "Constraint": (lambda lower, upper: under(psdopt.Constraint(terms.Entries(FIRST, FIRST, N), lower, upper)),
+        {"lower": np.zeros(N), "upper": np.ones(N)}),
     "diagonal": (lambda equals: under(constraints.diagonal(N, equals)), {"equals": np.ones(N)}),
-    "distances": (
-        lambda i, j, upper: under(constraints.distances(i, j, n=N, upper=upper)),
-        {"i": FIRST, "j": SECOND, "upper": np.ones(N)},
-    ),
+    "distances": (lambda i, j, upper: under(constraints.distances(i, j, n=N, upper=upper)),
+        {"i": FIRST, "j": SECOND, "upper": np.ones(N)}),
     "quadratic_forms": (lambda X, equals: under(constraints.quadratic_forms(X, equals)), {"X": X, "equals": TARGETS}),
     "sparse_forms": (lambda A, b: under(constraints.sparse_forms([A, np.eye(N)], b)),
         {"A": SYMMETRIC, "b": np.ones(2)}),
-    "SparseForms": (
-        lambda i, j, B: under(psdopt.Constraint(constraints.SparseForms(i, j, B, N), 0.0, 1.0)),
-        {"i": FIRST, "j": SECOND, "B": np.ones((2, N))},
-    ),
+    "SparseForms": (lambda i, j, B: under(psdopt.Constraint(constraints.SparseForms(i, j, B, N), 0.0, 1.0)),
+        {"i": FIRST, "j": SECOND, "B": np.ones((2, N))}),
     "kta": (lambda X, y, weights: metric_learning.kta_problem(X, y, 0.1, weights=weights),
             {"X": X, "y": LABELS, "weights": WEIGHTS}),
     "kta, trace": (lambda X, y: metric_learning.kta_problem(X, y, 0.1, "trace", gram=False), {"X": X, "y": LABELS}),
     "linearity": (lambda X, pairs: metric_learning.linearity_problem(X, pairs, 0.1), {"X": X, "pairs": SIGNED}),
-    "lmnn": (
-        lambda X, targets, triplets: metric_learning.lmnn_problem(X, targets, triplets, 0.5),
-        {"X": X, "targets": PAIRS, "triplets": TRIPLETS},
-    ),
+    "lmnn": (lambda X, targets, triplets: metric_learning.lmnn_problem(X, targets, triplets, 0.5),
+        {"X": X, "targets": PAIRS, "triplets": TRIPLETS}),
     "pair_distance": (
         lambda X, pairs, weights: metric_learning.pair_distance_problem(
             X, pairs, upper=1.0, lower=3.0, weights=weights
@@ -106,24 +87,18 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "triplet_margin": (
         lambda X, triplets: metric_learning.triplet_margin_problem(X, triplets), {"X": X, "triplets": TRIPLETS},
     ),
-    "psd_regression": (
-        lambda X, y, weights: regression.psd_regression_problem(X, y, weights=weights),
-        {"X": X, "y": TARGETS, "weights": WEIGHTS},
-    ),
-    "psd_regression, pairs": (
-        lambda X, y, pairs, direction: regression.psd_regression_problem(X, y, pairs, direction),
-        {"X": X, "y": TARGETS, "pairs": PAIRS, "direction": np.ones(M)},
-    ),
+    "psd_regression": (lambda X, y, weights: regression.psd_regression_problem(X, y, weights=weights),
+        {"X": X, "y": TARGETS, "weights": WEIGHTS}),
+    "psd_regression, pairs": (lambda X, y, pairs, direction: regression.psd_regression_problem(X, y, pairs, direction),
+        {"X": X, "y": TARGETS, "pairs": PAIRS, "direction": np.ones(M)}),
     "psd_regression, matrices": (
         lambda X, y: regression.psd_regression_problem(X, y), {"X": X[:, :, None] * X[:, None], "y": TARGETS},
     ),
     "quadratic_kernel": (
         lambda N, T: kernel_learning.quadratic_kernel_problem(N, T, 1.0, 1.0), {"N": SYMMETRIC, "T": CORRELATION},
     ),
-    "pairwise_kernel": (
-        lambda L, pairs, targets: kernel_learning.pairwise_kernel_problem(L, pairs, targets),
-        {"L": np.diag(GRAPH.sum(axis=1)) - GRAPH, "pairs": PAIRS, "targets": np.where(LABELS, 1.0, 0.0)},
-    ),
+    "pairwise_kernel": (lambda L, pairs, targets: kernel_learning.pairwise_kernel_problem(L, pairs, targets),
+        {"L": np.diag(GRAPH.sum(axis=1)) - GRAPH, "pairs": PAIRS, "targets": np.where(LABELS, 1.0, 0.0)}),
     "distance_kernel": (
         lambda pairs, distances, same: kernel_learning.distance_kernel_problem(M, pairs, distances, same),
         {"pairs": PAIRS, "distances": TARGETS, "same": LABELS == 1},
@@ -136,10 +111,8 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "maxcut": (lambda W: relaxations.maxcut_problem(W), {"W": GRAPH}),
     "modularity": (lambda W: relaxations.modularity_problem(W), {"W": GRAPH}),
     "theta": (lambda graph: relaxations.theta_problem(graph), {"graph": GRAPH}),
-    "correlation": (
-        lambda G, weights: relaxations.correlation_problem(G, weights),
-        {"G": CORRELATION + 0.1 * np.eye(N), "weights": np.ones((N, N))},
-    ),
+    "correlation": (lambda G, weights: relaxations.correlation_problem(G, weights),
+        {"G": CORRELATION + 0.1 * np.eye(N), "weights": np.ones((N, N))}),
     "sensors": (
         lambda pairs, distances, anchors: relaxations.sensor_problem(3, pairs, distances, anchors),
         {
@@ -221,31 +194,26 @@ def test_masks_and_imaginary_parts_are_refused(case: str, name: str) -> None:
                     build(**{**fresh(given), name: values})
 
 
-ESTIMATORS: dict[str, tuple[Any, tuple[Any, ...]]] = {
-    "KTA": (metric_learning.KTA, (X, LABELS)),
-    "LMNN": (metric_learning.LMNN, (X, LABELS)),
-    "Linearity": (metric_learning.Linearity, (X, LABELS)),
-    "DistanceRegression": (metric_learning.DistanceRegression, (X, LABELS)),
-    "PSDBoost": (metric_learning.PSDBoost, (X, LABELS)),
-    "PairsClassifier": (metric_learning.PairsClassifier, (X[PAIRS], np.where(LABELS, 1, -1))),
-    "TripletsClassifier": (metric_learning.TripletsClassifier, (X[TRIPLETS],)),
-    "DistanceKernel": (kernel_learning.DistanceKernel, (X, LABELS)),
-    "PairwiseKernel": (kernel_learning.PairwiseKernel, (X, LABELS)),
-    "QuadraticKernel": (kernel_learning.QuadraticKernel, (X, LABELS)),
-    "SSTRESS": (manifold_learning.SSTRESS, (X,)),
-    "MaximumVarianceUnfolding": (manifold_learning.MaximumVarianceUnfolding, (X,)),
-    "PSDRegressor": (regression.PSDRegressor, (X, TARGETS)),
-    "TopKEigen": (spectral.TopKEigen, (SYMMETRIC,)),
-    "MaxCut": (relaxations.MaxCut, (GRAPH,)),
-    "LovaszTheta": (relaxations.LovaszTheta, (GRAPH,)),
-    "CommunityDetection": (relaxations.CommunityDetection, (GRAPH,)),
-    "NearestCorrelation": (relaxations.NearestCorrelation, (CORRELATION,)),
-}
+#: (class, what it is fitted to)
+ESTIMATORS: list[tuple[Any, tuple[Any, ...]]] = [
+    *((kind, (X, LABELS)) for kind in (
+        metric_learning.KTA, metric_learning.LMNN, metric_learning.Linearity, metric_learning.DistanceRegression,
+        metric_learning.PSDBoost,
+    )),
+    (metric_learning.PairsClassifier, (X[PAIRS], np.where(LABELS, 1, -1))),
+    (metric_learning.TripletsClassifier, (X[TRIPLETS],)),
+    *((kind, (X, LABELS)) for kind in (
+        kernel_learning.DistanceKernel, kernel_learning.PairwiseKernel, kernel_learning.QuadraticKernel,
+    )),
+    (manifold_learning.SSTRESS, (X,)), (manifold_learning.MaximumVarianceUnfolding, (X,)),
+    (regression.PSDRegressor, (X, TARGETS)), (spectral.TopKEigen, (SYMMETRIC,)),
+    (relaxations.MaxCut, (GRAPH,)), (relaxations.LovaszTheta, (GRAPH,)), (relaxations.CommunityDetection, (GRAPH,)),
+    (relaxations.NearestCorrelation, (CORRELATION,)),
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ESTIMATORS)
-def test_estimators_refuse_masks_and_imaginary_parts(name: str) -> None:
-    kind, given = ESTIMATORS[name]
+@pytest.mark.parametrize(("kind", "given"), ESTIMATORS, ids=[kind.__name__ for kind, _ in ESTIMATORS])
+def test_estimators_refuse_masks_and_imaginary_parts(kind: Any, given: tuple[Any, ...]) -> None:
     for k, values in enumerate(given):
         hidden = np.ma.array(values)
         hidden[(0,) * hidden.ndim] = np.ma.masked

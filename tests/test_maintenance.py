@@ -1,4 +1,4 @@
-"""What maintainers rely on: pins that are the lower bounds, one set of tools, scripts that can be run."""
+"""What maintainers rely on: pins, one set of tools, scripts, one version, tests that mirror sources, light imports."""
 
 import os
 import re

@@ -1,4 +1,4 @@
-"""Every example in the pages runs and prints what it shows."""
+"""Every example in the pages runs and prints what it shows, and every call in a table of the guide can be made."""
 
 import ast
 import doctest
@@ -45,17 +45,14 @@ def test_the_first_command_of_the_readme_prints_what_it_shows(capsys, monkeypatc
     assert float(found[-2]) <= 1e-6  # the bound that the text below states; its digits are rounding
 
 
-GUIDE = Path(__file__).parents[1] / "docs" / "guide"
+GUIDE = ROOT / "docs" / "guide"
 MODULES = [
-    *(
-        f"psdopt{part}"
-        for part in ("", ".terms", ".constraints", ".methods", ".problems", ".problems.distributed", ".running.result")
-    ),
-    *(f"psdopt_plugins.{part}" for part in ("metric_learning", "kernel_learning", "manifold_learning")),
-    *(
-        f"psdopt_plugins.{part}"
-        for part in ("regression", "relaxations", "spectral", "manifold_learning.unfolding_newton")
-    ),
+    "psdopt",
+    *(f"psdopt.{part}" for part in ("terms", "constraints", "methods", "problems", "problems.distributed")),
+    "psdopt.running.result",
+    *(f"psdopt_plugins.{part}_learning" for part in ("metric", "kernel", "manifold")),
+    *(f"psdopt_plugins.{part}" for part in ("regression", "relaxations", "spectral")),
+    "psdopt_plugins.manifold_learning.unfolding_newton",
 ]
 CALL, CLASS = re.compile(r"[A-Za-z_]\w*\(.*\)"), re.compile(r"[A-Z]\w*[a-z]\w*")
 

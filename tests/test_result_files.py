@@ -54,37 +54,27 @@ def test_what_is_missing_or_of_another_kind_is_refused(sound: tuple[Result, byte
     plain = result.as_dict()
     without_value = {key: value for key, value in plain.items() if key != "value"}
     for changes in (
-        {"summary": None},
-        {"factor": None},
-        {"factor": np.zeros(3)},
-        {"summary": np.array("no JSON")},
-        {"summary": np.array("[]")},
-        {"summary": np.array(json.dumps({**plain, "status": "splendid"}))},
-        {"summary": np.array(json.dumps(without_value))},
-        {"certificate_eigenvector": None},
-        {"certificate": np.array("no JSON")},
-        {"certificate": np.array("[3]")},
-        {"history_value": np.zeros(1)},
-    ):
+        *({name: None} for name in ("summary", "factor", "certificate_eigenvector")),
+        *({"summary": np.array(text)} for text in (
+            "no JSON", "[]", json.dumps({**plain, "status": "splendid"}), json.dumps(without_value)
+        )),
+        *({"certificate": np.array(text)} for text in ("no JSON", "[3]")),
+        {"factor": np.zeros(3)}, {"history_value": np.zeros(1)},
+    ):  # fmt: skip
         with pytest.raises(DataFileError, match="is not a result saved by psdopt, or is damaged"):
             Result.load(changed(whole, tmp_path / "r.npz", **changes))
 
 
 def test_a_changed_number_does_not_pass_the_checksum(sound: tuple[Result, bytes], tmp_path: Path) -> None:
-    _, whole = sound
+    """Results from before there were checksums load."""
+    result, whole = sound
     path = tmp_path / "r.npz"
     path.write_bytes(whole)
     with np.load(path) as stored:
-        arrays = dict(stored)
-    arrays["factor"] = arrays["factor"] * (1.0 + 1e-12)
-    np.savez(path, **arrays)
+        np.savez(path, **{**stored, "factor": stored["factor"] * (1.0 + 1e-12)})
     with pytest.raises(DataFileError, match="its checksum is not that of its content"):
         Result.load(path)
-
-
-def test_results_from_before_there_were_checksums_load(sound: tuple[Result, bytes], tmp_path: Path) -> None:
-    result, whole = sound
-    assert Result.load(changed(whole, tmp_path / "r.npz")).value == result.value
+    assert Result.load(changed(whole, path)).value == result.value
 
 
 def test_a_loaded_result_knows_its_tolerance(tmp_path: Path) -> None:
@@ -94,8 +84,5 @@ def test_a_loaded_result_knows_its_tolerance(tmp_path: Path) -> None:
         result.tol = tol
         result.save(tmp_path / "r.npz")
         np.testing.assert_equal(Result.load(tmp_path / "r.npz").tol, tol)
-
-
-def test_a_name_with_a_null_byte_is_one_clear_error(tmp_path: Path) -> None:
     with pytest.raises(DataFileError, match="cannot read result"):
         Result.load(tmp_path / "a\0.npz")

@@ -39,6 +39,9 @@ def test_a_site_in_which_all_is_well(extension, site):
     links = extension("links")
     assert links.problems(site) == []
     assert links.unknown_to_search(site, ["partial_fit", "other"]) == []
+    assert links.unknown_to_search(site, ["partial", "fit"]) == ["partial", "fit"]
+    (site / "empty").mkdir()
+    assert len(links.problems(site / "empty")) == 1
 
 
 @pytest.mark.parametrize(
@@ -54,14 +57,6 @@ def test_a_site_in_which_all_is_well(extension, site):
 def test_broken_links_are_named(extension, site, text, said):
     (site / "a.html").write_text(text)
     assert extension("links").problems(site) == [f"a.html: {said}"]
-
-
-def test_an_empty_folder_is_no_site(extension, tmp_path):
-    assert len(extension("links").problems(tmp_path)) == 1
-
-
-def test_words_that_search_does_not_know(extension, site):
-    assert extension("links").unknown_to_search(site, ["partial", "fit"]) == ["partial", "fit"]
 
 
 @pytest.mark.parametrize(
@@ -84,18 +79,8 @@ def test_every_check_is_shown_with_a_fault_that_it_rejects(extension):
 
 
 def test_entries_and_formulas(extension):
-    written = [
-        "One line.",
-        "",
-        "    F = |Y|",
-        "",
-        "Parameters",
-        "----------",
-        "rank, tol : of |M|,",
-        "    or None. seed : a number. start, end : of the run,",
-        "    in steps.",
-        "",
-    ]
+    written = ["One line.", "", "    F = |Y|", "", "Parameters", "----------", "rank, tol : of |M|,",
+               "    or None. seed : a number. start, end : of the run,", "    in steps.", ""]  # fmt: skip
     expected = ["One line.", "", "::", "", "    F = |Y|", "", "Parameters", "----------", "rank, tol",
                 r"    of \|M\|,", "    or None.", "seed", "    a number.", "start, end", "    of the run,",
                 "    in steps.", ""]  # fmt: skip

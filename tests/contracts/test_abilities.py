@@ -1,4 +1,4 @@
-"""Needs as data: what is missing, in words; a verdict in one sentence."""
+"""Needs as data, in words and in verdicts; abilities that are members, and who is told that there are none."""
 
 import functools
 from pathlib import Path
@@ -42,11 +42,6 @@ def test_missing_needs(role, offered, missing):
     assert missing_needs(REQUIRES, role, offered) == missing
 
 
-def test_needs_as_text():
-    assert as_text("factor") == "factor"
-    assert as_text(("a", "b", "c")) == "a or b or c"
-
-
 def test_verdicts_speak_and_raise():
     yes, no = Verdict(True, subject="A, B and C"), Verdict(False, ("x", "y"), "Try D.", "A, B and C")
     assert bool(yes)
@@ -71,9 +66,11 @@ def test_a_method_within_a_method_is_refused_by_its_argument():
         require_inner("polish", Piece(), Piece("gradient"), Piece())
 
 
-def test_names_of_pieces():
+def test_names_of_pieces_and_needs_as_text():
     assert name_of(Piece()) == "Piece"
     assert name_of(Piece(name="mine")) == "mine"
+    assert as_text("factor") == "factor"
+    assert as_text(("a", "b", "c")) == "a or b or c"
 
 
 def test_the_page_on_contracts_names_every_ability_with_its_members():

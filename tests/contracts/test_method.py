@@ -33,20 +33,16 @@ def test_a_method_begins_anew_where_columns_are_added_and_takes_no_notice_of_the
     assert method.name == "Still"
 
 
-@pytest.mark.parametrize("geometry", [FlatQuotient(6, 2), PSDCone(6)], ids=repr)
-def test_the_residual_is_the_factor_gradient_where_the_trace_is_free(geometry):
+@pytest.mark.parametrize(
+    ("geometry", "trace"),
+    [(FlatQuotient(6, 2), None), (PSDCone(6), None), (FixedTrace(6, 2, 3.0), 3.0), (Spectraplex(6, 3.0), 3.0)],
+    ids=repr,
+)
+def test_the_residual_is_the_factor_gradient_without_the_multiplier_of_a_fixed_trace(geometry, trace):
     p, rng = problem()
     Y = geometry.factor(geometry.random_point(rng))
     S = p.at(Y).gradient @ np.eye(6)
-    assert factor_residual(geometry, p.at(Y)) == pytest.approx(2.0 * np.linalg.norm(S @ Y), rel=1e-12)
-
-
-@pytest.mark.parametrize("geometry", [FixedTrace(6, 2, 3.0), Spectraplex(6, 3.0)], ids=repr)
-def test_the_residual_leaves_out_the_multiplier_of_a_fixed_trace(geometry):
-    p, rng = problem()
-    Y = geometry.factor(geometry.random_point(rng))
-    S = p.at(Y).gradient @ np.eye(6)
-    s = np.trace(Y.T @ S @ Y) / 3.0
+    s = np.trace(Y.T @ S @ Y) / trace if trace else 0.0
     assert factor_residual(geometry, p.at(Y)) == pytest.approx(2.0 * np.linalg.norm(S @ Y - s * Y), rel=1e-12)
 
 
@@ -58,16 +54,12 @@ def test_of_a_restricted_geometry_only_the_reachable_part_counts():
     assert factor_residual(geometry, at, point) < factor_residual(FlatQuotient(6, 2), at)
 
 
-def test_what_is_not_finite_is_refused():
-    p, rng = problem()
-    assert ensure_finite(p.at(rng.standard_normal((6, 2)))).value
-    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="the value is"):
-        ensure_finite(p.at(np.full((6, 1), 1e200)))
-
-
-def test_what_describes_a_state_beyond_its_point_is_given_by_keyword():
+def test_what_is_not_finite_is_refused_and_a_state_is_described_by_keyword():
     p, rng = problem()
     evaluation = p.at(rng.standard_normal((6, 2)))
+    assert ensure_finite(evaluation).value
+    with np.errstate(all="ignore"), pytest.raises(FloatingPointError, match="the value is"):
+        ensure_finite(p.at(np.full((6, 1), 1e200)))
     given = p, FlatQuotient(6, 2), evaluation.factor, evaluation
     assert State(*given, gradient_norm=2.0).gradient_norm == 2.0
     with pytest.raises(TypeError, match="positional"):

@@ -1,4 +1,4 @@
-"""The problem's contract: the default searches of lines and planes, its gradient as an operator, what it refuses."""
+"""The problem's contract: default searches of lines and planes, S as an operator and an array, roles, images."""
 
 import math
 import pickle
@@ -14,7 +14,6 @@ from psdopt.contracts.roles import Duality, Preconditioner, Starts
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.tolerances import EPS
 from psdopt.terms.measurements import PairDistances
 
 
@@ -150,25 +149,19 @@ def test_it_is_the_gradient_of_a_problem():
 
 def evaluation(rng):
     A = rng.standard_normal((5, 5))
-    problem = QuadraticSDP(A=A @ A.T, B=1.0, C=A + A.T)
-    return problem, problem.at(rng.standard_normal((5, 2)))
+    return QuadraticSDP(A=A @ A.T, B=1.0, C=A + A.T).at(rng.standard_normal((5, 2)))
 
 
-def test_no_start_is_proposed():
-    Y = np.arange(6.0).reshape(3, 2)
+def test_no_start_is_proposed_and_nothing_is_claimed_of_bounds_and_units():
+    Y, duality = np.arange(6.0).reshape(3, 2), Duality()
     assert Starts().first_atoms() is None
     assert Starts().proposed_start(Y) is Y
-
-
-def test_nothing_is_claimed_of_bounds_and_units():
-    _, here = evaluation(np.random.default_rng(1))
-    duality = Duality()
-    assert duality.dual_bound(here) is None
+    assert duality.dual_bound(evaluation(np.random.default_rng(1))) is None
     assert duality.value_unit(3.0, 1.0) is None
 
 
 def test_the_eigenpair_is_that_of_the_gradient():
-    _, here = evaluation(np.random.default_rng(2))
+    here = evaluation(np.random.default_rng(2))
     S = here.gradient @ np.eye(5)
     pair = Duality().smallest_eigenpair(here, S, count=2)
     assert np.allclose(pair.values, np.linalg.eigvalsh(S)[:2])
@@ -183,35 +176,10 @@ def test_the_coarser_preconditioner_is_the_same_one_unless_there_is_another():
     assert np.array_equal(Twice().diagonal_at(None)(R), 2.0 * R)
 
 
-def composed(r=3):
+def composed():
     rng = np.random.default_rng(0)
-    maps = (LinearMap(rng.standard_normal((9, 5)), "X"), LinearMap(rng.standard_normal((5, 5)), "A"))
-    return rng, maps, Images(maps, rng.standard_normal((5, r)))
-
-
-def test_each_image_is_computed_once_and_the_identity_is_free():
-    _, (X, A), here = composed()
-    assert here.of(None) is here.factor
-    assert here.of(X) is here.of(X)
-    assert (X.applications, A.applications) == (1, 0)
-    np.testing.assert_allclose(here.of(X), X.data @ here.factor)
-
-
-def test_moves_combine_what_is_at_hand_and_leave_the_rest_for_later():
-    rng, maps, here = composed()
-    X, A = maps
-    here.of(X)
-    direction = Images(maps, rng.standard_normal((5, 3)))
-    moved = here.step(0.3, direction)
-    mixed = moved.mix(rng.standard_normal((3, 2)))
-    wide = mixed.append(Images(maps, rng.standard_normal((5, 1))))
-    before = X.applications
-    for images in (moved, mixed, wide):
-        np.testing.assert_allclose(images.of(X), X.data @ images.factor, atol=1e3 * EPS)
-    assert X.applications == before == 3  # Y, D and the appended column
-    assert A.applications == 0
-    np.testing.assert_allclose(wide.of(A), A.data @ wide.factor, atol=1e3 * EPS)
-    assert A.applications == 1
+    maps = (LinearMap(rng.standard_normal((9, 5)), "X"),)
+    return rng, maps, Images(maps, rng.standard_normal((5, 3)))
 
 
 def test_drift_bounds_the_rounding_of_many_steps():
@@ -228,12 +196,7 @@ def test_drift_bounds_the_rounding_of_many_steps():
 
 def test_derived_arrays_are_shared_within_and_not_beyond():
     rng, maps, here = composed()
-    calls = []
-
-    def double(Z):
-        calls.append(1)
-        return 2.0 * Z
-
+    calls, double = [], lambda Z: calls.append(1) or 2.0 * Z
     owner, other = object(), object()
     assert here.derived(owner, maps[0], double) is here.derived(owner, maps[0], double)
     here.derived(other, None, double)

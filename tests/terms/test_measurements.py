@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 from psdopt import TermSum
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg import arrays
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms import entry_coupling
@@ -22,18 +21,7 @@ from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurement import Measurement
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
-from psdopt.testing import run_checks
-
-
-def test_a_line_through_entries_gathers_each_row_once(monkeypatch):
-    rng = np.random.default_rng(0)
-    measurement = Entries([0, 1, 2, 2], [1, 1, 0, 3], 4)
-    monkeypatch.setattr(Entries, "pair", lambda *given: pytest.fail("the rows are gathered once for both"))
-    U, D = (Images((), rng.standard_normal((4, 2))) for _ in range(2))
-    linear, square = measurement.along(U, D)
-    i, j = measurement.i, measurement.j
-    np.testing.assert_allclose(linear, (U.factor @ D.factor.T + D.factor @ U.factor.T)[i, j], rtol=0, atol=1e2 * EPS)
-    np.testing.assert_allclose(square, (D.factor @ D.factor.T)[i, j], rtol=0, atol=1e2 * EPS)
+from psdopt.testing import parametrize_with_checks, run_checks
 
 
 def test_measurements_share_a_map():
@@ -71,31 +59,10 @@ def test_bad_input(make, kind, text):
         make()
 
 
-def test_many_entries_are_read_from_one_product_and_few_are_gathered(monkeypatch):
-    """And their weights are one dense matrix, or a sparse one."""
-    rng, n, r = np.random.default_rng(5), 12, 3
-    i, j = np.triu_indices(n)
-    many, few = Entries(i, j, n), Entries(i[:3], j[:3], n)
-    U, V = Images((), rng.standard_normal((n, r))), Images((), rng.standard_normal((n, r)))
-    P, w = U.factor @ V.factor.T, rng.standard_normal(len(i))
-    gathered, sparse, gather = [], [], arrays.gathered_row_dots
-    monkeypatch.setattr(
-        "psdopt.terms.measurements.gathered_row_dots", lambda i, *rest: gathered.append(len(i)) or gather(i, *rest)
-    )
-    monkeypatch.setattr("psdopt.terms.measurements.sparse_product", lambda A, X: sparse.append(A.nnz) or A @ X)
-    assert np.allclose(many.pair(U, V), 0.5 * (P + P.T)[i, j], rtol=1e-13)
-    assert np.allclose(many.pair(U, U), (U.factor @ U.factor.T)[i, j], rtol=1e-13)
-    assert gathered == []
-    assert np.allclose(few.pair(U, V), 0.5 * (P + P.T)[i[:3], j[:3]], rtol=1e-13)
-    assert gathered == [3, 3]
-    W = np.zeros((n, n))
-    np.add.at(W, (i, j), 0.5 * w)
-    np.add.at(W, (j, i), 0.5 * w)
-    ((_, force),) = many.adjoint(w, V)
-    assert np.allclose(force, W @ V.factor, rtol=1e-13)
-    assert sparse == []
-    many.adjoint(np.where(np.arange(len(i)) % 13 == 1, w, 0.0), V)
-    assert len(sparse) == 1
+@parametrize_with_checks([Entries(*np.triu_indices(12), 12), Entries(*np.triu_indices(12, 9), 12)])
+def test_many_entries_and_few(check):
+    """Those that are read from one product, with weights in a dense matrix, and those that are gathered."""
+    check()
 
 
 def test_a_measurement_without_a_coupling_says_so():
