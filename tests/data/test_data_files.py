@@ -1,7 +1,6 @@
 """Files of samples: what is read, tables as text among them, and the one clear error for whatever is wrong."""
 
 import io
-import re
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -137,15 +136,11 @@ def test_sizes_and_places_of_a_csr_matrix_are_checked(tmp_path: Path, name: str,
         read_data_file(tmp_path / "d.npz")
 
 
-def test_a_broken_archive(tmp_path: Path) -> None:
-    path = tmp_path / "d.npz"
+def test_files_that_are_not_there_of_another_kind_or_broken(tmp_path: Path) -> None:
     for content in (b"PK\x03\x04 cut short", b"no archive at all"):
-        path.write_bytes(content)
-        with pytest.raises(InvalidInputError, match=f"^{re.escape(str(path))} is no usable .npz archive: "):
-            read_data_file(path)
-
-
-def test_files_that_are_not_there_or_of_another_kind(tmp_path: Path) -> None:
+        (tmp_path / "d.npz").write_bytes(content)
+        with pytest.raises(InvalidInputError, match=r"d\.npz is no usable \.npz archive: "):
+            read_data_file(tmp_path / "d.npz")
     absent, other = tmp_path / "no.csv", tmp_path / "d.xlsx"
     refused(f"cannot read {absent}: No such file or directory", DataFileError, read_data_file, absent)
     known = ".npz, .npy, .csv, .tsv, .parquet, .zarr, .h5"

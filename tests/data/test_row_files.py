@@ -49,25 +49,35 @@ def test_a_large_parquet_file_is_read_in_blocks(table, tmp_path, small):
     assert "900 rows, read in blocks of 100" in dataset.notes
 
 
-def test_zarr_groups_and_arrays(table, tmp_path, small):
-    zarr = pytest.importorskip("zarr")
+def stored(path, **arrays):
+    """A group of arrays in a Zarr store or an HDF5 file."""
+    if path.suffix == ".zarr":
+        group = pytest.importorskip("zarr").open_group(str(path), mode="w")
+        for name, array in arrays.items():
+            group.create_array(name, data=array)
+    else:
+        with pytest.importorskip("h5py").File(path, "w") as file:
+            file.update(arrays)
+    return path
+
+
+@pytest.mark.parametrize("suffix", [".zarr", ".h5"])
+def test_groups_of_arrays(suffix, table, tmp_path, small):
     X, y = table
-    group = zarr.open_group(str(tmp_path / "g.zarr"), mode="w")
-    group.create_array("X", data=X, chunks=(90, 4))
-    group.create_array("y", data=y)
-    dataset = read_data_file(tmp_path / "g.zarr")
+    labels = y if suffix == ".zarr" else np.array([f"class {label}" for label in y], dtype="S")
+    dataset = read_data_file(stored(tmp_path / f"g{suffix}", X=X, y=labels))
+    assert isinstance(dataset.X, RowSource)
     assert np.array_equal(dataset.X.read(100, 103), X[100:103])
-    assert np.array_equal(dataset.y, y)
-    zarr.save_array(str(tmp_path / "a.zarr"), X)
-    assert read_data_file(tmp_path / "a.zarr").y is None
-    zarr.open_group(str(tmp_path / "e.zarr"), mode="w").create_array("Z", data=X)
+    assert dataset.y[5] == (y[5] if suffix == ".zarr" else f"class {y[5]}")
     with pytest.raises(InvalidInputError, match="must hold an array X; found Z"):
-        read_data_file(tmp_path / "e.zarr")
+        read_data_file(stored(tmp_path / f"e{suffix}", Z=X))
 
 
-def test_a_large_npy_file_is_mapped(table, tmp_path, small):
+def test_single_arrays_are_mapped(table, tmp_path, small):
     np.save(tmp_path / "x.npy", table[0])
     assert read_data_file(tmp_path / "x.npy").in_blocks
+    pytest.importorskip("zarr").save_array(str(tmp_path / "a.zarr"), table[0])
+    assert read_data_file(tmp_path / "a.zarr").y is None
 
 
 def test_the_command_line_learns_from_blocks(table, tmp_path, small, capsys):
@@ -96,19 +106,7 @@ def test_a_regression_learns_from_blocks(suffix, tmp_path, small, capsys):
     X = np.random.default_rng(1).standard_normal((900, 3))
     y = (X @ [1.0, -2.0, 0.5]) ** 2 + 1.0
     path = tmp_path / f"t{suffix}"
-    if suffix == ".parquet":
-        parquet(path, X, y)
-    else:
-        opened = (
-            pytest.importorskip("zarr").open_group(str(path), mode="w")
-            if suffix == ".zarr"
-            else pytest.importorskip("h5py").File(path, "w")
-        )
-        for name, array in (("X", X), ("y", y)):
-            kept = opened.create_array if suffix == ".zarr" else opened.create_dataset
-            kept(name, data=array)
-        if suffix == ".h5":
-            opened.close()
+    parquet(path, X, y) if suffix == ".parquet" else stored(path, X=X, y=y)
     assert main(["run", "psd-regression", "--data", str(path), "--set", "rank=2", "--tol", "1e-8"]) == 0
     out = capsys.readouterr().out
     assert "675 samples to train, 225 to test, 3 features, standardised, and a constant" in out
@@ -139,25 +137,10 @@ def test_the_bar_follows_every_pass(capsys):
     assert capsys.readouterr().err == ""
 
 
-def test_hdf5_files(table, tmp_path, small):
-    h5py = pytest.importorskip("h5py")
-    X, y = table
-    with h5py.File(tmp_path / "g.h5", "w") as file:
-        file["X"], file["y"] = X, np.array([f"class {label}" for label in y], dtype="S")
-    dataset = read_data_file(tmp_path / "g.h5")
-    assert isinstance(dataset.X, RowSource)
-    assert np.array_equal(dataset.X.read(100, 103), X[100:103])
-    assert dataset.y[5] == f"class {y[5]}"
-    with h5py.File(tmp_path / "e.h5", "w") as file:
-        file["Z"] = X
-    with pytest.raises(InvalidInputError, match="must hold an array X; found Z"):
-        read_data_file(tmp_path / "e.h5")
+def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path):
     (tmp_path / "bad.h5").write_bytes(b"nothing")
     with pytest.raises(InvalidInputError, match=r"bad\.h5 cannot be read"):
         read_data_file(tmp_path / "bad.h5")
-
-
-def test_what_is_wrong_with_a_file_is_one_sentence(tmp_path):
     (tmp_path / "bad.parquet").write_bytes(b"PAR1 nothing")
     with pytest.raises(InvalidInputError, match="no Parquet file, or is damaged"):
         read_data_file(tmp_path / "bad.parquet")

@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from psdopt.devices import DeviceArray, held
+
 LIBRARIES = ("strict", "torch")
 
 
@@ -33,3 +35,10 @@ def is_of(library: str, raw: Any) -> bool:
     if library == "torch":
         return type(raw).__module__ == "torch" and raw.device.type == "cpu"
     return type(raw).__module__.startswith("array_api_strict") and "device1" in str(raw.device)
+
+
+def there(library: str, array: Any) -> DeviceArray:
+    """An array that is held on the device of the library."""
+    kept = held(sent(library, array))
+    assert isinstance(kept, DeviceArray)
+    return kept

@@ -11,11 +11,10 @@ import numpy as np
 import pytest
 
 from psdopt.devices import Deferred, DeviceArray, held, here
-from tests.devices.libraries import LIBRARIES, fetched, is_of, sent
+from tests.devices.libraries import fetched, is_of, sent
 
 Y = np.arange(12.0).reshape(6, 2) - 5.25
 Z = np.cos(Y)
-libraries = pytest.mark.parametrize("library", LIBRARIES)
 
 
 def blocks(library: str) -> tuple[DeviceArray, DeviceArray]:
@@ -24,7 +23,6 @@ def blocks(library: str) -> tuple[DeviceArray, DeviceArray]:
     return found
 
 
-@libraries
 def test_all_that_are_asked_for_come_in_one_transfer(library: str) -> None:
     U, V = blocks(library)
     transfers = U.device.transfers
@@ -42,7 +40,6 @@ def test_all_that_are_asked_for_come_in_one_transfer(library: str) -> None:
     assert size.raw is None  # nothing on the device is kept
 
 
-@libraries
 def test_the_square_of_an_array_is_computed_once_until_the_array_changes(library: str) -> None:
     U, V = blocks(library)
     assert U.dot(U) is U.dot(U)
@@ -59,7 +56,6 @@ BINARY: tuple[Callable[[Any, Any], Any], ...] = (
 )  # fmt: skip
 
 
-@libraries
 @pytest.mark.parametrize("operation", BINARY)
 @pytest.mark.parametrize("other", [Y.T @ Y + 8.0, 2.0, np.float64(3.0), "later"])
 def test_arithmetic_waits_and_is_numpys(library: str, operation: Callable[[Any, Any], Any], other: Any) -> None:
@@ -81,7 +77,6 @@ def test_arithmetic_waits_and_is_numpys(library: str, operation: Callable[[Any, 
         assert U.device.transfers.to_host == 1
 
 
-@libraries
 def test_what_a_caller_does_with_numbers_and_small_arrays_fetches_them(library: str) -> None:
     U, V = blocks(library)
     expected, size = Y.T @ Z, float(np.sum(Y * Y))
@@ -121,7 +116,6 @@ def test_what_a_caller_does_with_numbers_and_small_arrays_fetches_them(library: 
         _ = total.__no_such_hook__
 
 
-@libraries
 def test_a_number_that_scales_an_array_of_the_device_stays_there(library: str) -> None:
     U, V = blocks(library)
     a = U.dot(V) / 3.0

@@ -5,22 +5,13 @@ import pickle
 import numpy as np
 import pytest
 
-from psdopt.devices import DeviceArray, held, indices_on, on_host, pairs
+from psdopt.devices import held, indices_on, on_host, pairs
 from psdopt.devices.groups import WIDTH, GroupSums, PairSums
 from psdopt.devices.library import device_for
 from psdopt.linalg.arrays import SymmetricPattern, line_dots, mixed_row_dots, pair_dots
-from tests.devices.libraries import LIBRARIES, sent
-
-libraries = pytest.mark.parametrize("library", LIBRARIES)
+from tests.devices.libraries import sent, there
 
 
-def there(library: str, array: object) -> DeviceArray:
-    kept = held(sent(library, array))
-    assert isinstance(kept, DeviceArray)
-    return kept
-
-
-@libraries
 @pytest.mark.parametrize("size", [1, 5, 40])
 @pytest.mark.parametrize("members", [0, 1, 8, 9, 65, 700])
 def test_sums_of_groups(library: str, size: int, members: int) -> None:
@@ -34,7 +25,6 @@ def test_sums_of_groups(library: str, size: int, members: int) -> None:
     assert len(sums.further) <= 4
 
 
-@libraries
 def test_sums_over_pairs_are_a_symmetric_sparse_matrix(library: str) -> None:
     rng = np.random.default_rng(1)
     n, p = 30, 200
@@ -58,7 +48,6 @@ Y, Z = rng.standard_normal((20, 3)), rng.standard_normal((20, 3))
 FIRST, SECOND = rng.integers(20, size=50), rng.integers(20, size=50)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
 @pytest.mark.parametrize("gathered", [1, 30, 2**23])
 def test_blocks_of_pairs(library: str, gathered: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pairs, "GATHERED", gathered)

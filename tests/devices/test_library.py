@@ -11,10 +11,9 @@ import pytest
 from psdopt.devices import held, on_host, released
 from psdopt.devices.library import device_for
 from psdopt.errors import InvalidInputError, InvalidTypeError, MissingDependencyError
-from tests.devices.libraries import LIBRARIES, fetched, is_of, sent
+from tests.devices.libraries import fetched, is_of, sent
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
 def test_a_device_is_found_once_and_arrays_come_and_go(library: str) -> None:
     X = np.arange(6.0).reshape(3, 2)
     device = device_for(sent(library, X), "X")
@@ -29,15 +28,6 @@ def test_a_device_is_found_once_and_arrays_come_and_go(library: str) -> None:
     assert (transfers.to_device, transfers.to_host, transfers.most_rows) == (1, 2, 3)
 
 
-def test_what_is_sent_is_a_copy() -> None:
-    pytest.importorskip("torch")
-    X = np.ones((2, 2))
-    device = device_for(sent("torch", X), "X")
-    there = device.send(X)
-    there += 1.0
-    assert X.sum() == 4.0
-
-
 def test_devices_of_one_library_are_told_apart() -> None:
     one, other = (
         device_for(array_api_strict.zeros(2, device=array_api_strict.Device(name)), "X")
@@ -46,7 +36,6 @@ def test_devices_of_one_library_are_told_apart() -> None:
     assert one is not other
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
 def test_arrays_are_held_in_double_precision(library: str) -> None:
     whole = held(sent(library, np.array([[1, 2], [3, 4]])), "X")
     assert whole.dtype == np.float64
@@ -62,8 +51,12 @@ def test_arrays_are_held_in_double_precision(library: str) -> None:
             held(sent(library, np.array([[1.0, bad]])), "X")
 
 
-def test_a_tensor_that_records_operations_loses_the_record() -> None:
+def test_what_is_sent_is_a_copy_and_a_tensor_that_records_operations_loses_the_record() -> None:
     torch = pytest.importorskip("torch")
+    X = np.ones((2, 2))
+    there = device_for(sent("torch", X), "X").send(X)
+    there += 1.0
+    assert X.sum() == 4.0
     kept = held(torch.ones((2, 2), dtype=torch.float64, requires_grad=True))
     assert not (kept * 2.0).raw.requires_grad
 
@@ -86,7 +79,6 @@ def test_without_array_api_compat_the_extra_is_named(monkeypatch: pytest.MonkeyP
         device_for(sent("strict", np.ones(2)), "X")
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
 def test_arrays_can_be_pickled(library: str) -> None:
     kept = held(sent(library, np.arange(4.0)))
     again = pickle.loads(pickle.dumps(kept))

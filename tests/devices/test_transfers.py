@@ -19,13 +19,11 @@ from psdopt.devices import (
 )
 from psdopt.devices.library import device_for
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from tests.devices.libraries import LIBRARIES, is_of, sent
+from tests.devices.libraries import is_of, sent
 
 Y = np.arange(12.0).reshape(6, 2)
-libraries = pytest.mark.parametrize("library", LIBRARIES)
 
 
-@libraries
 def test_arrays_are_placed_where_the_data_are(library: str) -> None:
     kept = held(sent(library, Y), "Y")
     device = kept.device
@@ -39,7 +37,6 @@ def test_arrays_are_placed_where_the_data_are(library: str) -> None:
         placed(other, device, "Y")
 
 
-@libraries
 def test_the_device_of_an_array_is_known_raw_or_held(library: str) -> None:
     raw = sent(library, Y)
     assert device_of(raw) is device_of(held(raw)) is device_for(raw, "Y")
@@ -50,7 +47,6 @@ def test_the_device_of_an_array_is_known_raw_or_held(library: str) -> None:
             assert same(plain) is plain
 
 
-@libraries
 def test_only_arrays_of_other_libraries_are_refused_on_the_host(library: str) -> None:
     raw = sent(library, Y)
     for array in (raw, held(raw)):
@@ -62,7 +58,6 @@ def test_only_arrays_of_other_libraries_are_refused_on_the_host(library: str) ->
     require_host([1.0], "labels")
 
 
-@libraries
 def test_matrices_and_indices_are_made_there_and_once(library: str) -> None:
     device = device_for(sent(library, Y), "Y")
     X, i = matrix_on(device, Y), indices_on(device, np.array([2, 0]))

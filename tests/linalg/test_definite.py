@@ -12,16 +12,7 @@ from psdopt.linalg.definite import bound_above, factor_above, pair_above
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import EPS
-from tests.linalg.instances import matrix
-
-SPECTRA = {
-    "spread": lambda n, rng: np.linspace(-0.1, 1.0, n),
-    "cluster at zero": lambda n, rng: np.r_[1e-7 * rng.standard_normal(5), rng.random(n - 5)],
-    "one below": lambda n, rng: np.r_[-1e-3, np.linspace(0.0, 1.0, n - 1)],
-    "equal": lambda n, rng: np.ones(n),
-    "zero": lambda n, rng: np.zeros(n),
-    "negative": lambda n, rng: -rng.random(n),
-}
+from tests.linalg.instances import SPECTRA, matrix
 
 
 @given(

@@ -10,24 +10,12 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.tolerances import EPS
-from tests.linalg.instances import Counted, frame, matrix
+from tests.linalg.instances import SPECTRA, Counted, frame, matrix
 
 settings.register_profile("psdopt", deadline=None, max_examples=25, derandomize=True, print_blob=True)
 
 
 settings.load_profile("psdopt")
-
-
-SPECTRA = {
-    "normal": lambda n, rng: rng.standard_normal(n),
-    "uniform": lambda n, rng: np.linspace(0.0, 1.0, n),
-    "cluster": lambda n, rng: np.r_[-1 + 1e-9 * np.arange(n // 4), rng.random(n - n // 4)],
-    "repeated": lambda n, rng: np.round(3 * rng.standard_normal(n)),
-    "slightly negative": lambda n, rng: np.r_[-1e-6, np.linspace(0.0, 1.0, n - 1)],
-    "psd low rank": lambda n, rng: np.r_[np.zeros(n - n // 4), 1 + rng.random(n // 4)],
-    "identity": lambda n, rng: np.ones(n),
-    "geometric": lambda n, rng: -np.geomspace(1e-12, 1.0, n),
-}
 
 
 def check(pair, S, exact, slack=4.0):

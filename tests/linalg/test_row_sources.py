@@ -97,14 +97,11 @@ def test_only_blocks_that_hold_a_wanted_row_are_read(X):
     assert data.read == source.block
 
 
-def test_what_is_in_memory_is_no_source(X):
+def test_what_is_in_memory_is_no_source_and_a_small_memory_map_is_an_array(X, tmp_path, monkeypatch):
     for data in (X, X.tolist(), sp.csr_array(X), X.astype(np.float64)[::2], None, 3.0):
         assert row_source(data) is None
     pandas = pytest.importorskip("pandas")
     assert row_source(pandas.DataFrame(X)) is None
-
-
-def test_a_small_memory_map_is_an_array(X, tmp_path, monkeypatch):
     monkeypatch.setattr(row_sources, "SMALL_MAP", 2**26)
     assert row_source(memory_map(X, tmp_path)) is None
 

@@ -1,4 +1,7 @@
-"""One part of a sum: what it answers, and what it remembers."""
+"""One part of a sum: what it is made of, and what it remembers.
+
+That its answers are those of the problem, zero without data, is what the kit finds: ``tests/testing/test_splits.py``.
+"""
 
 import numpy as np
 import pytest
@@ -12,23 +15,6 @@ from psdopt.problems.distributed.resident import Resident
 from tests.problems.distributed.instances import Pairs, trace_problem
 
 Y, D, V = np.random.default_rng(0).standard_normal((3, 5, 2))
-
-
-def test_a_part_without_data_adds_zero_to_every_question():
-    empty = Resident(None)
-    assert empty.about() is None
-    value, product = empty.at(0, Y)
-    assert value == 0.0
-    assert not product.any()
-    for name, arguments in (("product", (0, V)), ("hessian", (0, D)), ("line_values", (1, np.ones(3)))):
-        assert not np.any(getattr(empty, name)(*arguments))
-    assert empty.along(0, 1, D) == ([0.0] * 5, 0.0)
-    assert not empty.line_derivatives(1, np.ones(3)).any()
-    assert empty.plane_value(2, 1.0, 1.0) == 0.0
-    assert not any(np.any(part) for part in (*empty.along_atom(0, 2, V[:, 0]), *empty.plane_derivatives(2, 1.0, 1.0)))
-    for name, arguments in (("mix", (0, np.eye(2), 3)), ("append", (0, V, 3)), ("line_step", (1, 0.5, 3))):
-        assert getattr(empty, name)(*arguments) is None
-    assert empty.answer("at", (0, Y), ()).counts == {}
 
 
 def test_what_is_not_held_is_reported_by_its_key():
@@ -46,20 +32,6 @@ def test_dropped_keys_are_forgotten_before_the_question():
     assert part.answer("at", (0, Y), ()).forgotten is None
     assert part.answer("product", (0, V), ()).forgotten is None
     assert part.answer("product", (0, V), (0,)).forgotten == 0
-
-
-def test_answers_are_those_of_the_problem():
-    problem = Pairs(one_sided=True).whole
-    part, evaluation = Resident(problem), problem.at(Y)
-    value, product = part.at(0, Y)
-    assert value == evaluation.value
-    assert np.allclose(2.0 * product, evaluation.factor_gradient())
-    known, bend = part.along(0, 1, D)
-    assert known is None
-    assert bend == pytest.approx(evaluation.along(D).derivatives(0.0)[1])
-    assert part.line_derivatives(1, np.array([0.3]))[0] == pytest.approx(evaluation.along(D).derivatives(0.3))
-    assert part.line_step(1, 0.3, 2)[0] == pytest.approx(problem.at(Y + 0.3 * D).value)
-    assert part.about() == (5, frozenset(map(str, problem.abilities)), problem.lower_curvature, problem.rows)
 
 
 def test_a_part_is_a_problem_a_recipe_or_none():
