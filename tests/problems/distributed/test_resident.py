@@ -17,6 +17,18 @@ from tests.problems.distributed.instances import Pairs, trace_problem
 Y, D, V = np.random.default_rng(0).standard_normal((3, 5, 2))
 
 
+def test_the_curvature_of_a_line_at_its_start_is_told_with_it():
+    problem = Pairs(one_sided=True).whole
+    part = Resident(problem)
+    part.at(0, Y)
+    known, bend = part.along(0, 1, D)
+    assert known is None
+    assert bend == pytest.approx(problem.at(Y).along(D).derivatives(0.0)[1])
+    empty = Resident(None)
+    assert empty.along(0, 1, D) == ([0.0] * 5, 0.0)
+    assert empty.about() is None
+
+
 def test_what_is_not_held_is_reported_by_its_key():
     part = Resident(Pairs().whole)
     for name, arguments in (
