@@ -31,13 +31,12 @@ REQUIRES = {"problem": ("gradient", ("quadratic", "margins")), "geometry": ("fac
 @pytest.mark.parametrize(
     ("role", "offered", "missing"),
     [
-        ("problem", {"gradient", "margins"}, []),
-        ("problem", {"gradient"}, ["quadratic or margins"]),
-        ("problem", set(), ["gradient", "quadratic or margins"]),
-        ("geometry", {"straight-lines"}, ["factor"]),
+        ("problem", {"gradient", "margins"}, []), ("problem", {"gradient"}, ["quadratic or margins"]),
+        ("problem", set(), ["gradient", "quadratic or margins"]), ("geometry", {"straight-lines"}, ["factor"]),
         ("method", set(), []),
+
     ],
-)
+)  # fmt: skip
 def test_missing_needs(role, offered, missing):
     assert missing_needs(REQUIRES, role, offered) == missing
 

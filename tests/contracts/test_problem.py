@@ -1,12 +1,14 @@
-"""The problem's contract: default searches of lines and planes, S as an operator and an array, roles, images."""
+"""The problem's contract: S as an operator and as an array, what is refused, roles, images.
 
-import math
+The default searches of lines and planes are theorems of the kit, on problems that know polynomials and on others.
+"""
+
 import pickle
 
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, LineModel, PlaneModel, QuadraticSDP
+from psdopt import AutogradProblem, QuadraticSDP
 from psdopt.contracts.gradient import GradientOperator, dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
@@ -15,58 +17,6 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.operators import LinearMap
 from psdopt.terms.measurements import PairDistances
-
-
-class Line(LineModel):
-    """A line that offers value, derivatives and step alone."""
-
-    def __init__(self, coefficients, known):
-        self.c = coefficients
-        self.coefficients = coefficients if known else None
-
-    def value(self, mu):
-        return float(np.polyval(self.c[::-1], mu))
-
-    def derivatives(self, mu):
-        first = np.polyder(self.c[::-1])
-        return float(np.polyval(first, mu)), float(np.polyval(np.polyder(first), mu))
-
-    def step(self, mu):
-        raise NotImplementedError
-
-
-class Plane(PlaneModel):
-    def __init__(self, c, g, H, known):
-        self.c, self.g, self.H = c, np.array(g), np.array(H)
-        self.quadratic = (c, self.g, self.H) if known else None
-
-    def value(self, alpha, beta):
-        x = np.array([alpha, beta])
-        return float(self.c + self.g @ x + 0.5 * x @ self.H @ x)
-
-    def derivatives(self, alpha, beta):
-        return self.g + self.H @ np.array([alpha, beta]), self.H
-
-    def step(self, alpha, beta):
-        raise NotImplementedError
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_a_line_is_minimised_by_default(known):
-    line = Line([5.0, -4.0, 1.0, 0.0, 0.5], known)  # convex: −4 + 2 mu + 2 mu³ = 0 at mu = 1
-    assert line.minimize() == pytest.approx(1.0, rel=1e-9)
-    assert line.minimize(0.25) == pytest.approx(0.25)
-    assert Line([0.0, 1.0, 1.0, 0.0, 0.0], known).minimize() == 0.0
-    assert math.isinf(Line([0.0, -1.0, 0.0, 0.0, 0.0], known).minimize())
-
-
-@pytest.mark.parametrize("known", [True, False])
-def test_a_plane_is_minimised_by_default(known):
-    plane = Plane(1.0, [-3.0, -1.0], [[2.0, 0.5], [0.5, 1.0]], known)
-    inside = np.linalg.solve(plane.H, -plane.g)
-    assert plane.minimize() == pytest.approx(tuple(inside), rel=1e-9)
-    assert plane.minimize(alpha=(1.0, 1.0)) == pytest.approx((1.0, 0.5), rel=1e-9)
-    assert plane.minimize(beta=(0.0, 0.1))[1] == pytest.approx(0.1)
 
 
 def test_the_gradient_knows_blocks_by_identity():

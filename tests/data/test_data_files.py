@@ -224,10 +224,14 @@ def test_a_frame_written_by_pandas_is_read_as_it_was() -> None:
         assert found.notes[0] == "label: column 'target'"
 
 
-def test_a_named_column_of_numbers_stays_a_feature_and_so_does_one_without_header() -> None:
-    assert table("id,u,y\n0,5,a\n1,6,b\n").X.tolist() == [[0.0, 5.0], [1.0, 6.0]]
+def test_which_columns_are_features_and_which_numbers_labels_are() -> None:
+    assert table("id,u,y\n0,5,a\n1,6,b\n").X.tolist() == [[0.0, 5.0], [1.0, 6.0]]  # a name of its own
     assert table("0,5,a\n1,6,b\n").X.tolist() == [[0.0, 5.0], [1.0, 6.0]]
     assert table("0,5,a\n1,6,b\n").notes == ("label: column 3, the last one",)
+    assert table("1,1e300\n2,1\n").y.dtype == np.float64
+    assert table("1,4\n2,1\n").y.dtype == np.int64
+    with pytest.raises(InvalidInputError, match="expected a finite number; found '1_0'"):
+        table("u,v,label\n1_0,2,0\n3,4,1\n")
 
 
 @pytest.mark.parametrize("mark", [";", "\t"])
@@ -248,11 +252,6 @@ def test_the_separator_is_what_divides_lines_alike() -> None:
         table(",y\n0,a\n1,b\n")
 
 
-def test_labels_beyond_integers_stay_numbers() -> None:
-    assert table("1,1e300\n2,1\n").y.dtype == np.float64
-    assert table("1,4\n2,1\n").y.dtype == np.int64
-
-
 @pytest.mark.parametrize("text", ["1{mark}", "1,2\n3{mark}4\n"])
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_a_line_of_too_many_columns_is_refused_before_it_is_split(monkeypatch, text: str, mark: str) -> None:
@@ -260,8 +259,3 @@ def test_a_line_of_too_many_columns_is_refused_before_it_is_split(monkeypatch, t
     long = text.replace("{mark}", mark * MOST_COLUMNS)
     with pytest.raises(InvalidInputError, match=f"at most {MOST_COLUMNS} columns; found {MOST_COLUMNS + 1}"):
         table(long)
-
-
-def test_underscores_make_no_number() -> None:
-    with pytest.raises(InvalidInputError, match="expected a finite number; found '1_0'"):
-        table("u,v,label\n1_0,2,0\n3,4,1\n")

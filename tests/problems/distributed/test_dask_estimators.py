@@ -94,17 +94,9 @@ def test_parts_of_a_round_are_the_round(client, wine):
 
 @pytest.mark.parametrize("backend", ["dask", "threading"])
 @pytest.mark.usefixtures("client")
-def test_cross_validation_runs_on_joblib_backends(backend, wine):
+def test_cross_validation_and_several_starts_run_on_joblib_backends(backend, wine):
     X, y = wine
     model = make_pipeline(KTA(rank=2, lam=1e-4), KNeighborsClassifier(3))
-    straight = cross_val_score(model, X, y, cv=3)
-    with joblib.parallel_config(backend=backend, n_jobs=2):
-        assert np.array_equal(cross_val_score(model, X, y, cv=3), straight)
-
-
-@pytest.mark.parametrize("backend", ["dask", "threading"])
-@pytest.mark.usefixtures("client")
-def test_several_starts_run_on_joblib_backends(backend):
     K = np.random.default_rng(0).standard_normal((12, 12))
     problem = QuadraticSDP(B=1.0, C=-(K + K.T) / 2.0)
 
@@ -112,7 +104,9 @@ def test_several_starts_run_on_joblib_backends(backend):
         tasks = [joblib.delayed(solve)(problem, FlatQuotient(12, 2), rng=np.random.default_rng(s)) for s in range(3)]
         return [run.value for run in parallel(tasks)]
 
+    straight = cross_val_score(model, X, y, cv=3)
     with joblib.parallel_config(backend=backend, n_jobs=2):
+        assert np.array_equal(cross_val_score(model, X, y, cv=3), straight)
         assert runs(joblib.Parallel()) == runs(joblib.Parallel(n_jobs=1, backend="sequential"))
 
 
