@@ -83,13 +83,6 @@ def test_bad_input(arguments, kind, text):
         QuadraticSDP(**arguments)
 
 
-def test_semidefinite_up_to_rounding_is_accepted():
-    rng = np.random.default_rng(0)
-    for scale in (1e-8, 1.0, 1e8):
-        G = scale * rng.standard_normal((50, 5))
-        assert QuadraticSDP(G @ G.T, None, 1.0).n == 50
-
-
 @pytest.mark.parametrize("rank", [1, 3, N])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_planted_optimum_certifies_itself(rank, seed):

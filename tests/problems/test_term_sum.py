@@ -11,14 +11,15 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import MINOR
 from psdopt.problems import term_sum
 from psdopt.problems.share_bound import ShareBound
-from psdopt.terms.forms import IdentityForm, MatrixForm
+from psdopt.problems.term_sum import FALLEN
+from psdopt.terms.forms import IdentityForm
 from psdopt.terms.losses import LeastSquares, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 from tests.problems.twins import assert_same_point, composed, with_checks
 
-from ..instances import INSTANCES, psd
+from ..instances import INSTANCES
 
 
 @with_checks(
@@ -87,14 +88,6 @@ def test_drift_grows_when_the_factor_shrinks():
     moved = here.along(-Y + 1e-7 * rng.standard_normal(Y.shape)).step(1.0)
     assert moved.images.drift == 0.0  # recomputed
     assert_same_point(moved, instance.problem.at(moved.factor))
-
-
-def test_terms_that_are_not_known_to_be_convex_take_the_ability_away():
-    good = MatrixForm(LinearMap(psd(np.random.default_rng(0)), "A"), psd=True)
-    bad = MatrixForm(LinearMap(-psd(np.random.default_rng(0)), "A"), psd=False)
-    assert "convex" in TermSum([ProductTerm(good, good)]).abilities
-    assert "convex" not in TermSum([ProductTerm(good, good, -1.0)]).abilities
-    assert "convex" not in TermSum([ProductTerm(good, bad)]).abilities
 
 
 def test_overflow_is_a_value_and_no_error():

@@ -18,12 +18,9 @@ pytestmark = pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("one_sided", "limit"), [(False, 1000), (True, 12)])  # to its end, and a path of hinges
 def test_parts_on_workers_give_the_answer_of_one_process(client, one_sided, limit):
     pairs = Pairs(one_sided=one_sided)
-    summed = Summed(pairs.recipes([40, 80]), OnDask(client), pairs.local)
-    here = Summed(pairs.recipes([40, 80]), local=pairs.local)
-    far, near = (
-        solve(problem, FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0, max_iterations=limit)
-        for problem in (summed, here)
-    )
+    sums = (Summed(pairs.recipes([40, 80]), engine, pairs.local) for engine in (OnDask(client), None))
+    geometry, options = FlatQuotient(pairs.n, 3), {"rng": 0, "max_iterations": limit}
+    far, near = (solve(problem, geometry, ConjugateGradient(), **options) for problem in sums)
     # arrays that have travelled lie elsewhere in memory, and sums of their entries may round otherwise
     assert far.status is near.status
     assert far.value == pytest.approx(near.value, rel=1e-12)
@@ -32,9 +29,7 @@ def test_parts_on_workers_give_the_answer_of_one_process(client, one_sided, limi
 
 def test_rows_on_the_cluster_stay_there_and_the_current_client_is_found(client):
     pairs = Pairs()
-    recipes = []
-    for make, X, *rest in pairs.recipes([40]):
-        recipes.append((make, client.scatter(X), *rest))
+    recipes = [(make, client.scatter(X), *rest) for make, X, *rest in pairs.recipes([40])]
     summed = Summed(recipes, OnDask(), pairs.local)
     Y = np.random.default_rng(0).standard_normal((pairs.n, 2))
     assert summed.at(Y).value == pytest.approx(pairs.whole.at(Y).value, rel=1e-12)

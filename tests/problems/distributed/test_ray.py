@@ -1,3 +1,5 @@
+"""Parts of a sum as Ray actors."""
+
 import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, solve
@@ -18,14 +20,9 @@ def connected():
 def test_parts_in_actors_give_the_answer_of_one_process():
     from psdopt.problems.distributed import OnRay
 
-    pairs = Pairs(one_sided=True)
-    engine = OnRay(num_cpus=0.5)
-    far = solve(
-        Summed(pairs.recipes([40, 80]), engine, pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0
-    )
-    near = solve(
-        Summed(pairs.recipes([40, 80]), local=pairs.local), FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0
-    )
+    pairs, engine = Pairs(one_sided=True), OnRay(num_cpus=0.5)
+    sums = (Summed(pairs.recipes([40, 80]), each, pairs.local) for each in (engine, None))
+    far, near = (solve(problem, FlatQuotient(pairs.n, 3), ConjugateGradient(), rng=0) for problem in sums)
     engine.close()
     # what has travelled lies elsewhere in memory, and sums of its entries may round otherwise
     assert far.value == pytest.approx(near.value, rel=1e-12)
