@@ -10,19 +10,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import (
-    AutogradProblem,
-    ConjugateGradient,
-    Constrained,
-    FixedTrace,
-    PositiveDefinite,
-    QuadraticSDP,
-    RiemannianGradient,
-    Spectraplex,
-    TrustRegions,
-    constraints,
-    solve,
-)
+import psdopt
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.certify import DIGITS, certify
 from psdopt.linalg.arrays import norm
@@ -88,9 +76,9 @@ def certificates():
     rng = np.random.default_rng(0)
     for n in (2, 5):
         A = rng.standard_normal((n, n))
-        problem = QuadraticSDP(None, 1.0, A + A.T)
-        fit = AutogradProblem(lambda M, B=A @ A.T: anp.sum((M - B) ** 2), n, convex=True)
-        bounded = Constrained(problem, constraints.trace(n, 1.0))
+        problem = psdopt.QuadraticSDP(None, 1.0, A + A.T)
+        fit = psdopt.AutogradProblem(lambda M, B=A @ A.T: anp.sum((M - B) ** 2), n, convex=True)
+        bounded = psdopt.Constrained(problem, psdopt.constraints.trace(n, 1.0))
         for Y in (np.eye(n), A, A[:, :1], np.zeros((n, 1))):
             yield certify(problem, Y)
             yield certify(fit, Y)
@@ -98,10 +86,10 @@ def certificates():
             if norm(Y) > 0.0:
                 yield certify(problem, Y / norm(Y), trace=1.0)
                 yield certify(fit, Y / norm(A), trace=(norm(Y) / norm(A)) ** 2)
-        yield from (solve(each, max_iterations=50).certificate for each in (problem, fit, bounded))
+        yield from (psdopt.solve(each, max_iterations=50).certificate for each in (problem, fit, bounded))
         for each in (problem, fit):
-            yield solve(each, Spectraplex(n), max_iterations=50).certificate
-            yield solve(each, PositiveDefinite(n), max_iterations=50).certificate
+            yield psdopt.solve(each, psdopt.Spectraplex(n), max_iterations=50).certificate
+            yield psdopt.solve(each, psdopt.PositiveDefinite(n), max_iterations=50).certificate
     yield certify(offset_problem(1e4), tilted(1e-3), trace=1.0)
 
 
@@ -137,8 +125,11 @@ def test_at_a_fixed_trace_a_gap_far_above_the_value_is_no_proof(offset):
     assert poor.gap_relative < 1e-3
     assert poor.gap > poor.value
     assert not poor.proves(1e-3)
-    methods = (ConjugateGradient(), TrustRegions(), RiemannianGradient())
-    found = [*(solve(problem, FixedTrace(2, 2), method) for method in methods), solve(problem, Spectraplex(2))]
+    methods = (psdopt.ConjugateGradient(), psdopt.TrustRegions(), psdopt.RiemannianGradient())
+    found = [
+        *(psdopt.solve(problem, psdopt.FixedTrace(2, 2), method) for method in methods),
+        psdopt.solve(problem, psdopt.Spectraplex(2)),
+    ]
     assert sum(result.optimal for result in found) >= 2
     for result in found:
         if result.optimal:
@@ -152,7 +143,7 @@ def test_a_noise_free_fit_at_a_fixed_trace_is_proven_to_rounding():
     rng = np.random.default_rng(0)
     X, A = rng.standard_normal((60, 6)), rng.standard_normal((6, 2)) / 4.0
     A /= norm(A)
-    result = solve(psd_regression_problem(X, np.sum((X @ A) ** 2, axis=1)), Spectraplex(6))
+    result = psdopt.solve(psd_regression_problem(X, np.sum((X @ A) ** 2, axis=1)), psdopt.Spectraplex(6))
     assert result.optimal
     assert result.value <= result.certificate.rounding <= 1e-24
 
@@ -185,16 +176,16 @@ SINGULAR = {
 @pytest.mark.parametrize(("unit", "trace"), [(1.0, 1.0), (1e10, 1e-3), (1e-10, 1e5)])
 def test_a_least_eigenvalue_of_zero_is_proven(C, unit, trace):
     """min ⟨C, M⟩ = 0 at a fixed trace: F(M) has no digits, and its bound is known up to the rounding of t λ_min."""
-    n, problem = len(C), QuadraticSDP(C=unit * C)
-    for geometry in (Spectraplex(n, trace), FixedTrace(n, min(n, 3), trace)):
-        result = solve(problem, geometry)
+    n, problem = len(C), psdopt.QuadraticSDP(C=unit * C)
+    for geometry in (psdopt.Spectraplex(n, trace), psdopt.FixedTrace(n, min(n, 3), trace)):
+        result = psdopt.solve(problem, geometry)
         assert result.optimal, (geometry, result.message)
         assert result.certificate.gap <= 1e-10 * unit * trace * np.abs(C).max()
 
 
 def test_a_zero_by_accident_is_proven_to_the_rounding_of_its_bound_only():
     """F(M) = 0 where min F = −2e-9: no digit of F(M) is asked for, and M is not optimal."""
-    problem = QuadraticSDP(C=np.diag([1.0, 0.0, -1e-9]))
+    problem = psdopt.QuadraticSDP(C=np.diag([1.0, 0.0, -1e-9]))
     certificate = certify(problem, np.array([[0.0], [1.0], [0.0]]), trace=1.0)
     assert certificate.value == 0.0
     assert certificate.gap == pytest.approx(2e-9, rel=1e-3)
@@ -210,7 +201,7 @@ def test_margins_of_a_large_field_keep_two_digits(field):
     assert certificate.value == pytest.approx(-0.1, rel=0.02)
     assert certificate.gap > 3.8
     assert not certificate.proves(1e-6)
-    best = solve(problem, Spectraplex(2))
+    best = psdopt.solve(problem, psdopt.Spectraplex(2))
     assert best.value == pytest.approx(-4.0, rel=0.02) or not best.optimal
 
 
@@ -301,5 +292,5 @@ def test_what_a_certificate_says_where_nothing_was_measured():
 
 
 def test_a_certificate_by_itself_decides_at_the_tolerance_of_a_run():
-    own, of_runs = (inspect.signature(function).parameters for function in (certify, solve))
+    own, of_runs = (inspect.signature(function).parameters for function in (certify, psdopt.solve))
     assert own["tol"].default == of_runs["tol"].default == 1e-6

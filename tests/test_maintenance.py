@@ -70,9 +70,6 @@ def test_what_the_coverage_counts_is_there() -> None:
         assert (ROOT / package / "__init__.py").exists(), package
 
 
-ROOT = Path(psdopt.__file__).resolve().parents[1]
-
-
 def test_everything_that_names_the_version_agrees():
     assert re.fullmatch(r"\d+\.\d+\.\d+", __version__)
     assert psdopt.__version__ == __version__ == metadata.version("psdopt")
@@ -152,7 +149,6 @@ def test_a_list_imports_no_estimator() -> None:
     assert "sklearn" not in names
 
 
-ROOT = Path(__file__).parents[1]
 SCRIPT = ROOT / ".ci" / "processors"
 SSE = {"pni", "ssse3", "sse4_1", "sse4_2"}
 AVX2 = {*SSE, "avx", "avx2", "fma"}

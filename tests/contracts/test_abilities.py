@@ -6,17 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from psdopt import (
-    Ability,
-    AutogradProblem,
-    Constrained,
-    FlatQuotient,
-    LagrangeNewton,
-    QuadraticSDP,
-    compatible,
-    constraints,
-    solve,
-)
+import psdopt
 from psdopt.contracts.abilities import MEMBERS, Verdict, as_text, missing_needs, name_of, require_inner
 from psdopt.contracts.constrained_fit import OffersConstrainedFit, constrained_fit_of
 from psdopt.contracts.quadratic_fit import OffersQuadraticFit, quadratic_fit_of
@@ -99,39 +89,43 @@ def test_no_member_or_one_that_is_no_method_is_refused(value):
 
 
 def test_a_constrained_problem_offers_one_and_keeps_it() -> None:
-    problem = Constrained(QuadraticSDP(C=np.eye(3)), constraints.diagonal(3, 1.0))
+    problem = psdopt.Constrained(psdopt.QuadraticSDP(C=np.eye(3)), psdopt.constraints.diagonal(3, 1.0))
     assert isinstance(problem, OffersConstrainedFit)
     fit = constrained_fit_of(problem)
     assert fit is constrained_fit_of(problem)
     assert (fit.n, fit.size) == (3, 3)
-    assert compatible(problem, FlatQuotient(3, 2), LagrangeNewton())
+    assert psdopt.compatible(problem, psdopt.FlatQuotient(3, 2), psdopt.LagrangeNewton())
 
 
 def test_others_are_told_the_member_that_is_missing() -> None:
     with pytest.raises(
         IncompatibleError, match=r"must have constrained_fit\(\), which returns a psdopt.contracts.ConstrainedFit"
     ):
-        constrained_fit_of(QuadraticSDP(C=np.eye(3)))
-    free = QuadraticSDP(C=np.eye(3))
-    verdict = compatible(free, FlatQuotient(3, 2), LagrangeNewton())
+        constrained_fit_of(psdopt.QuadraticSDP(C=np.eye(3)))
+    free = psdopt.QuadraticSDP(C=np.eye(3))
+    verdict = psdopt.compatible(free, psdopt.FlatQuotient(3, 2), psdopt.LagrangeNewton())
     assert not verdict
     assert "constrained-fit" in verdict.message
-    assert MEMBERS[Ability.CONSTRAINED_FIT] == ("constrained_fit", "constrained")
+    assert MEMBERS[psdopt.Ability.CONSTRAINED_FIT] == ("constrained_fit", "constrained")
 
 
 def test_data_whose_entries_are_not_at_hand_have_none() -> None:
     X = np.random.default_rng(0).standard_normal((6, 3))
-    problem = Constrained(QuadraticSDP(C=np.eye(3)), constraints.distances([0, 1], [2, 3], 1.0, X=X))
-    assert Ability.CONSTRAINED_FIT not in problem.abilities
+    problem = psdopt.Constrained(
+        psdopt.QuadraticSDP(C=np.eye(3)), psdopt.constraints.distances([0, 1], [2, 3], 1.0, X=X)
+    )
+    assert psdopt.Ability.CONSTRAINED_FIT not in problem.abilities
     with pytest.raises(IncompatibleError, match="entries"):
         problem.constrained_fit()
-    assert not compatible(problem, FlatQuotient(3, 2), LagrangeNewton())
+    assert not psdopt.compatible(problem, psdopt.FlatQuotient(3, 2), psdopt.LagrangeNewton())
 
 
 def test_curvature_of_any_kind_will_do() -> None:
     torch = pytest.importorskip("torch")
-    problem = Constrained(AutogradProblem(lambda M: torch.sum(M**2), 3, convex=True), constraints.diagonal(3, 1.0))
-    assert Ability.CONSTRAINED_FIT in problem.abilities
+    problem = psdopt.Constrained(
+        psdopt.AutogradProblem(lambda M: torch.sum(M**2), 3, convex=True), psdopt.constraints.diagonal(3, 1.0)
+    )
+    assert psdopt.Ability.CONSTRAINED_FIT in problem.abilities
 
 
 class Squared(BiconvexSplit):
@@ -154,12 +148,12 @@ class Squared(BiconvexSplit):
         return self.problem.at(Y)
 
 
-class NearestPSD(QuadraticSDP):
+class NearestPSD(psdopt.QuadraticSDP):
     """½ |M − K|² with a split of its own."""
 
     def __init__(self, K):
         super().__init__(B=0.5, C=-0.5 * K, constant=0.5 * float(np.sum(K**2)))
-        self.abilities |= {Ability.SPLIT}
+        self.abilities |= {psdopt.Ability.SPLIT}
         self._own = Squared(self, K)
 
     def split(self):
@@ -170,7 +164,7 @@ def test_any_problem_that_declares_a_split_will_do():
     rng = np.random.default_rng(2)
     K = rng.standard_normal((10, 10))
     K = K + K.T
-    result = solve(NearestPSD(K), FlatQuotient(10, 10), ADMM())
+    result = psdopt.solve(NearestPSD(K), psdopt.FlatQuotient(10, 10), ADMM())
     assert result.optimal
     values = np.linalg.eigvalsh(K)
     assert result.value == pytest.approx(0.5 * np.sum(np.minimum(values, 0.0) ** 2), rel=1e-6)

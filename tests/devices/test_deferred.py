@@ -132,24 +132,21 @@ def test_a_number_that_scales_an_array_of_the_device_stays_there(library: str) -
     assert U.device.transfers.to_host == 1
 
 
-def test_each_thread_fetches_its_own() -> None:
-    U, V = blocks("strict")
-    mine = U.T @ V
+def in_another_thread(work: Callable[[], Any]) -> Any:
     found: list[Any] = []
-    thread = threading.Thread(target=lambda: found.append(float(U.dot(V))))
+    thread = threading.Thread(target=lambda: found.append(work()))
     thread.start()
     thread.join()
-    assert found == [pytest.approx(np.sum(Y * Z))]
+    return found[0]
+
+
+def test_each_thread_fetches_its_own_and_a_result_of_one_is_found_by_another() -> None:
+    U, V = blocks("strict")
+    mine = U.T @ V
+    assert in_another_thread(lambda: float(U.dot(V))) == pytest.approx(np.sum(Y * Z))
     assert not mine.is_here
     np.testing.assert_allclose(mine, Y.T @ Z, rtol=1e-13)
     assert U.device.transfers.to_host == 2
-
-
-def test_a_result_of_one_thread_is_found_by_another() -> None:
-    U, V = blocks("strict")
-    mine, found = U.T @ V, []
-    thread = threading.Thread(target=lambda: found.append(mine.value))
-    thread.start()
-    thread.join()
-    np.testing.assert_allclose(found[0], Y.T @ Z, rtol=1e-13)
+    other = U.T @ V
+    np.testing.assert_allclose(in_another_thread(lambda: other.value), Y.T @ Z, rtol=1e-13)
     assert float(U.dot(V)) == pytest.approx(np.sum(Y * Z))

@@ -5,15 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt.linalg import arrays
-from psdopt.linalg.arrays import (
-    SymmetricPattern,
-    gathered_row_dots,
-    incidence,
-    mixed_row_dots,
-    orthonormal_columns,
-    row_dots,
-    sparse_product,
-)
 from psdopt.linalg.tolerances import EPS, tie
 
 
@@ -21,12 +12,12 @@ def test_incidence_and_patterns():
     rng = np.random.default_rng(0)
     i, j = rng.integers(0, 6, 15), rng.integers(0, 6, 15)
     Z, w = rng.standard_normal((6, 3)), rng.standard_normal(15)
-    np.testing.assert_array_equal(incidence(i, j, 6) @ Z, Z[i] - Z[j])
+    np.testing.assert_array_equal(arrays.incidence(i, j, 6) @ Z, Z[i] - Z[j])
     dense = np.zeros((6, 6))
     for t in range(15):
         dense[i[t], j[t]] += w[t]
         dense[j[t], i[t]] += w[t]
-    pattern = SymmetricPattern(i, j, 6)
+    pattern = arrays.SymmetricPattern(i, j, 6)
     first = pattern(w)
     np.testing.assert_allclose(first.toarray(), dense, atol=64 * EPS)
     # repeated and unsorted pairs: SciPy must find nothing to change in the indices that the arrays share
@@ -35,14 +26,14 @@ def test_incidence_and_patterns():
     np.testing.assert_allclose(pattern(2.0 * w).toarray(), 2.0 * dense, atol=128 * EPS)
     sparse = np.where(np.arange(15) < 3, w, 0.0)
     np.testing.assert_allclose(pattern(sparse).sum(), 2.0 * sparse.sum(), atol=64 * EPS)
-    np.testing.assert_allclose(row_dots(Z, 2 * Z), 2 * np.diag(Z @ Z.T), rtol=64 * EPS)
+    np.testing.assert_allclose(arrays.row_dots(Z, 2 * Z), 2 * np.diag(Z @ Z.T), rtol=64 * EPS)
 
 
 def test_orthonormal_columns_are_orthonormal_and_spread():
     rng = np.random.default_rng(0)
-    Q = orthonormal_columns(rng, 9, 4)
+    Q = arrays.orthonormal_columns(rng, 9, 4)
     assert np.linalg.norm(Q.T @ Q - np.eye(4)) <= 64 * EPS
-    signs = [np.sign(orthonormal_columns(rng, 3, 1)[0, 0]) for _ in range(60)]
+    signs = [np.sign(arrays.orthonormal_columns(rng, 3, 1)[0, 0]) for _ in range(60)]
     assert {-1.0, 1.0} == set(signs)  # LAPACK's sign convention alone would fix it
 
 
@@ -58,11 +49,13 @@ def test_sparse_product_is_the_product_for_every_storage(kind, order, k):
     )
     before = start.copy()
     A = kind(dense)
-    np.testing.assert_allclose(sparse_product(A, X), dense @ X, atol=1e-14 * np.abs(dense).max() * 4)
-    np.testing.assert_allclose(sparse_product(A, X, start), start + dense @ X, atol=1e-14 * np.abs(dense).max() * 4)
+    np.testing.assert_allclose(arrays.sparse_product(A, X), dense @ X, atol=1e-14 * np.abs(dense).max() * 4)
+    np.testing.assert_allclose(
+        arrays.sparse_product(A, X, start), start + dense @ X, atol=1e-14 * np.abs(dense).max() * 4
+    )
     assert np.array_equal(start, before)
     with pytest.raises(ValueError, match="mismatch"):
-        sparse_product(A, rng.standard_normal((5, k)))
+        arrays.sparse_product(A, rng.standard_normal((5, k)))
 
 
 @pytest.mark.parametrize("gathered", [1, 65536])
@@ -71,14 +64,14 @@ def test_mixed_row_dots_gather_in_blocks(gathered, monkeypatch):
     rng = np.random.default_rng(0)
     Y, Z = rng.standard_normal((2, 7, 3))
     i, j = rng.integers(0, 7, (2, 20))
-    mixed, own = mixed_row_dots(np.stack([i, j]), Y, Z)
+    mixed, own = arrays.mixed_row_dots(np.stack([i, j]), Y, Z)
     np.testing.assert_allclose(mixed, (Y @ Z.T + Z @ Y.T)[i, j], atol=1e-14)
     np.testing.assert_allclose(own, (Z @ Z.T)[i, j], atol=1e-14)
-    np.testing.assert_allclose(gathered_row_dots(i, j, Y, Z), (Y @ Z.T)[i, j], atol=1e-14)
+    np.testing.assert_allclose(arrays.gathered_row_dots(i, j, Y, Z), (Y @ Z.T)[i, j], atol=1e-14)
 
 
 def test_a_full_pattern_keeps_the_entries_that_are_zero():
-    pattern = SymmetricPattern(np.array([0, 1, 2]), np.array([0, 2, 3]), 4)
+    pattern = arrays.SymmetricPattern(np.array([0, 1, 2]), np.array([0, 2, 3]), 4)
     filled = pattern.filled(np.array([0.0, 0.0, 3.0]))
     assert filled.nnz == 5
     np.testing.assert_array_equal(filled.toarray(), pattern(np.array([0.0, 0.0, 3.0])).toarray())

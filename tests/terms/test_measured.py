@@ -11,43 +11,32 @@ import sys
 import numpy as np
 import pytest
 
-from psdopt import TermSum
+from psdopt import TermSum, terms
 from psdopt.errors import InvalidInputError
-from psdopt.terms import (
-    Entries,
-    HalfSquaredOneSided,
-    IdentityForm,
-    LeastSquares,
-    Linear,
-    LinearTerm,
-    MeasuredTerm,
-    PairDistances,
-    QuadraticForms,
-    SquaredHinge,
-)
 
 N = 5
 
 
 @pytest.mark.parametrize(("weight", "known"), [(1.0, True), (0.5, True), (0.0, True), (-0.5, False)])
 def test_signs_that_are_known_of_weighted_terms(weight, known):
-    measured = MeasuredTerm(QuadraticForms(np.eye(N)), LeastSquares(1.0), weight)
+    measured = terms.MeasuredTerm(terms.QuadraticForms(np.eye(N)), terms.LeastSquares(1.0), weight)
     assert (measured.convex, measured.nonnegative) == (known, known)
-    linear = MeasuredTerm(QuadraticForms(np.eye(N)), Linear(), weight)
+    linear = terms.MeasuredTerm(terms.QuadraticForms(np.eye(N)), terms.Linear(), weight)
     assert (linear.convex, linear.nonnegative) == (True, False)
-    assert LinearTerm(IdentityForm(N), weight).nonnegative is known
-    assert not LinearTerm(IdentityForm(N, -1.0), weight).nonnegative
-    assert not LinearTerm(np.eye(N), weight).nonnegative  # no factorisation for a constant
+    assert terms.LinearTerm(terms.IdentityForm(N), weight).nonnegative is known
+    assert not terms.LinearTerm(terms.IdentityForm(N, -1.0), weight).nonnegative
+    assert not terms.LinearTerm(np.eye(N), weight).nonnegative  # no factorisation for a constant
 
 
 def test_degrees_of_measured_terms():
-    forms = QuadraticForms(np.eye(N))
+    forms = terms.QuadraticForms(np.eye(N))
     for loss, degree in (
-        (LeastSquares(1.0), 2), (Linear(), 1), (SquaredHinge(), None), (HalfSquaredOneSided(1.0), 2),
-        (HalfSquaredOneSided(1.0, 1.0), None), (HalfSquaredOneSided(1.0, [0.0] * 4 + [-1.0]), None),
+        (terms.LeastSquares(1.0), 2), (terms.Linear(), 1), (terms.SquaredHinge(), None),
+        (terms.HalfSquaredOneSided(1.0), 2), (terms.HalfSquaredOneSided(1.0, 1.0), None),
+        (terms.HalfSquaredOneSided(1.0, [0.0] * 4 + [-1.0]), None),
     ):  # fmt: skip
         assert loss.degree == degree
-        assert MeasuredTerm(forms, loss).degree == degree
+        assert terms.MeasuredTerm(forms, loss).degree == degree
 
 
 def calls_of(act):
@@ -69,7 +58,7 @@ def calls_of(act):
     return count
 
 
-@pytest.mark.parametrize("loss", [LeastSquares(1.0), SquaredHinge(1.0)], ids=["polynomial", "hinge"])
+@pytest.mark.parametrize("loss", [terms.LeastSquares(1.0), terms.SquaredHinge(1.0)], ids=["polynomial", "hinge"])
 def test_a_line_makes_as_many_calls_for_many_pairs_as_for_few(loss):
     """No loop over pairs in Python: 40 times the pairs, the same number of calls."""
     rng, n = np.random.default_rng(0), 100
@@ -77,7 +66,7 @@ def test_a_line_makes_as_many_calls_for_many_pairs_as_for_few(loss):
     counts = []
     for p in (200, 8000):
         i = rng.integers(0, n, p)
-        problem = TermSum([MeasuredTerm(PairDistances(i, (i + rng.integers(1, n, p)) % n, n=n), loss)])
+        problem = TermSum([terms.MeasuredTerm(terms.PairDistances(i, (i + rng.integers(1, n, p)) % n, n=n), loss)])
         here = problem.at(Y)
         here.factor_gradient()
         problem.at(D).along(Y).step(0.1).factor_gradient()  # whatever is made once is made
@@ -93,6 +82,6 @@ def test_a_line_makes_as_many_calls_for_many_pairs_as_for_few(loss):
 
 def test_bad_input():
     with pytest.raises(InvalidInputError, match="loss must be made for 1 measurements; found arrays of length 2"):
-        MeasuredTerm(Entries([0], [1], 3), LeastSquares([1.0, 2.0]))
+        terms.MeasuredTerm(terms.Entries([0], [1], 3), terms.LeastSquares([1.0, 2.0]))
     with pytest.raises(InvalidInputError, match="weight must be a finite number"):
-        MeasuredTerm(Entries([0], [1], 3), LeastSquares(1.0), math.nan)
+        terms.MeasuredTerm(terms.Entries([0], [1], 3), terms.LeastSquares(1.0), math.nan)

@@ -5,24 +5,10 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import BILGO, Ability, PSDCone, TermSum, compatible, solve
+from psdopt import BILGO, Ability, PSDCone, TermSum, compatible, solve, terms
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.tolerances import EPS
-from psdopt.terms import (
-    Entries,
-    GramForm,
-    IdentityForm,
-    LeastSquares,
-    LinearTerm,
-    MatrixForm,
-    MeasuredTerm,
-    PairDistances,
-    ProductTerm,
-    QuadraticForms,
-    SquaredHinge,
-    SumForm,
-)
 from tests.instances import psd, symmetric
 
 N = 5
@@ -31,33 +17,35 @@ N = 5
 @pytest.mark.parametrize(
     ("term", "convex"),
     [
-        (lambda A, P: ProductTerm(GramForm(P), IdentityForm(N)), True),
-        (lambda A, P: ProductTerm(P, P), True),
-        (lambda A, P: ProductTerm(P, sp.csr_array(P), 2.0), True),
-        (lambda A, P: ProductTerm(MatrixForm(aslinearoperator(P), psd=True), IdentityForm(N)), True),
-        (lambda A, P: ProductTerm(A, A, 0.0), True),
-        (lambda A, P: ProductTerm(P, P, -1.0), False),
-        (lambda A, P: ProductTerm(A, P), False),
-        (lambda A, P: ProductTerm(P, A), False),
-        (lambda A, P: ProductTerm(aslinearoperator(P), IdentityForm(N)), False),
-        (lambda A, P: ProductTerm(SumForm([IdentityForm(N, -1.0)]), IdentityForm(N)), False),
-        (lambda A, P: ProductTerm(-np.eye(N), IdentityForm(N)), False),
-        (lambda A, P: LinearTerm(A, -1.0), True),
+        (lambda A, P: terms.ProductTerm(terms.GramForm(P), terms.IdentityForm(N)), True),
+        (lambda A, P: terms.ProductTerm(P, P), True),
+        (lambda A, P: terms.ProductTerm(P, sp.csr_array(P), 2.0), True),
+        (lambda A, P: terms.ProductTerm(terms.MatrixForm(aslinearoperator(P), psd=True), terms.IdentityForm(N)), True),
+        (lambda A, P: terms.ProductTerm(A, A, 0.0), True),
+        (lambda A, P: terms.ProductTerm(P, P, -1.0), False),
+        (lambda A, P: terms.ProductTerm(A, P), False),
+        (lambda A, P: terms.ProductTerm(P, A), False),
+        (lambda A, P: terms.ProductTerm(aslinearoperator(P), terms.IdentityForm(N)), False),
+        (lambda A, P: terms.ProductTerm(terms.SumForm([terms.IdentityForm(N, -1.0)]), terms.IdentityForm(N)), False),
+        (lambda A, P: terms.ProductTerm(-np.eye(N), terms.IdentityForm(N)), False),
+        (lambda A, P: terms.LinearTerm(A, -1.0), True),
     ],
 )
 def test_convexity_is_claimed_only_where_it_is_proven(term, convex):
     rng = np.random.default_rng(0)
     made = term(symmetric(rng, N), psd(rng, N, 3))
     assert made.convex is convex
-    assert made.degree == 2 - isinstance(made, LinearTerm)
+    assert made.degree == 2 - isinstance(made, terms.LinearTerm)
     assert (Ability.CONVEX in TermSum([made]).abilities) is convex
 
 
-@pytest.mark.parametrize("A", [SumForm([IdentityForm(3, -1.0)]), MatrixForm(-np.eye(3)), aslinearoperator(-np.eye(3))])
+@pytest.mark.parametrize(
+    "A", [terms.SumForm([terms.IdentityForm(3, -1.0)]), terms.MatrixForm(-np.eye(3)), aslinearoperator(-np.eye(3))]
+)
 def test_a_concave_product_is_never_solved_to_optimal(A):
     """F = −tr M² + |max(0, M_ii − 1)|² has no proof of optimality at M = 0, which is stationary."""
-    hinge = MeasuredTerm(Entries(range(3), range(3), 3), SquaredHinge(-1.0, -1.0), 3.0)
-    problem = TermSum([ProductTerm(A, IdentityForm(3)), hinge])
+    hinge = terms.MeasuredTerm(terms.Entries(range(3), range(3), 3), terms.SquaredHinge(-1.0, -1.0), 3.0)
+    problem = TermSum([terms.ProductTerm(A, terms.IdentityForm(3)), hinge])
     assert not solve(problem, tol=1e-6).optimal
     if compatible(problem, PSDCone(3), BILGO()):
         assert not solve(problem, PSDCone(3), BILGO(), tol=1e-6).optimal
@@ -67,8 +55,8 @@ def test_arrays_are_taken_for_forms():
     rng = np.random.default_rng(1)
     A, C, Y = psd(rng, N), symmetric(rng, N), rng.standard_normal((N, 2))
     M = Y @ Y.T
-    assert ProductTerm(A, A).same
-    value = TermSum([LinearTerm(C, 2.0), ProductTerm(A, A), ProductTerm(A, C, 0.5)]).at(Y).value
+    assert terms.ProductTerm(A, A).same
+    value = TermSum([terms.LinearTerm(C, 2.0), terms.ProductTerm(A, A), terms.ProductTerm(A, C, 0.5)]).at(Y).value
     by_hand = 2.0 * np.trace(C @ M) + np.trace(A @ M @ A @ M) + 0.5 * np.trace(A @ M @ C @ M)
     assert value == pytest.approx(by_hand, rel=1e-12)
 
@@ -76,10 +64,16 @@ def test_arrays_are_taken_for_forms():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda rng: [LinearTerm(symmetric(rng, N), 0.3)],
-        lambda rng: [LinearTerm(sp.csr_array(symmetric(rng, N)), 0.3), LinearTerm(IdentityForm(N, -2.0))],
-        lambda rng: [MeasuredTerm(Entries([0, 1, 2], [0, 3, 2], N), LeastSquares(1.0), 0.7), LinearTerm(np.eye(N))],
-        lambda rng: [MeasuredTerm(PairDistances([0, 1], [2, 3], n=N), SquaredHinge(1.0, -1.0))],
+        lambda rng: [terms.LinearTerm(symmetric(rng, N), 0.3)],
+        lambda rng: [
+            terms.LinearTerm(sp.csr_array(symmetric(rng, N)), 0.3),
+            terms.LinearTerm(terms.IdentityForm(N, -2.0)),
+        ],
+        lambda rng: [
+            terms.MeasuredTerm(terms.Entries([0, 1, 2], [0, 3, 2], N), terms.LeastSquares(1.0), 0.7),
+            terms.LinearTerm(np.eye(N)),
+        ],
+        lambda rng: [terms.MeasuredTerm(terms.PairDistances([0, 1], [2, 3], n=N), terms.SquaredHinge(1.0, -1.0))],
     ],
 )
 def test_terms_add_their_part_of_a_dense_gradient(make):
@@ -93,24 +87,32 @@ def test_terms_add_their_part_of_a_dense_gradient(make):
 def test_terms_without_entries_say_so():
     rng = np.random.default_rng(3)
     for term in (
-        ProductTerm(IdentityForm(N), IdentityForm(N)),
-        LinearTerm(GramForm(np.ones((3, N)))),
-        MeasuredTerm(QuadraticForms(np.ones((3, N))), LeastSquares(1.0)),
+        terms.ProductTerm(terms.IdentityForm(N), terms.IdentityForm(N)),
+        terms.LinearTerm(terms.GramForm(np.ones((3, N)))),
+        terms.MeasuredTerm(terms.QuadraticForms(np.ones((3, N))), terms.LeastSquares(1.0)),
     ):
         assert not term.has_entries
         assert TermSum([term]).at(rng.standard_normal((N, 1))).gradient.entries() is None
     with pytest.raises(InvalidTypeError, match="ProductTerm offers no entries of its gradient"):
-        ProductTerm(IdentityForm(N), IdentityForm(N)).add_gradient_to(np.zeros((N, N)), None, None)
+        terms.ProductTerm(terms.IdentityForm(N), terms.IdentityForm(N)).add_gradient_to(np.zeros((N, N)), None, None)
 
 
 @pytest.mark.parametrize(
     ("make", "kind", "text"),
     [
-        (lambda: LinearTerm(np.triu(np.ones((3, 3)))), InvalidInputError, "C must be symmetric"),
-        (lambda: LinearTerm(1.0), InvalidTypeError, "C must be a form, a symmetric matrix or operator; found float"),
-        (lambda: LinearTerm(np.eye(3), np.inf), InvalidInputError, "weight must be a finite number; found inf"),
-        (lambda: ProductTerm(np.eye(3), np.eye(4)), InvalidInputError, "A and B must share one order; found 3 and 4"),
-        (lambda: ProductTerm(np.eye(3), "x"), InvalidTypeError, "B must be a form"),
+        (lambda: terms.LinearTerm(np.triu(np.ones((3, 3)))), InvalidInputError, "C must be symmetric"),
+        (
+            lambda: terms.LinearTerm(1.0),
+            InvalidTypeError,
+            "C must be a form, a symmetric matrix or operator; found float",
+        ),
+        (lambda: terms.LinearTerm(np.eye(3), np.inf), InvalidInputError, "weight must be a finite number; found inf"),
+        (
+            lambda: terms.ProductTerm(np.eye(3), np.eye(4)),
+            InvalidInputError,
+            "A and B must share one order; found 3 and 4",
+        ),
+        (lambda: terms.ProductTerm(np.eye(3), "x"), InvalidTypeError, "B must be a form"),
     ],
 )
 def test_bad_input(make, kind, text):
@@ -121,7 +123,11 @@ def test_bad_input(make, kind, text):
 def test_a_convex_product_has_no_negative_leading_coefficient_and_any_other_keeps_its_own():
     """⟨DᵀAD, DᵀBD⟩ of orthogonal ranges is zero up to rounding; of an indefinite pair it may be negative."""
     A, B, D = np.diag([1.0, 0.0]), np.diag([0.0, 1.0]), np.array([[0.3], [0.4]])
-    made = (ProductTerm(A, B), 0.0144), (ProductTerm(A, -B), -0.0144), (ProductTerm(A, B, -2.0), -0.0288)
+    made = (
+        (terms.ProductTerm(A, B), 0.0144),
+        (terms.ProductTerm(A, -B), -0.0144),
+        (terms.ProductTerm(A, B, -2.0), -0.0288),
+    )
     for term, expected in made:
         U = Images(term.maps, np.ones((2, 1)))
         leading = term.along(U, term.features(U), Images(term.maps, D)).coefficients[4]
