@@ -223,28 +223,19 @@ def test_bounds_of_couplings(form):
     assert coupling_bound(symmetric_map(form(np.zeros((2, 2))), "L")) == 0.0
 
 
-def kernel_fit():
+def solvable():
+    """Problems of order nine, and methods that keep something of them."""
     i, j = np.triu_indices(9)
-    T = with_spectrum(np.linspace(-1.0, 2.0, 9), 4)
-    return EntryFit(with_spectrum(np.linspace(0.1, 0.5, 9), 5), i, j, T[i, j])
+    L, T, A = (
+        with_spectrum(np.linspace(*ends, 9), seed) for ends, seed in (((0.1, 0.5), 5), ((-1, 2), 4), ((0.5, 2), 1))
+    )
+    three = ADMM(), ConjugateGradient(), LagrangeNewton(steps=1)
+    yield lambda: EntryFit(L, i, j, T[i, j]), three
+    yield lambda: pairwise_kernel_problem(L - 0.1 * np.eye(9), [[0, 1], [1, 2], [3, 5]], [1, 0, 1], 2.0), three
+    yield lambda: QuadraticSDP(A, 1.0, -T), (ConjugateGradient(),)
 
 
-def pairs():
-    return pairwise_kernel_problem(with_spectrum(np.linspace(0.0, 1.0, 9), 5), [[0, 1], [1, 2], [3, 5]], [1, 0, 1], 2.0)
-
-
-def quadratic():
-    return QuadraticSDP(with_spectrum(np.linspace(0.5, 2.0, 9), 1), 1.0, with_spectrum(np.linspace(-2.0, 1.0, 9), 2))
-
-
-@pytest.mark.parametrize(
-    ("make", "methods"),
-    [
-        (kernel_fit, (ADMM(), ConjugateGradient(), LagrangeNewton(steps=1))),
-        (pairs, (ADMM(), ConjugateGradient(), LagrangeNewton(steps=1))),
-        (quadratic, (ConjugateGradient(),)),
-    ],
-)
+@pytest.mark.parametrize(("make", "methods"), [*solvable()])
 def test_nothing_keeps_a_problem_that_was_solved(make, methods):
     problem = make()
     for method in methods:

@@ -14,29 +14,30 @@ from tests.instances import psd, symmetric
 N = 5
 
 
-@pytest.mark.parametrize(
-    ("term", "convex"),
-    [
-        (lambda A, P: terms.ProductTerm(terms.GramForm(P), terms.IdentityForm(N)), True),
-        (lambda A, P: terms.ProductTerm(P, P), True),
-        (lambda A, P: terms.ProductTerm(P, sp.csr_array(P), 2.0), True),
-        (lambda A, P: terms.ProductTerm(terms.MatrixForm(aslinearoperator(P), psd=True), terms.IdentityForm(N)), True),
-        (lambda A, P: terms.ProductTerm(A, A, 0.0), True),
-        (lambda A, P: terms.ProductTerm(P, P, -1.0), False),
-        (lambda A, P: terms.ProductTerm(A, P), False),
-        (lambda A, P: terms.ProductTerm(P, A), False),
-        (lambda A, P: terms.ProductTerm(aslinearoperator(P), terms.IdentityForm(N)), False),
-        (lambda A, P: terms.ProductTerm(terms.SumForm([terms.IdentityForm(N, -1.0)]), terms.IdentityForm(N)), False),
-        (lambda A, P: terms.ProductTerm(-np.eye(N), terms.IdentityForm(N)), False),
-        (lambda A, P: terms.LinearTerm(A, -1.0), True),
-    ],
-)
-def test_convexity_is_claimed_only_where_it_is_proven(term, convex):
+def proven(A, P, E):
+    """Terms whose convexity is proven, for an indefinite A, a semidefinite P and E = I."""
+    lazy = terms.MatrixForm(aslinearoperator(P), psd=True)
+    return [
+        terms.ProductTerm(terms.GramForm(P), E), terms.ProductTerm(P, P), terms.ProductTerm(P, sp.csr_array(P), 2.0),
+        terms.ProductTerm(lazy, E), terms.ProductTerm(A, A, 0.0), terms.LinearTerm(A, -1.0),
+    ]  # fmt: skip
+
+
+def unproven(A, P, E):
+    return [
+        terms.ProductTerm(P, P, -1.0), terms.ProductTerm(A, P), terms.ProductTerm(P, A),
+        terms.ProductTerm(aslinearoperator(P), E), terms.ProductTerm(-np.eye(N), E),
+        terms.ProductTerm(terms.SumForm([terms.IdentityForm(N, -1.0)]), E),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "convex"), [(proven, True), (unproven, False)])
+def test_convexity_is_claimed_only_where_it_is_proven(made, convex):
     rng = np.random.default_rng(0)
-    made = term(symmetric(rng, N), psd(rng, N, 3))
-    assert made.convex is convex
-    assert made.degree == 2 - isinstance(made, terms.LinearTerm)
-    assert (Ability.CONVEX in TermSum([made]).abilities) is convex
+    for term in made(symmetric(rng, N), psd(rng, N, 3), terms.IdentityForm(N)):
+        assert term.convex is convex
+        assert term.degree == 2 - isinstance(term, terms.LinearTerm)
+        assert (Ability.CONVEX in TermSum([term]).abilities) is convex
 
 
 @pytest.mark.parametrize(
