@@ -17,6 +17,8 @@ from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.metric_learning import kta_problem, triplet_margin_problem
 from psdopt_plugins.regression import psd_regression_problem
+from tests.graphs import random_laplacian
+from tests.instances import spectrum_matrix
 
 BASE = Certificate(
     value=2.0, value_at_zero=10.0, trace=4.0, stationarity=0.3, smallest_eigenvalue=-0.25, lower_bound=-0.5,
@@ -148,27 +150,13 @@ def test_a_noise_free_fit_at_a_fixed_trace_is_proven_to_rounding():
     assert result.value <= result.certificate.rounding <= 1e-24
 
 
-def graph_laplacian(n):
-    W = np.triu(np.random.default_rng(n).random((n, n)) < 0.4, 1).astype(float)
-    return np.diag((W + W.T).sum(axis=1)) - W - W.T
-
-
-def rotated(values):
-    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((len(values),) * 2))[0]
-    return symmetric_part(Q @ np.diag(values) @ Q.T)
-
-
-def symmetric_part(A):
-    return 0.5 * (A + A.T)
-
-
 SINGULAR = {
     "diagonal": np.diag([1.0, 0.0]),
     "two zeros": np.diag([0.0, 0.0, 3.0]),
-    "rotated": rotated([0.0, 1.0, 2.0, 3.0]),
-    "wide": rotated([0.0, 1.0, 1e6]),
-    "graph": graph_laplacian(7),
-    "larger graph": graph_laplacian(40),
+    "rotated": spectrum_matrix(np.random.default_rng(0), 4, [0.0, 1.0, 2.0, 3.0]),
+    "wide": spectrum_matrix(np.random.default_rng(0), 3, [0.0, 1.0, 1e6]),
+    "graph": random_laplacian(7).toarray(),
+    "larger graph": random_laplacian(40).toarray(),
 }
 
 

@@ -78,48 +78,32 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "linearity": (lambda X, pairs: metric_learning.linearity_problem(X, pairs, 0.1), {"X": X, "pairs": SIGNED}),
     "lmnn": (lambda X, targets, triplets: metric_learning.lmnn_problem(X, targets, triplets, 0.5),
         {"X": X, "targets": PAIRS, "triplets": TRIPLETS}),
-    "pair_distance": (
-        lambda X, pairs, weights: metric_learning.pair_distance_problem(
-            X, pairs, upper=1.0, lower=3.0, weights=weights
-        ),
-        {"X": X, "pairs": SIGNED, "weights": WEIGHTS},
-    ),
-    "triplet_margin": (
-        lambda X, triplets: metric_learning.triplet_margin_problem(X, triplets), {"X": X, "triplets": TRIPLETS},
-    ),
-    "psd_regression": (lambda X, y, weights: regression.psd_regression_problem(X, y, weights=weights),
-        {"X": X, "y": TARGETS, "weights": WEIGHTS}),
-    "psd_regression, pairs": (lambda X, y, pairs, direction: regression.psd_regression_problem(X, y, pairs, direction),
+    "pair_distance": (lambda **given: metric_learning.pair_distance_problem(upper=1.0, lower=3.0, **given),
+        {"X": X, "pairs": SIGNED, "weights": WEIGHTS}),
+    "triplet_margin": (metric_learning.triplet_margin_problem, {"X": X, "triplets": TRIPLETS}),
+    "psd_regression": (regression.psd_regression_problem, {"X": X, "y": TARGETS, "weights": WEIGHTS}),
+    "psd_regression, pairs": (regression.psd_regression_problem,
         {"X": X, "y": TARGETS, "pairs": PAIRS, "direction": np.ones(M)}),
-    "psd_regression, matrices": (
-        lambda X, y: regression.psd_regression_problem(X, y), {"X": X[:, :, None] * X[:, None], "y": TARGETS},
-    ),
-    "quadratic_kernel": (
-        lambda N, T: kernel_learning.quadratic_kernel_problem(N, T, 1.0, 1.0), {"N": SYMMETRIC, "T": CORRELATION},
-    ),
-    "pairwise_kernel": (lambda L, pairs, targets: kernel_learning.pairwise_kernel_problem(L, pairs, targets),
+    "psd_regression, matrices": (regression.psd_regression_problem, {"X": X[:, :, None] * X[:, None], "y": TARGETS}),
+    "quadratic_kernel": (lambda N, T: kernel_learning.quadratic_kernel_problem(N, T, 1.0, 1.0),
+        {"N": SYMMETRIC, "T": CORRELATION}),
+    "pairwise_kernel": (kernel_learning.pairwise_kernel_problem,
         {"L": np.diag(GRAPH.sum(axis=1)) - GRAPH, "pairs": PAIRS, "targets": np.where(LABELS, 1.0, 0.0)}),
-    "distance_kernel": (
-        lambda pairs, distances, same: kernel_learning.distance_kernel_problem(M, pairs, distances, same),
-        {"pairs": PAIRS, "distances": TARGETS, "same": LABELS == 1},
-    ),
-    "sstress": (lambda delta: manifold_learning.sstress_problem(delta), {"delta": SQUARES}),
-    "sstress, pairs": (
-        lambda delta, pairs: manifold_learning.sstress_problem(delta, pairs, n=M), {"delta": TARGETS, "pairs": PAIRS},
-    ),
+    "distance_kernel": (lambda **given: kernel_learning.distance_kernel_problem(M, **given),
+        {"pairs": PAIRS, "distances": TARGETS, "same": LABELS == 1}),
+    "sstress": (manifold_learning.sstress_problem, {"delta": SQUARES}),
+    "sstress, pairs": (lambda delta, pairs: manifold_learning.sstress_problem(delta, pairs, n=M),
+        {"delta": TARGETS, "pairs": PAIRS}),
     "topk": (lambda K: spectral.topk_problem(K, 2), {"K": SYMMETRIC}),
-    "maxcut": (lambda W: relaxations.maxcut_problem(W), {"W": GRAPH}),
-    "modularity": (lambda W: relaxations.modularity_problem(W), {"W": GRAPH}),
-    "theta": (lambda graph: relaxations.theta_problem(graph), {"graph": GRAPH}),
-    "correlation": (lambda G, weights: relaxations.correlation_problem(G, weights),
+    "maxcut": (relaxations.maxcut_problem, {"W": GRAPH}),
+    "modularity": (relaxations.modularity_problem, {"W": GRAPH}),
+    "theta": (relaxations.theta_problem, {"graph": GRAPH}),
+    "correlation": (relaxations.correlation_problem,
         {"G": CORRELATION + 0.1 * np.eye(N), "weights": np.ones((N, N))}),
-    "sensors": (
-        lambda pairs, distances, anchors: relaxations.sensor_problem(3, pairs, distances, anchors),
-        {
-            "pairs": np.array([[0, 1], [1, 2], [0, 3], [1, 4], [2, 5]]), "distances": TARGETS[:5],
-            "anchors": np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
-        },
-    ),
+    "sensors": (lambda pairs, distances, anchors: relaxations.sensor_problem(3, pairs, distances, anchors), {
+        "pairs": np.array([[0, 1], [1, 2], [0, 3], [1, 4], [2, 5]]), "distances": TARGETS[:5],
+        "anchors": np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]]),
+    }),
 }  # fmt: skip
 ARRAYS = [pytest.param(case, name, id=f"{case}-{name}") for case, (_, given) in CASES.items() for name in given]
 

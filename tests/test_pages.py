@@ -145,9 +145,5 @@ def test_what_a_table_names_exists_and_can_be_called(span: str) -> None:
         assert made(span, public()) is not None
 
 
-def test_a_call_that_raises_and_an_unknown_name_are_noticed() -> None:
-    with pytest.raises(psdopt.errors.UnknownNameError):
-        made('FrankWolfe("fully-corrective")', public())
-    with pytest.raises(KeyError):
-        made("FrankWolf()", public())
+def test_tables_name_many_calls() -> None:
     assert len(spans()) > 80

@@ -9,13 +9,7 @@ import numpy as np
 import pytest
 
 from psdopt import Ability, AutogradProblem, QuadraticSDP, TermSum
-from psdopt.certificates.bounds import (
-    falls_without_end,
-    gaps_at_hand,
-    improvement,
-    pair_at_fixed_trace,
-    plane_minimum,
-)
+from psdopt.certificates import bounds
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.terms import IdentityForm, LinearTerm, ProductTerm
 from tests.instances import psd, symmetric
@@ -25,7 +19,7 @@ PAIR = smallest_eigenpair(np.diag([-0.5, 1.0, 2.0]), tol=1e-12)
 
 def at_hand(product=2.0, below=0.0, curvature=0.0, trace=None, bound=None, value=10.0, tr=4.0, n=3):
     problem = SimpleNamespace(lower_curvature=curvature, n=n)
-    return gaps_at_hand(problem, value, product, tr, replace(PAIR, lower_bound=-below), trace, 0.25, bound)
+    return bounds.gaps_at_hand(problem, value, product, tr, replace(PAIR, lower_bound=-below), trace, 0.25, bound)
 
 
 def test_bounds_that_cost_nothing_by_hand():
@@ -69,13 +63,13 @@ def test_what_falls_along_a_ray(f, convex, expected):
     Y = np.array([[0.3], [0.4]])
     for scale in (1e-6, 1.0, 1e6):
         ray = scale * np.array([[1.0], [0.0]])
-        assert falls_without_end(function(f, convex=convex), Y, ray) is expected
+        assert bounds.falls_without_end(function(f, convex=convex), Y, ray) is expected
 
 
 @pytest.mark.parametrize("ray", [np.zeros((2, 1)), np.full((2, 1), np.nan), np.full((2, 1), np.inf)])
 def test_no_ray_at_all_and_values_that_are_not_finite_confirm_nothing(ray):
-    assert not falls_without_end(function(lambda M: -anp.trace(M)), np.ones((2, 1)), ray)
-    assert not falls_without_end(function(lambda M: -anp.exp(anp.trace(M))), np.ones((2, 1)), np.ones((2, 1)))
+    assert not bounds.falls_without_end(function(lambda M: -anp.trace(M)), np.ones((2, 1)), ray)
+    assert not bounds.falls_without_end(function(lambda M: -anp.exp(anp.trace(M))), np.ones((2, 1)), np.ones((2, 1)))
 
 
 def test_trials_of_a_plane_are_in_units_of_the_trace():
@@ -91,13 +85,13 @@ def test_trials_of_a_plane_are_in_units_of_the_trace():
     for size in (1e-6, 1.0, 1e6):
         problem = Plain(size)
         here = problem.at(math.sqrt(size) * np.array([[0.0], [0.1**0.5]]))
-        left.append(plane_minimum(here, v).value / here.value)
+        left.append(bounds.plane_minimum(here, v).value / here.value)
     assert left[0] < 0.5
     np.testing.assert_allclose(left, left[0], rtol=1e-9)
     problem = Plain(1.0)
-    np.testing.assert_allclose(plane_minimum(problem.at(np.zeros((2, 1))), v).value, 0.0, atol=1e-14)
+    np.testing.assert_allclose(bounds.plane_minimum(problem.at(np.zeros((2, 1))), v).value, 0.0, atol=1e-14)
     at_best = problem.at(np.array([[0.0], [1.0]]))
-    assert plane_minimum(at_best, v) is at_best
+    assert bounds.plane_minimum(at_best, v) is at_best
 
 
 @pytest.mark.parametrize("order", [0, 1])
@@ -106,20 +100,20 @@ def test_the_best_of_several_planes_and_none_below_rounding(order):
     problem = QuadraticSDP(psd(rng, 4) + np.eye(4), C=symmetric(rng, 4) - 3.0 * np.eye(4))
     here = problem.at(0.1 * rng.standard_normal((4, 1)))
     vectors = list(np.eye(4)[:2]) if order else list(np.eye(4)[1::-1])
-    gains = [float(here.value - plane_minimum(here, v).value) for v in vectors]
-    gain, v = improvement(here, vectors)
+    gains = [float(here.value - bounds.plane_minimum(here, v).value) for v in vectors]
+    gain, v = bounds.improvement(here, vectors)
     assert gain == max(gains) > 0.0
     assert v is vectors[int(np.argmax(gains))]
-    better = plane_minimum(here, v)
-    assert improvement(here, vectors, 0.99 * gain / better.size**2)[1] is v
-    assert improvement(here, [v], 1.01 * gain / better.size**2) == (0.0, None)
-    assert improvement(here, []) == (0.0, None)
+    better = bounds.plane_minimum(here, v)
+    assert bounds.improvement(here, vectors, 0.99 * gain / better.size**2)[1] is v
+    assert bounds.improvement(here, [v], 1.01 * gain / better.size**2) == (0.0, None)
+    assert bounds.improvement(here, []) == (0.0, None)
 
 
 def test_a_plane_that_falls_without_end_is_told_with_its_vector():
     problem = TermSum([LinearTerm(np.diag([1.0, -1.0]))])
     v = np.array([0.0, 1.0])
-    gain, found = improvement(problem.at(np.ones((2, 1))), [np.array([1.0, 0.0]), v])
+    gain, found = bounds.improvement(problem.at(np.ones((2, 1))), [np.array([1.0, 0.0]), v])
     assert gain == math.inf
     assert found is v
 
@@ -136,7 +130,7 @@ def test_the_pair_at_a_fixed_trace_is_sharp_enough_for_the_gap_at_any_order(trac
     S = here.gradient
     dense = C + 2e-3 * Y @ Y.T
     product = float((Y.T @ dense @ Y)[0, 0])
-    pair, unit = pair_at_fixed_trace(problem, here, S, product, trace, 1e-4, None, 0)
+    pair, unit = bounds.pair_at_fixed_trace(problem, here, S, product, trace, 1e-4, None, 0)
     least = np.linalg.eigvalsh(dense)[0]
     assert pair.lower_bound <= least + 1e-12 * offset
     assert pair.vectors.shape[1] == 2
@@ -144,5 +138,5 @@ def test_the_pair_at_a_fixed_trace_is_sharp_enough_for_the_gap_at_any_order(trac
     # F rises by far more than tol to matrices of the set far from M, and c (tr M − t) leaves that as it is
     plain = TermSum([LinearTerm(C - offset * np.eye(n)), ProductTerm(IdentityForm(n), IdentityForm(n), 1e-3)])
     there = plain.at(Y)
-    other = pair_at_fixed_trace(plain, there, there.gradient, product - offset * trace, trace, 1e-4, None, 0)[1]
+    other = bounds.pair_at_fixed_trace(plain, there, there.gradient, product - offset * trace, trace, 1e-4, None, 0)[1]
     np.testing.assert_allclose(unit, other, rtol=1e-3)

@@ -34,28 +34,28 @@ def test_unforeseen_errors_are_one_line_and_debug_shows_the_traceback(psdopt_com
             psdopt_command(*argv)
 
 
+CORNERS = np.kron(np.eye(2) * 30.0, np.ones((6, 1))) + np.random.default_rng(0).random((12, 2))
+FLAT = {"X": np.random.default_rng(0).standard_normal((30, 3)), "y": np.zeros(30)}
+
+
+@pytest.mark.parametrize(
+    ("application", "arrays", "start", "end"),
+    [
+        ("mvu", {"X": CORNERS}, "the graph of --set n_neighbors=4 has 2 components; the ",
+         "; add --set disconnected=separate to unfold each by itself"),
+        ("psd-regression", FLAT, "the learned matrix is M = 0", ""),  # of every fit of a cross-validation, once
+    ],
+)  # fmt: skip
 def test_what_an_estimator_warns_of_is_one_line_in_the_words_of_the_command(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
+    application: str, arrays: Any, start: str, end: str, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    corners = np.kron(np.eye(2) * 30.0, np.ones((6, 1))) + np.random.default_rng(0).random((12, 2))
-    np.savez(tmp_path / "two.npz", X=corners)
+    np.savez(tmp_path / "d.npz", **arrays)
     with warnings.catch_warnings():
         warnings.simplefilter("always")
-        assert main(["run", "mvu", "--data", str(tmp_path / "two.npz")]) == 0
+        assert main(["run", application, "--data", str(tmp_path / "d.npz")]) == 0
     (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("psdopt: warning: the graph of --set n_neighbors=4 has 2 components; the ")
-    assert line.endswith("; add --set disconnected=separate to unfold each by itself")
-
-
-def test_what_every_fit_of_a_cross_validation_warns_of_is_said_once(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path
-) -> None:
-    np.savez(tmp_path / "flat.npz", X=np.random.default_rng(0).standard_normal((30, 3)), y=np.zeros(30))
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        assert main(["run", "psd-regression", "--data", str(tmp_path / "flat.npz")]) == 0
-    (line,) = capsys.readouterr().err.splitlines()
-    assert line.startswith("psdopt: warning: the learned matrix is M = 0")
+    assert line.startswith(f"psdopt: warning: {start}")
+    assert line.endswith(end)
 
 
 def raising(error: BaseException) -> Any:

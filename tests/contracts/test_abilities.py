@@ -69,20 +69,17 @@ def test_the_page_on_contracts_names_every_ability_with_its_members():
         assert [name for name in members if f"`{name}" not in row.split("|")[2]] == []
 
 
-def test_the_fit_is_what_the_member_returns():
+@pytest.mark.parametrize("value", [None, 3])
+def test_the_fit_is_what_the_member_returns_and_without_one_a_problem_is_refused(value):
     class Offers:
         def quadratic_fit(self):
             return "a fit"
 
-    assert isinstance(Offers(), OffersQuadraticFit)
-    assert quadratic_fit_of(Offers()) == "a fit"
-
-
-@pytest.mark.parametrize("value", [None, 3])
-def test_no_member_or_one_that_is_no_method_is_refused(value):
     class Lacks:
         quadratic_fit = value
 
+    assert isinstance(Offers(), OffersQuadraticFit)
+    assert quadratic_fit_of(Offers()) == "a fit"
     for problem in (Lacks(), object()):
         with pytest.raises(IncompatibleError, match=f"{type(problem).__name__} offers no quadratic-fit: a problem"):
             quadratic_fit_of(problem)

@@ -78,9 +78,6 @@ def test_a_header_is_not_longer_than_numpy_reads() -> None:
 
 
 def test_a_lie_about_the_size_is_found_before_memory_is_taken() -> None:
-    header = npy([1.0])[:-8].replace(b"(1,)", b"(9**9,)").replace(b"(1,)", b"(1,)")
-    with pytest.raises(InvalidInputError):
-        Archive(zipped("X.npy", header), "d.npz")
     huge = npy(np.zeros(1))[:-8].replace(b"(1,), }" + b" " * 12, b"(999999999999,), }" + b" ")
     with pytest.raises(InvalidInputError, match="X has 0 bytes"):
         Archive(zipped("X.npy", huge), "d.npz")

@@ -1,6 +1,5 @@
 """Files of samples: what is read, tables as text among them, and the one clear error for whatever is wrong."""
 
-import io
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -16,23 +15,18 @@ from psdopt.data.archives import Archive
 from psdopt.data.data_files import read_data_file
 from psdopt.data.text_tables import MOST_COLUMNS, read_table
 from psdopt.errors import DataFileError, InvalidInputError, PsdoptError
+from tests.data.test_archives import packed
 from tests.fuzz import examples, mutants
 from tests.refusals import refused
 
 ROWS = [[1.0, 2.0], [3.0, 4.0], [5.0, 6.5]]
 
 
-def archive(**arrays: Any) -> bytes:
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)
-    return buffer.getvalue()
-
-
 #: (suffix, content) of files that can be read.
 SOUND = [
-    (".npz", archive(X=np.arange(12.0).reshape(4, 3), y=np.array(["a", "b", "a", "b"]))),
-    (".npz", archive(data=[1.0, 2.0], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], y=[0, 1])),
-    (".npz", archive(K=np.eye(3))),
+    (".npz", packed(X=np.arange(12.0).reshape(4, 3), y=np.array(["a", "b", "a", "b"]))),
+    (".npz", packed(data=[1.0, 2.0], indices=[0, 1], indptr=[0, 1, 2], shape=[2, 2], y=[0, 1])),
+    (".npz", packed(K=np.eye(3))),
     (".csv", b",u,v,label\n0,1,2,a\n1,3,4,b\n"),
     (".tsv", b"1,5\t2,5\tx\n3\t4\ty\n"),
 ]

@@ -1,5 +1,7 @@
 """Other libraries of arrays for tests: the strict one of the standard, on a device that refuses NumPy, and PyTorch."""
 
+import operator
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -8,6 +10,10 @@ import pytest
 from psdopt.devices import DeviceArray, held
 
 LIBRARIES = ("strict", "torch")
+BINARY: tuple[Callable[[Any, Any], Any], ...] = (
+    operator.add, operator.sub, operator.mul, operator.truediv, operator.lt, operator.le, operator.gt, operator.ge,
+    operator.eq, operator.ne,
+)  # fmt: skip
 
 
 def sent(library: str, array: Any) -> Any:

@@ -7,14 +7,10 @@ import pytest
 
 from psdopt.devices import Deferred, DeviceArray, DeviceMatrix, matrix_on, on_host
 from psdopt.errors import InvalidTypeError
-from tests.devices.libraries import there
+from tests.devices.libraries import BINARY, there
 
 Y = np.arange(12.0).reshape(6, 2) - 5.25
 Z = np.cos(Y)
-
-
-BINARY = (operator.add, operator.sub, operator.mul, operator.truediv, operator.lt, operator.le, operator.gt,
-          operator.ge, operator.eq, operator.ne)  # fmt: skip
 
 
 @pytest.mark.parametrize("operation", BINARY)

@@ -8,20 +8,7 @@ import array_api_strict
 import numpy as np
 import pytest
 
-from psdopt.devices import (
-    DeviceArray,
-    DeviceMatrix,
-    device_of,
-    held,
-    indices_on,
-    is_device_array,
-    matrix_on,
-    on_host,
-    once,
-    placed,
-    released,
-    require_host,
-)
+from psdopt import devices
 from psdopt.devices.library import device_for
 from psdopt.errors import InvalidInputError, InvalidTypeError, MissingDependencyError
 from tests.devices.libraries import fetched, is_of, sent
@@ -50,18 +37,20 @@ def test_devices_of_one_library_are_told_apart() -> None:
 
 
 def test_arrays_are_held_in_double_precision(library: str) -> None:
-    whole = held(sent(library, np.array([[1, 2], [3, 4]])), "X")
+    whole = devices.held(sent(library, np.array([[1, 2], [3, 4]])), "X")
     assert whole.dtype == np.float64
-    np.testing.assert_array_equal(on_host(whole), [[1.0, 2.0], [3.0, 4.0]])
-    single = held(sent(library, np.ones((2, 2), dtype=np.float32)), "X")
+    np.testing.assert_array_equal(devices.on_host(whole), [[1.0, 2.0], [3.0, 4.0]])
+    single = devices.held(sent(library, np.ones((2, 2), dtype=np.float32)), "X")
     assert single.dtype == np.float64
     double = sent(library, np.ones((2, 2)))
-    assert released(held(double)) is double or library == "torch"  # PyTorch makes a view without history
+    assert (
+        devices.released(devices.held(double)) is double or library == "torch"
+    )  # PyTorch makes a view without history
     with pytest.raises(InvalidTypeError, match=r"X must hold real numbers; found dtype .*complex"):
-        held(sent(library, np.ones((2, 2)) * 1j), "X")
+        devices.held(sent(library, np.ones((2, 2)) * 1j), "X")
     for bad in (np.nan, np.inf):
         with pytest.raises(InvalidInputError, match="X must be finite; found 1 NaN or infinite entries"):
-            held(sent(library, np.array([[1.0, bad]])), "X")
+            devices.held(sent(library, np.array([[1.0, bad]])), "X")
 
 
 def test_what_is_sent_is_a_copy_and_a_tensor_that_records_operations_loses_the_record() -> None:
@@ -70,7 +59,7 @@ def test_what_is_sent_is_a_copy_and_a_tensor_that_records_operations_loses_the_r
     there = device_for(sent("torch", X), "X").send(X)
     there += 1.0
     assert X.sum() == 4.0
-    kept = held(torch.ones((2, 2), dtype=torch.float64, requires_grad=True))
+    kept = devices.held(torch.ones((2, 2), dtype=torch.float64, requires_grad=True))
     assert not (kept * 2.0).raw.requires_grad
 
 
@@ -93,7 +82,7 @@ def test_without_array_api_compat_the_extra_is_named(monkeypatch: pytest.MonkeyP
 
 
 def test_arrays_can_be_pickled(library: str) -> None:
-    kept = held(sent(library, np.arange(4.0)))
+    kept = devices.held(sent(library, np.arange(4.0)))
     again = pickle.loads(pickle.dumps(kept))
     np.testing.assert_array_equal(fetched(again.raw), np.arange(4.0))
     assert again.device is kept.device
@@ -112,47 +101,47 @@ Y = np.arange(12.0).reshape(6, 2)
 
 
 def test_arrays_are_placed_where_the_data_are(library: str) -> None:
-    kept = held(sent(library, Y), "Y")
+    kept = devices.held(sent(library, Y), "Y")
     device = kept.device
-    assert placed(Y, device, "Y").device is device
-    assert placed(kept, device, "Y") is kept
-    assert is_of(library, released(placed([[1, 2]], device)))
+    assert devices.placed(Y, device, "Y").device is device
+    assert devices.placed(kept, device, "Y") is kept
+    assert is_of(library, devices.released(devices.placed([[1, 2]], device)))
     with pytest.raises(InvalidInputError, match="Y must be finite; found 1 NaN"):
-        placed(np.array([[np.nan]]), device, "Y")
+        devices.placed(np.array([[np.nan]]), device, "Y")
     other = sent("strict" if library == "torch" else "torch", Y)
     with pytest.raises(InvalidInputError, match=r"Y must be a NumPy array or one of .*, like the data; found"):
-        placed(other, device, "Y")
+        devices.placed(other, device, "Y")
 
 
 def test_the_device_of_an_array_is_known_raw_or_held(library: str) -> None:
     raw = sent(library, Y)
-    assert device_of(raw) is device_of(held(raw)) is device_for(raw, "Y")
+    assert devices.device_of(raw) is devices.device_of(devices.held(raw)) is device_for(raw, "Y")
     for plain in (Y, np.float64(1.0), 1.0, None, [1.0], "x"):
-        assert device_of(plain) is None
-        assert not is_device_array(plain)
-        for same in (released, held, on_host):
+        assert devices.device_of(plain) is None
+        assert not devices.is_device_array(plain)
+        for same in (devices.released, devices.held, devices.on_host):
             assert same(plain) is plain
 
 
 def test_only_arrays_of_other_libraries_are_refused_on_the_host(library: str) -> None:
     raw = sent(library, Y)
-    for array in (raw, held(raw)):
-        assert is_device_array(array)
+    for array in (raw, devices.held(raw)):
+        assert devices.is_device_array(array)
         with pytest.raises(InvalidTypeError, match=r"^labels must be a NumPy array here; found an array of .*Nothing"):
-            require_host(array, "labels")
-        np.testing.assert_array_equal(on_host(array), Y)
-    require_host(Y, "labels")
-    require_host([1.0], "labels")
+            devices.require_host(array, "labels")
+        np.testing.assert_array_equal(devices.on_host(array), Y)
+    devices.require_host(Y, "labels")
+    devices.require_host([1.0], "labels")
 
 
 def test_matrices_and_indices_are_made_there_and_once(library: str) -> None:
     device = device_for(sent(library, Y), "Y")
-    X, i = matrix_on(device, Y), indices_on(device, np.array([2, 0]))
-    assert isinstance(X, DeviceMatrix)
-    assert isinstance(held(sent(library, Y), "X", DeviceMatrix), DeviceMatrix)
-    np.testing.assert_array_equal(on_host(DeviceArray(X.raw, device)[i]), Y[[2, 0]])
+    X, i = devices.matrix_on(device, Y), devices.indices_on(device, np.array([2, 0]))
+    assert isinstance(X, devices.DeviceMatrix)
+    assert isinstance(devices.held(sent(library, Y), "X", devices.DeviceMatrix), devices.DeviceMatrix)
+    np.testing.assert_array_equal(devices.on_host(devices.DeviceArray(X.raw, device)[i]), Y[[2, 0]])
     made: list[int] = []
     kept: dict[object, int] = {}
     for _ in range(3):
-        assert once(kept, device, lambda: made.append(1) or 5) == 5  # type: ignore[func-returns-value,arg-type]
+        assert devices.once(kept, device, lambda: made.append(1) or 5) == 5  # type: ignore[func-returns-value,arg-type]
     assert made == [1]

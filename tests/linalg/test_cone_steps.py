@@ -10,17 +10,15 @@ from hypothesis import strategies as st
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.cone_steps import FORMED, cone_step, inverse_of, lower_factor, triangular_inverse
 from psdopt.linalg.simplex import project_simplex
+from tests.linalg.instances import matrix, symmetric
 
 
 def definite(n: int, seed: int, decades: float = 4.0) -> np.ndarray:
-    rng = np.random.default_rng(seed)
-    V = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    return (V * 10.0 ** rng.uniform(-decades, 0.0, n)) @ V.T
+    return matrix(10.0 ** np.random.default_rng(seed).uniform(-decades, 0.0, n), seed)
 
 
 def direction(n: int, seed: int) -> np.ndarray:
-    D = np.random.default_rng(seed).standard_normal((n, n))
-    return D + D.T
+    return 2.0 * symmetric(n, seed)
 
 
 @pytest.mark.parametrize("n", [1, 5, SMALL_ORDER + 40, 150])

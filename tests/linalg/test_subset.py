@@ -1,4 +1,4 @@
-"""A few eigenpairs of a dense matrix, also where LAPACK's first algorithm gives up."""
+"""A few eigenpairs of a dense matrix, also where LAPACK's first algorithm gives up; the leading ones."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import scipy.linalg
 from psdopt.linalg.leading import top_eigenpairs
 from psdopt.linalg.subset import eigenpairs, least_eigenvalue, principal_axes
 from psdopt.linalg.tolerances import EPS
+from tests.linalg.instances import matrix
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -71,9 +72,7 @@ def test_objective_and_orthonormality(spectrum, n, k):
         "low rank": np.r_[np.arange(1.0, k), np.zeros(n + 1 - k)],
         "zero": np.zeros(n),
     }[spectrum]
-    F = np.linalg.qr(rng.standard_normal((n, n)))[0]
-    K = (F * values) @ F.T
-    K = 0.5 * (K + K.T)
+    K = matrix(values, 3)
     top = top_eigenpairs(K, k)
     expected = np.sort(values[values > 0])[::-1][:k]
     assert top.converged

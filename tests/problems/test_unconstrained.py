@@ -22,20 +22,6 @@ def unconstrained(A, b, C):
     return V @ (-(V.T @ C @ V) / (np.outer(a, a) + b)) @ V.T
 
 
-@pytest.mark.parametrize("kind", ["array", "gram of sparse data", "no A"])
-def test_is_the_positive_part_else(kind):
-    rng = np.random.default_rng(1)
-    Q = np.linalg.qr(rng.standard_normal((20, 20)))[0]
-    C, X = (Q * np.linspace(-2.0, 5.0, 20)) @ Q.T, rng.standard_normal((30, 20))
-    dense = {"array": psd(rng, 20), "gram of sparse data": X.T @ X, "no A": np.zeros((20, 20))}[kind]
-    A = {"array": dense, "gram of sparse data": GramForm(LinearMap(sp.csr_array(X))), "no A": None}[kind]
-    W = QuadraticSDP(A, 0.5, C).starts.first_atoms()
-    values, V = np.linalg.eigh(unconstrained(dense, 0.5, C))
-    expected = (V * np.maximum(values, 0.0)) @ V.T
-    assert W.shape[1] == np.linalg.matrix_rank(expected) <= 10
-    np.testing.assert_allclose(W @ W.T, expected, atol=1e-9 * np.linalg.norm(expected))
-
-
 @pytest.mark.parametrize("C", [np.eye(5), None])
 def test_nothing_where_no_direction_leads_down(C):
     assert QuadraticSDP(np.eye(5), 1.0, C).starts.first_atoms() is None
@@ -83,6 +69,8 @@ def test_starts_are_the_positive_part_of_the_minimum_over_symmetric_matrices(sca
     else:
         assert W.shape == (N, N - negative)
     np.testing.assert_allclose(W @ W.T, scale * (Q * expected) @ Q.T, atol=1e-9 * scale * N)
+    first = QuadraticSDP(A, b, C).starts.first_atoms()
+    np.testing.assert_allclose(first @ first.T, W @ W.T, atol=1e-9 * scale * N)
     np.testing.assert_allclose(unconstrained(A, b, C), minimum, atol=1e-9 * scale * N)
     np.testing.assert_allclose(seen[0].a, np.linalg.eigvalsh(A))
     formless = positive_part(None, IdentityForm(N, b), MatrixForm(-b * minimum), N, seen.append)
@@ -98,6 +86,6 @@ def test_starts_without_a_positive_part_or_an_inverse():
     assert positive_part(MatrixForm(A), None, MatrixForm(np.eye(N)), N, none) is None
     assert positive_part(MatrixForm(np.zeros((N, N))), None, MatrixForm(-np.eye(N)), N, none) is None
     X = rng.standard_normal((2, N))  # a Gram form is formed by products, a few columns at a time
-    for form in (GramForm(X), MatrixForm(X.T @ X)):
+    for form in (GramForm(X), GramForm(LinearMap(sp.csr_array(X))), MatrixForm(X.T @ X)):
         W = positive_part(form, IdentityForm(N, 0.4), MatrixForm(-np.eye(N)), N, none)
         np.testing.assert_allclose(W @ W.T, unconstrained(X.T @ X, 0.4, -np.eye(N)), atol=1e-9)

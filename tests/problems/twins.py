@@ -34,23 +34,16 @@ def composed(name, r, seed=0, scale=1.0):
     return instance, rng, Y
 
 
-def assert_close(found, expected, scale):
-    scale = max(float(scale), float(np.max(np.abs(expected))))
-    assert np.max(np.abs(np.asarray(found) - expected)) <= ROUNDING * scale
-
-
-def size_of(evaluation):
-    """Magnitude of the terms that a value is the sum of: rounding is relative to it."""
-    problem = evaluation.problem
-    zero = abs(problem.value_at_zero())
-    return zero + sum(abs(t.value(evaluation.feature(k))) for k, t in enumerate(problem.terms))
-
-
 def assert_same_point(moved, fresh):
-    """All that an evaluation offers, compared with a fresh one at the same factor up to rounding."""
-    assert_close(moved.factor, fresh.factor, 0.0)
-    assert_close(moved.value, fresh.value, size_of(fresh))
-    S = fresh.gradient @ np.eye(N)
-    size = np.linalg.norm(S) * max(1.0, np.linalg.norm(fresh.factor))
-    assert_close(moved.factor_gradient(), fresh.factor_gradient(), size)
-    assert_close(moved.gradient @ np.eye(N), S, size)
+    """All that an evaluation offers, compared with a fresh one at the same factor up to rounding.
+
+    Of a value that is relative to the magnitude of the terms that it is the sum of.
+    """
+    problem, S = fresh.problem, fresh.gradient @ np.eye(N)
+    terms = abs(problem.value_at_zero()) + sum(abs(t.value(fresh.feature(k))) for k, t in enumerate(problem.terms))
+    slope = np.linalg.norm(S) * max(1.0, np.linalg.norm(fresh.factor))
+    for found, expected, size in (
+        (moved.factor, fresh.factor, 0.0), (moved.value, fresh.value, terms),
+        (moved.factor_gradient(), fresh.factor_gradient(), slope), (moved.gradient @ np.eye(N), S, slope),
+    ):  # fmt: skip
+        assert np.max(np.abs(found - expected)) <= ROUNDING * max(float(size), np.max(np.abs(expected)))

@@ -3,6 +3,7 @@
 import joblib
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
@@ -35,21 +36,18 @@ def agree(chunked, whole):
 
 
 @pytest.mark.parametrize(
-    "make",
+    "estimator",
     [
-        lambda: KTA(lam=1e-4),
-        lambda: Linearity(),
-        lambda: DistanceRegression(random_state=0, bounds=(10.0, 60.0)),
-        lambda: PSDRegressor(random_state=0, solver_options=FEW),
-        lambda: PSDBoost(nu=0.5, solver_options={"tol": 1e-6}),
+        KTA(lam=1e-4), Linearity(), DistanceRegression(random_state=0, bounds=(10.0, 60.0)),
+        PSDRegressor(random_state=0, solver_options=FEW), PSDBoost(nu=0.5, solver_options={"tol": 1e-6}),
     ],
-    ids=["KTA", "Linearity", "DistanceRegression", "PSDRegressor", "PSDBoost"],
-)
+    ids=lambda each: type(each).__name__,
+)  # fmt: skip
 @pytest.mark.usefixtures("client")
-def test_fit_takes_a_dask_array_and_the_open_client(make, wine):
+def test_fit_takes_a_dask_array_and_the_open_client(estimator, wine):
     X, y = wine
-    chunked, whole = make().fit(da.from_array(X, chunks=(60, 13)), da.from_array(y, chunks=60)), make().fit(X, y)
-    agree(chunked.result_, whole.result_)
+    chunked = clone(estimator).fit(da.from_array(X, chunks=(60, 13)), da.from_array(y, chunks=60))
+    agree(chunked.result_, clone(estimator).fit(X, y).result_)
 
 
 def held_parts():

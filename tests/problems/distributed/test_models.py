@@ -51,18 +51,6 @@ def test_the_step_of_a_search_is_not_asked_for_again():
     assert line.minimize(upper=0.25 * mu) == 0.25 * mu
 
 
-@pytest.mark.parametrize("one_sided", [False, True])
-def test_planes_are_minimised_in_their_box(one_sided):
-    problem, whole = summed(one_sided)
-    evaluation, _ = moved(problem)
-    v = np.random.default_rng(1).standard_normal(5)
-    plane, expected = evaluation.along_atom(v), whole.at(evaluation.factor).along_atom(v)
-    assert (plane.quadratic is None) == one_sided
-    for box in (((0.0, np.inf), (0.0, np.inf)), ((0.2, 0.9), (0.1, 0.8))):
-        found = plane.minimize(*box)
-        assert plane.value(*found) == pytest.approx(expected.value(*expected.minimize(*box)), rel=1e-9)
-
-
 class Asked:
     """F' and F'' of a function, counting the rounds in which they are asked for."""
 

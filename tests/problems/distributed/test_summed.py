@@ -113,16 +113,15 @@ def test_a_checkpoint_holds_the_factor_and_not_the_parts(tmp_path):
 
 
 def test_bad_parts_are_named():
-    with pytest.raises(InvalidInputError, match="at least one part; found \\[\\]"):
-        Summed([])
-    with pytest.raises(InvalidTypeError, match="a part must be a Problem, None, or"):
-        Summed([3])
-    with pytest.raises(InvalidInputError, match=r"share one order n; found \[3, 4\]"):
-        Summed([trace_problem(3), trace_problem(4)])
-    with pytest.raises(InvalidInputError, match="no part with data"):
-        Summed([None])
-    with pytest.raises(InvalidTypeError, match="engine must be an Engine or None; found 'dask'"):
-        Summed([trace_problem(3)], "dask")
+    for arguments, kind, text in (
+        (([],), InvalidInputError, "at least one part; found \\[\\]"),
+        (([3],), InvalidTypeError, "a part must be a Problem, None, or"),
+        (([trace_problem(3), trace_problem(4)],), InvalidInputError, r"share one order n; found \[3, 4\]"),
+        (([None],), InvalidInputError, "no part with data"),
+        (([trace_problem(3)], "dask"), InvalidTypeError, "engine must be an Engine or None; found 'dask'"),
+    ):
+        with pytest.raises(kind, match=text):
+            Summed(*arguments)
 
 
 def test_curvature_adds_up_and_abilities_are_shared():
