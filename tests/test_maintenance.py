@@ -103,11 +103,8 @@ def test_every_source_has_its_tests_under_its_name_or_is_listed():
     assert not missing, f"write tests/.../test_<name>.py, or say in tests/mirror.txt where the tests are: {missing}"
 
 
-def test_the_list_is_no_longer_than_it_has_to_be():
+def test_the_list_is_no_longer_than_it_has_to_be_and_what_it_names_is_there():
     assert sorted(set(listed()) - unmirrored()) == []
-
-
-def test_what_the_list_names_is_there():
     assert [test for test in listed().values() if not (TESTS / test).is_file()] == []
 
 

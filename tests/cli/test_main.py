@@ -129,6 +129,9 @@ def test_one_kind(psdopt_command: Any, word: str) -> None:
     assert code == 0
     assert "Methods" in out
     assert "Geometries" not in out
+    code, _, err = psdopt_command("list", "ovens")
+    assert code == 2
+    assert err.startswith("psdopt: error: argument KIND: invalid choice: 'ovens'")
 
 
 def test_broken_plugins_are_named_once_and_other_commands_warn_of_them(capsys: pytest.CaptureFixture[str]) -> None:
@@ -145,12 +148,6 @@ def test_broken_plugins_are_named_once_and_other_commands_warn_of_them(capsys: p
         f"psdopt: warning: {told}",
         "psdopt: error: unknown application 'scatter'; known: none; not loaded: 'absent' (`psdopt list` says why)",
     ]
-
-
-def test_an_unknown_kind_is_refused(psdopt_command: Any) -> None:
-    code, _, err = psdopt_command("list", "ovens")
-    assert code == 2
-    assert err.startswith("psdopt: error: argument KIND: invalid choice: 'ovens'")
 
 
 @pytest.mark.filterwarnings("default::FutureWarning")

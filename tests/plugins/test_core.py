@@ -2,16 +2,20 @@
 
 import inspect
 import types
+from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 import pluggy
 import pytest
 
 import psdopt
 from psdopt import ConjugateGradient, Geometry, Method
+from psdopt.data.datasets import Dataset
 from psdopt.errors import UnknownNameError
-from psdopt.plugins import MethodSpec, PluginManager, hookimpl
+from psdopt.methods import shipped_methods
+from psdopt.plugins import MethodSpec, Parameter, PluginManager, hookimpl
 from psdopt.plugins.datasets import load_dataset
 from psdopt.plugins.hookspec import GROUP, PsdoptHooks
 from psdopt.plugins.installed import examples
@@ -22,13 +26,8 @@ from tests.refusals import refused
 
 
 def test_the_core_registers_its_own_pieces_and_every_example_is_one() -> None:
-    from psdopt.data.datasets import Dataset
-    from psdopt.methods import shipped_methods
-
     manager = PluginManager([])
-    kinds = {
-        "geometry": psdopt.Geometry, "method": psdopt.Method, "problem": psdopt.Problem, "dataset": Dataset,
-    }  # fmt: skip
+    kinds = {"geometry": psdopt.Geometry, "method": psdopt.Method, "problem": psdopt.Problem, "dataset": Dataset}
     for kind, expected in kinds.items():
         for found in manager.specs(kind):
             assert isinstance((found.example or found.factory)(), expected), found.name
@@ -37,31 +36,32 @@ def test_the_core_registers_its_own_pieces_and_every_example_is_one() -> None:
     assert not missing, f"add a MethodSpec to psdopt/plugins/core.py for: {missing}"
 
 
-def test_parameters_of_the_core_have_the_defaults_of_their_factories() -> None:
+def core_parameters() -> Iterator[tuple[Any, Any, Parameter]]:
+    """(spec, parameters of its factory, one of the spec's) for every method and geometry of the core."""
     for kind in ("method", "geometry"):
         for found in PluginManager([]).specs(kind):
-            signature = inspect.signature(found.factory)
             for parameter in found.parameters:
-                default = signature.parameters[parameter.name].default
-                given = None if default is inspect.Parameter.empty else default
-                assert parameter.default == given, (found.name, parameter.name)
+                yield found, inspect.signature(found.factory).parameters, parameter
+
+
+def test_parameters_of_the_core_have_the_defaults_of_their_factories() -> None:
+    for found, known, parameter in core_parameters():
+        default = known[parameter.name].default
+        expected = None if default is inspect.Parameter.empty else default
+        assert parameter.default == expected, (found.name, parameter.name)
 
 
 def test_help_names_every_value_that_a_parameter_takes() -> None:
     checked = set()
-    for kind in ("method", "geometry"):
-        for found in PluginManager([]).specs(kind):
-            for parameter in found.parameters:
-                if parameter.type is str:
-                    sizes = {"n": 6, "r": 2} if kind == "geometry" else {}
-                    known = inspect.signature(found.factory).parameters
-                    accepted = {name: size for name, size in sizes.items() if name in known}
-                    with pytest.raises(UnknownNameError) as error:
-                        found.factory(**accepted, **{parameter.name: "?"})
-                    allowed = str(error.value).partition(": ")[2].split(", ")
-                    assert len(allowed) > 1
-                    assert [name for name in allowed if name not in parameter.help] == [], (found.name, parameter)
-                    checked.add(parameter.name)
+    for found, known, parameter in core_parameters():
+        if parameter.type is str:
+            sizes = {name: size for name, size in {"n": 6, "r": 2}.items() if name in known}
+            with pytest.raises(UnknownNameError) as error:
+                found.factory(**sizes, **{parameter.name: "?"})
+            allowed = str(error.value).partition(": ")[2].split(", ")
+            assert len(allowed) > 1
+            assert [name for name in allowed if name not in parameter.help] == [], (found.name, parameter)
+            checked.add(parameter.name)
     assert {"metric", "update", "variant"} <= checked
 
 
