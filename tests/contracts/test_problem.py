@@ -1,7 +1,4 @@
-"""The problem's contract: S as an operator and as an array, what is refused, roles, images.
-
-The default searches of lines and planes are theorems of the kit, on problems that know polynomials and on others.
-"""
+"""The problem's contract beside the theorems of the kit: S as an operator and as an array, refusals, roles, images."""
 
 import pickle
 

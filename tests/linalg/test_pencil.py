@@ -1,7 +1,4 @@
-"""The pencil D ↦ A D P + D (b Q + eta I): leading pairs, singular factors, a pencil that vanishes.
-
-Its inverse by hand, for every form of A, is in ``tests/problems/test_quadratic_sdp.py``.
-"""
+"""The pencil D ↦ A D P + D (b Q + eta I), inverted by hand in tests/problems: leading pairs, singular factors."""
 
 import numpy as np
 import pytest

@@ -57,7 +57,7 @@ def test_specs_come_by_kind_sorted_and_know_their_plugin(install: Install) -> No
     assert manager.problems == ()
 
 
-def test_nothing_is_loaded_before_the_first_question() -> None:
+def test_nothing_is_loaded_before_the_first_question_and_there_is_one_manager() -> None:
     loaded = []
     entry = SimpleNamespace(name="late", value="late", dist=None, load=lambda: loaded.append(1))
     manager = PluginManager([entry], core=False)  # type: ignore[list-item]
@@ -65,6 +65,7 @@ def test_nothing_is_loaded_before_the_first_question() -> None:
     manager.names("method")
     manager.names("method")
     assert loaded == [1]
+    assert plugin_manager() is plugin_manager()
 
 
 class Odd(BaseException):
@@ -207,7 +208,3 @@ def test_unknown_names_get_near_matches_and_the_broken_plugins(install: Install)
     refused(told, UnknownNameError, PluginManager(entries, core=False).get, "method", "xyz")
     told = "unknown kind 'methods'; did you mean 'method'?"
     refused(told, UnknownNameError, PluginManager([], core=False).specs, "methods")
-
-
-def test_there_is_one_manager_of_the_installed_plugins() -> None:
-    assert plugin_manager() is plugin_manager()

@@ -58,16 +58,13 @@ def test_a_problem_that_offers_a_stream_by_itself_is_learned_from():
     assert results[0].value < 0.1 * results[0].history["value"][0]
 
 
-def test_a_missing_member_is_named():
+def test_a_missing_member_is_named_and_abilities_that_stand_for_members_stay_with_the_held_out_problem():
     theirs = Offers(*data())
     theirs.stream = None
     with pytest.raises(IncompatibleError, match="stream"):
         solve(theirs, FlatQuotient(D, R), OnlineRiemannianGradient())
     with pytest.raises(IncompatibleError, match="stream and batch_gradient is not there"):
         streamed(object())
-
-
-def test_abilities_that_stand_for_members_stay_with_the_held_out_problem():
     problem = psd_regression_stream(*data())
     assert Ability.QUADRATIC_FIT in problem.held_out.abilities
     with pytest.raises(IncompatibleError, match="lacks quadratic-fit"):

@@ -1,7 +1,4 @@
-"""One part of a sum: what it is made of, and what it remembers.
-
-That its answers are those of the problem, zero without data, is what the kit finds: ``tests/testing/test_splits.py``.
-"""
+"""One part of a sum: what it is made of, and what it remembers; its answers are compared by the kit."""
 
 import numpy as np
 import pytest
