@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from psdopt import Ability, FlatQuotient, Polar, PSDCone, QuadraticSDP, Status
+from psdopt.linalg.limits import MOST_STEPS
 from psdopt.running import verdicts
 from tests.test_certificate_claims import BASE
 
@@ -85,13 +86,13 @@ def test_a_step_that_refutes_is_taken_once_it_gains_more_than_the_tolerance():
     assert evaluation.value < FLAT_BOTTOM.at(Y).value
     for certificate, recoveries in (
         (None, 0), (replace(refuted, descent=None), 0), (replace(refuted, decrease=0.8), 0),
-        (refuted, verdicts.RECOVERIES),
+        (refuted, MOST_STEPS),
     ):  # fmt: skip
         run = run_at(Y, certificate, recoveries)
         assert not verdicts.recovered(FLAT_BOTTOM, None, run, 0.1)
         assert run.went is None
         assert run.recoveries == recoveries
-    assert verdicts.recovered(FLAT_BOTTOM, None, run_at(Y, refuted, verdicts.RECOVERIES - 1), 0.1)
+    assert verdicts.recovered(FLAT_BOTTOM, None, run_at(Y, refuted, MOST_STEPS - 1), 0.1)
     best = run_at(np.eye(2), refuted)  # no plane leads down from the minimum
     assert not verdicts.recovered(FLAT_BOTTOM, None, best, 0.1)
     assert best.went is None

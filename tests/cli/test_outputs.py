@@ -13,7 +13,7 @@ import psdopt
 from psdopt.cli.main import main
 from psdopt.cli.outputs import check_output, write_output
 from psdopt.cli.plain import plain, plain_streams
-from psdopt.cli.tables import LEAST_WIDTH, PLAIN_WIDTH, console, say, show_table
+from psdopt.cli.tables import LEAST_WIDTH, console, say, show_table
 from psdopt.plugins import PluginManager
 from psdopt.plugins.core import psdopt_components
 from psdopt.reports.record import Report
@@ -130,7 +130,7 @@ def test_no_cell_is_cut(width: int, monkeypatch: pytest.MonkeyPatch, capsys: pyt
 
 def test_files_and_pipes_get_a_fixed_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS", raising=False)
-    assert console().width == PLAIN_WIDTH
+    assert console().width == 120
 
 
 def test_headings_may_be_left_out_and_markup_is_text(capsys: pytest.CaptureFixture[str]) -> None:

@@ -5,7 +5,7 @@ import pytest
 from psdopt.cli.flags import as_flags
 from psdopt.cli.main import main
 from psdopt.cli.parameters import parse_settings
-from psdopt.cli.run_help import WIDTH, application_help
+from psdopt.cli.run_help import application_help
 from psdopt.plugins import MethodSpec, Parameter
 from psdopt.plugins.manager import plugin_manager
 
@@ -53,11 +53,12 @@ def test_without_a_known_name_before_it_the_help_is_that_of_the_command(capsys, 
     assert "exit codes" in text.lower()
 
 
-def test_all_helps_fit_a_narrow_screen() -> None:
+def test_all_helps_fit_a_narrow_screen(monkeypatch) -> None:
+    monkeypatch.setenv("COLUMNS", "79")
     for spec in plugin_manager().specs("application"):
         text = application_help(spec)
         assert all(name.name in text for name in spec.parameters)
-        assert max(map(len, text.splitlines())) <= WIDTH
+        assert max(map(len, text.splitlines())) <= 79
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from psdopt.data import text_tables
 from psdopt.data.archives import Archive
 from psdopt.data.data_files import read_data_file
-from psdopt.data.text_tables import MOST_COLUMNS, read_table
+from psdopt.data.text_tables import read_table
 from psdopt.errors import DataFileError, InvalidInputError, PsdoptError
+from psdopt.linalg.limits import BLOCK
 from tests.data.test_archives import packed
 from tests.fuzz import examples, mutants
 from tests.refusals import refused
@@ -250,6 +251,6 @@ def test_the_separator_is_what_divides_lines_alike() -> None:
 @pytest.mark.parametrize("mark", [",", ";", "\t"])
 def test_a_line_of_too_many_columns_is_refused_before_it_is_split(monkeypatch, text: str, mark: str) -> None:
     monkeypatch.setattr(text_tables.csv, "reader", None)
-    long = text.replace("{mark}", mark * MOST_COLUMNS)
-    with pytest.raises(InvalidInputError, match=f"at most {MOST_COLUMNS} columns; found {MOST_COLUMNS + 1}"):
+    long = text.replace("{mark}", mark * BLOCK)
+    with pytest.raises(InvalidInputError, match=f"at most {BLOCK} columns; found {BLOCK + 1}"):
         table(long)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt.devices import held, indices_on, on_host, pairs
-from psdopt.devices.groups import WIDTH, GroupSums, PairSums
+from psdopt.devices.groups import GroupSums, PairSums
 from psdopt.devices.library import device_for
 from psdopt.linalg.arrays import SymmetricPattern, line_dots, mixed_row_dots, pair_dots
 from tests.devices.libraries import sent, there

@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.cone_steps import FORMED, cone_step, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.simplex import project_simplex
 from tests.linalg.instances import matrix, symmetric
 

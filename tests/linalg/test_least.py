@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse.linalg import LinearOperator, eigsh
 
 from psdopt.errors import UnknownNameError
-from psdopt.linalg.arpack import SHORT
-from psdopt.linalg.least import BACKENDS, DENSE_ORDER, MANY, least_eigenpairs
+from psdopt.linalg.least import BACKENDS, least_eigenpairs
+from psdopt.linalg.limits import ITERATED_ORDER, PROBES
 from tests.linalg.instances import Counted, symmetric
 
 
@@ -21,17 +21,17 @@ def test_backends_agree_with_lapack_and_count_their_products(backend, shift):
     assert pair.products == operator.columns
 
 
-#: So many eigenvectors that MANY times their number is more than the dense order.
-MUCH = DENSE_ORDER // MANY + 1
+#: An order at which only more than a tenth of the eigenvectors are worth a decomposition.
+LARGE = ITERATED_ORDER + 10
 
 
 @pytest.mark.parametrize(
     ("n", "count", "start", "proven", "expected"),
     [
-        (40, 1, False, False, "dense"), (DENSE_ORDER, 1, True, False, "dense"),
-        (DENSE_ORDER + 1, 1, False, False, "eigsh"), (DENSE_ORDER + 1, 1, True, False, "lanczos"),
-        (DENSE_ORDER + 1, 1, False, True, "lanczos"), (MUCH * MANY, MUCH, False, False, "dense"),
-        (MUCH * MANY, MUCH - 1, True, False, "lanczos"),
+        (40, 1, False, False, "dense"), (ITERATED_ORDER, 1, True, False, "dense"),
+        (ITERATED_ORDER + 1, 1, False, False, "eigsh"), (ITERATED_ORDER + 1, 1, True, False, "lanczos"),
+        (ITERATED_ORDER + 1, 1, False, True, "lanczos"), (LARGE, LARGE // 10 + 1, False, False, "dense"),
+        (LARGE, LARGE // 10, True, False, "lanczos"),
     ],
 )  # fmt: skip
 def test_which_backend_is_taken_and_what_it_promises(n, count, start, proven, expected):
@@ -97,4 +97,4 @@ def test_cold_and_close_together_costs_little_more_than_eigsh(n, accuracy):
     pair = least_eigenpairs(S, tol=tol)
     assert pair.residual <= tol
     restart = 10  # ARPACK looks at what it has after every so many products
-    assert pair.products <= products_of_eigsh(S, tol) + SHORT + restart + 1
+    assert pair.products <= products_of_eigsh(S, tol) + PROBES + restart + 1

@@ -140,7 +140,7 @@ def test_wrong_shapes_and_types_are_named(X):
 
 @pytest.fixture
 def source(monkeypatch):
-    monkeypatch.setattr(row_sources, "BLOCK_BYTES", 8 * 3 * 40)
+    monkeypatch.setattr(row_sources, "BLOCK", 3 * 40)
     X = np.random.default_rng(0).standard_normal((500, 3)) * [1.0, 1e3, 0.0] + [1e6, 0.0, 5.0]
     return SlicedRows(X, "X")
 

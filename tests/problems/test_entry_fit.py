@@ -11,9 +11,9 @@ from scipy.sparse.linalg import aslinearoperator
 from psdopt import LBFGS, ConjugateGradient, EntryFit, FlatQuotient, LagrangeNewton, solve
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.operators import symmetric_map
+from psdopt.linalg.tolerances import ROOT_EPS, SLIGHT
 from psdopt.methods.admm import ADMM
 from psdopt.problems import QuadraticSDP
-from psdopt.problems.entry_fit import RIDGE, RIDGE_FLOOR
 from psdopt.problems.entry_split import coupling_bound
 from psdopt.problems.term_sum import TermEvaluation
 from psdopt.testing import run_checks
@@ -151,7 +151,7 @@ def test_the_ridge_of_rows_without_a_diagonal_is_a_share_of_the_curvature_of_an_
     i, j, w = np.array([0, 1, 2]), np.array([1, 3, 4]), np.array([0.5, 2.0, 3.5])
     Y, G = size * rng.standard_normal((6, 2)), rng.standard_normal((6, 2))
     found = EntryFit(1e-30 * np.eye(6) if with_l else None, i, j, 0.5, w, n=6).at(Y).preconditioner()(G)
-    ridge = (RIDGE_FLOOR if with_l else RIDGE) * w.mean() * np.sum(Y * Y) / 6
+    ridge = (ROOT_EPS if with_l else SLIGHT) * w.mean() * np.sum(Y * Y) / 6
     np.testing.assert_allclose(found, preconditioned(ridge, i, j, w, Y, G), rtol=1e-6)
 
 

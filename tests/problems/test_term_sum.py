@@ -11,7 +11,6 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import MINOR
 from psdopt.problems import term_sum
 from psdopt.problems.share_bound import ShareBound
-from psdopt.problems.term_sum import FALLEN
 from psdopt.terms.forms import IdentityForm
 from psdopt.terms.losses import LeastSquares, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm

@@ -8,7 +8,8 @@ from scipy.sparse.linalg import aslinearoperator
 from psdopt import QuadraticSDP
 from psdopt.linalg.limits import ITERATED_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.operators import LinearMap
-from psdopt.problems.unconstrained import ARRAY_ORDER, FLOOR, ORDER, positive_part
+from psdopt.linalg.tolerances import MINOR
+from psdopt.problems.unconstrained import positive_part
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
 
 from ..instances import psd
@@ -64,7 +65,7 @@ def test_starts_are_the_positive_part_of_the_minimum_over_symmetric_matrices(sca
     W = positive_part(MatrixForm(A), IdentityForm(N, b), MatrixForm(C), N, seen.append)
     expected = np.maximum(values, 0.0)
     if 2 * (N - negative) > N:
-        expected = np.maximum(values, FLOOR * np.median(values[negative:]))
+        expected = np.maximum(values, MINOR * np.median(values[negative:]))
         assert W.shape == (N, N)
     else:
         assert W.shape == (N, N - negative)

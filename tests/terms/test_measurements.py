@@ -108,7 +108,7 @@ def test_indices_of_different_lengths_and_equal_ends_are_refused():
 UPPER = np.triu_indices(5, 1)
 
 
-@pytest.mark.parametrize("block", [1, 15, 40, entry_coupling.BLOCK])
+@pytest.mark.parametrize("block", [1, 15, 40, entry_coupling.CACHED])
 @pytest.mark.parametrize(
     "measurement",
     [
@@ -122,7 +122,7 @@ UPPER = np.triu_indices(5, 1)
     ],
 )
 def test_coupling_in_blocks_and_wherever_the_diagonal_lies(measurement, block, monkeypatch):
-    monkeypatch.setattr(entry_coupling, "BLOCK", block)
+    monkeypatch.setattr(entry_coupling, "CACHED", block)
     (record,) = run_checks(measurement, only=["measurement.coupling"])
     assert record.ok, record
 
