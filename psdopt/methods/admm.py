@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.checks import brief, is_name, number, positive
+from psdopt.checks import brief, integer, is_name, number, positive
 from psdopt.contracts.abilities import Ability, Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
@@ -15,23 +15,15 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.splitting import BiconvexSplit, split_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, is_finite, norm
+from psdopt.linalg.tolerances import SLIGHT
 from psdopt.methods.alternating import Alternating, InTurns, Settled
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.lagrange_newton.method import LagrangeNewton
+from psdopt.methods.limits import VANISHED
 
 #: rho starts at this multiple of the problem's own unit (see `_unit`), and adaptation does not go below it: at l = 2/3
 #: the slowest mode shrinks by 0.83 per iteration, at l = 1 not at all, and the mean slows down as rho grows.
 MULTIPLE = 1.5
-#: The unit is at least this share of the split's `scale`, the size of its convex pieces, which may exceed the coupling.
-SCALE_SHARE = 0.1
-#: Residuals that differ by more than this factor move rho (Hu & Kwok, eq. 15).
-IMBALANCE = 10.0
-#: Blocks have drifted apart once |V - U| has exceeded this multiple of |V + U| / 2 in PATIENCE successive iterations.
-APART, PATIENCE = 1.5, 10
-#: Blocks have also drifted apart once |V - U| exceeds this multiple of the largest |Y| at a start.
-EXPLODED = 1e6
-#: Divergence is answered by doubling rho and starting again from the best mean, this many times.
-MAX_RESTARTS = 5
 
 
 @dataclass(kw_only=True)
@@ -57,8 +49,11 @@ class SplitState(State):
 class SplitSteps(Method[SplitState]):
     """V, U and the multiplier in turn: :class:`~psdopt.ADMM` without its polish, which explains the parameters."""
 
-    rho: float | str = "auto"
-    adapt: bool = True
+    rho: float | str
+    adapt: bool
+    imbalance: float
+    patience: int
+    restarts: int
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.SPLIT),
@@ -95,8 +90,8 @@ class SplitSteps(Method[SplitState]):
         primal = norm(multiplier)
         multiplier *= rho
         multiplier += Lam
-        diverging = state.diverging + 1 if primal > APART * norm(mean) else 0
-        if not is_finite(mean) or not primal <= EXPLODED * state.size or diverging >= PATIENCE:
+        diverging = state.diverging + 1 if primal > norm(mean) else 0
+        if not is_finite(mean) or not VANISHED * primal <= state.size or diverging >= self.patience:
             return self._restart_or_diverge(state, split)
         LU_new = split.image(U_new)
         LM = LV + LU_new
@@ -132,16 +127,16 @@ class SplitSteps(Method[SplitState]):
         if not self.adapt:
             return rho
         unit = _unit(split)
-        if primal * unit > IMBALANCE * dual:
+        if primal * unit > self.imbalance * dual:
             return 2.0 * rho
-        if dual > IMBALANCE * primal * unit:
+        if dual > self.imbalance * primal * unit:
             return min(rho, max(0.5 * rho, MULTIPLE * unit))
         return rho
 
     def _restart_or_diverge(self, state: SplitState, split: BiconvexSplit) -> SplitState:
         """Restart from the best mean with twice the penalty, or end the run there as diverged."""
         best = state.best
-        if not self.adapt or state.restarts >= MAX_RESTARTS:
+        if not self.adapt or state.restarts >= self.restarts:
             gradient_norm = norm(best.factor_gradient())
             return replace(
                 state, point=best.factor, evaluation=best, gradient_norm=gradient_norm, outcome=Outcome.DIVERGED
@@ -181,7 +176,7 @@ def _restarted(
 
 def _unit(split: BiconvexSplit) -> float:
     """The penalty that the problem's own scale suggests: the bound on λ_max(L), unless the rest is far larger."""
-    return max(split.coupling_bound, SCALE_SHARE * split.scale)
+    return max(split.coupling_bound, SLIGHT * split.scale)
 
 
 @dataclass(frozen=True)
@@ -205,8 +200,8 @@ class ADMM(InTurns[State]):
       column `phase` is 0 for the splitting, 1 for the polish and 2 for the Newton steps of a
       :class:`~psdopt.LagrangeNewton`. When columns are added to a point, the polish continues from there.
 
-    When V and U drift apart (|V − U| > 1.5 |V + U|/2 ten times in a row, a millionfold growth, or not finite), rho
-    is doubled and the run continues from the best mean. Without `adapt`, or after five restarts, the outcome is
+    When V and U drift apart (|V − U| > |V + U|/2 in `patience` iterations in a row, a millionfold growth, or not finite), rho
+    is doubled and the run continues from the best mean. Without `adapt`, or after `restarts` times, the outcome is
     ``Outcome.DIVERGED`` at the best mean: a run with that status has not converged, whatever its residuals.
 
     The splitting is meant for moderate accuracy, or for problems that offer only their split. On fits of
@@ -220,6 +215,9 @@ class ADMM(InTurns[State]):
         :class:`~psdopt.methods.lagrange_newton.method.LagrangeNewton` if Newton steps pay off, else
         :class:`~psdopt.methods.conjugate_gradient.ConjugateGradient`.
     switch : relative change of the value at which the polish takes over, in (0, 1).
+    imbalance : ratio of the two residuals above which rho changes, at least 1 (Hu & Kwok, eq. 15).
+    patience : iterations in a row in which V and U may be so far apart.
+    restarts : how often rho may be doubled after V and U have drifted apart, at least 0.
 
     Cost per iteration: two products with L on (n, r) blocks, two block updates, one value and gradient.
     """
@@ -228,6 +226,9 @@ class ADMM(InTurns[State]):
     adapt: bool = True
     polish: Method | str | None = "auto"
     switch: float = 1e-2
+    imbalance: float = 10.0
+    patience: int = 10
+    restarts: int = 5
 
     requires: ClassVar[Requires] = SplitSteps.requires
 
@@ -235,6 +236,9 @@ class ADMM(InTurns[State]):
         if not is_name(self.rho, "auto"):
             positive(self.rho, "rho ('auto', or the first penalty)")
         number(self.switch, "switch", above=0.0, below=1.0)
+        number(self.imbalance, "imbalance", least=1.0)
+        integer(self.patience, "patience")
+        integer(self.restarts, "restarts", 0)
         if not (is_name(self.polish, "auto") or self.polish is None or isinstance(self.polish, Method)):
             raise InvalidInputError(f"polish must be 'auto', a method or None; found {brief(self.polish)}")
 
@@ -246,7 +250,7 @@ class ADMM(InTurns[State]):
         return super().init(problem, geometry, start, evaluation)
 
     def turns(self, problem: Problem, columns: int) -> Method:
-        splitting = SplitSteps(self.rho, self.adapt)
+        splitting = SplitSteps(self.rho, self.adapt, self.imbalance, self.patience, self.restarts)
         if self.polish is None:
             return splitting
         polish = self.polish

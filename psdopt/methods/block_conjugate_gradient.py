@@ -15,14 +15,9 @@ from psdopt.contracts.method import Method, Outcome, State, without_step
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import EPS, MINOR
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.searches.preconditioning import PRECONDITIONERS, preconditioned, resolved
-
-#: The reduced problem is solved until its gradient is this fraction of its first value.
-INNER_REDUCTION = 1e-3
-#: With columns scaled to length one, directions of the span with a squared length below DEPENDENT are left out: their
-#: relative error in the restricted problem would be eps / DEPENDENT or more.
-DEPENDENT = 1e-10
 
 
 @dataclass(kw_only=True)
@@ -111,7 +106,7 @@ class BlockConjugateGradient(Method[BlockState]):
         small = span.restricted(T)
         method = ConjugateGradient()
         state = method.init(small, FlatQuotient(small.n, start.shape[1]), start)
-        goal, steps = INNER_REDUCTION * state.gradient_norm, 0
+        goal, steps = MINOR * state.gradient_norm, 0
         while steps < self.inner_iterations and state.gradient_norm > goal and state.outcome is Outcome.RUNNING:
             state = method.step(state)
             steps += 1
@@ -144,5 +139,6 @@ def _whitening(gram: Array) -> Array:
     lengths = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
     units = np.divide(1.0, lengths, out=np.zeros_like(lengths), where=lengths > 0.0)
     values, vectors = np.linalg.eigh(gram * units * units[:, None])
-    keep = values > DEPENDENT * values[-1]
+    # of the coordinates along the others, rounding leaves fewer than six digits
+    keep = values > EPS / MINOR**2 * values[-1]
     return np.asarray((units[:, None] * vectors[:, keep]) / np.sqrt(values[keep]))

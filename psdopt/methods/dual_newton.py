@@ -25,11 +25,8 @@ from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.subset import spectrum
-from psdopt.linalg.tolerances import SLIGHT, rounding
+from psdopt.linalg.tolerances import MINOR, SLIGHT, rounding
 from psdopt.methods.searches.step_lengths import SUFFICIENT
-
-#: The damping of a system is this share of the residual; without it, few positive eigenvalues make the system singular.
-DAMPING = 1e-3
 
 
 @dataclass
@@ -174,7 +171,8 @@ class DualNewton(Method[DualNewtonState]):
             return np.asarray(scale * image / rho)
 
         relative = norm(residual) / (norm(scale * problem.lower) or norm(residual))
-        damping = DAMPING * min(1.0, relative) / rho
+        # without damping, few positive eigenvalues make the system singular
+        damping = MINOR * min(1.0, relative) / rho
         x, r = np.zeros_like(residual), residual
         p, rr = r, inner(residual, residual)
         stop = min(SLIGHT, relative) ** 2 * rr  # an inexact Newton step (Dembo, Eisenstat, Steihaug 1982)

@@ -10,7 +10,8 @@ import scipy.linalg
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.subset import principal_axes
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
+from psdopt.methods.limits import VANISHED
 
 
 def with_block(evaluation: Evaluation, V: Array, beta: float) -> Evaluation:
@@ -27,29 +28,19 @@ def with_block(evaluation: Evaluation, V: Array, beta: float) -> Evaluation:
     return line.step(mu) if 0.0 < mu < 1.0 else grown if grown.value < evaluation.value else evaluation
 
 
-#: Principal axes of M with less than this fraction of its largest eigenvalue count as zero.
-IN_USE = 1e-6
-
-
 def outside(V: Array, Y: Array) -> Array:
     """Which unit columns of V (n, k) have over half of their squared length outside the span that Y (n, r) uses."""
-    values, W = principal_axes(Y, IN_USE)
+    values, W = principal_axes(Y, VANISHED)
     inside = (V.T @ Y) @ (W / np.sqrt(values))
     return np.asarray(np.einsum("ij,ij->i", inside, inside) < 0.5)
-
-
-#: Axes dropped at once because F does not need them hold at most this fraction of tr M; each time F would increase,
-#: this limit is multiplied by the same fraction.
-DROPPED = 1e-2
-TRIALS = 3
 
 
 def compressed(evaluation: Evaluation, lasting: bool = True) -> Evaluation:
     """Y in its own principal axes, without the columns that M does not need. No application of a map.
 
-    Axes at rounding level are always dropped. The smallest others are dropped up to 1 % of tr M, else 10⁻⁴ or 10⁻⁶, if
-    F does not increase. With `lasting`, only axes on whose span S has no negative eigenvalue are dropped; otherwise
-    they would have to be added again, at the cost of a search.
+    Axes at rounding level are always dropped. The smallest others are dropped up to a tenth of tr M, else a thousandth
+    or a millionth, if F does not increase. With `lasting`, only axes on whose span S has no negative eigenvalue are
+    dropped; otherwise they would have to be added again, at the cost of a search.
     """
     Y = evaluation.factor
     values, vectors = np.linalg.eigh(Y.T @ Y)
@@ -57,15 +48,14 @@ def compressed(evaluation: Evaluation, lasting: bool = True) -> Evaluation:
         return evaluation.mix(np.eye(Y.shape[1])[:, :1]) if Y.shape[1] > 1 else evaluation
     negligible = int(np.sum(values <= max(Y.shape) * EPS * values[-1]))
     flat = negligible + _flat(evaluation, vectors[:, negligible:], values[negligible:]) if lasting else len(values)
-    held, fraction, last = np.cumsum(values), DROPPED * float(values.sum()), len(values)
-    for _ in range(TRIALS):
-        drop = min(flat, int(np.searchsorted(held, fraction)))
+    held, last = np.cumsum(values), len(values)
+    for share in (SLIGHT, MINOR, VANISHED):
+        drop = min(flat, int(np.searchsorted(held, share * float(values.sum()))))
         if negligible < drop < last:
             trial = evaluation.mix(vectors[:, drop:])
             if trial.value <= evaluation.value:
                 return trial
             last = drop
-        fraction *= DROPPED
     return evaluation.mix(vectors[:, negligible:]) if negligible else evaluation
 
 

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.checks import is_name, one_of
+from psdopt.checks import integer, is_name, one_of
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Atom, Geometry
 from psdopt.contracts.matrix import LowRankPSD
@@ -21,15 +21,11 @@ from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
 from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.subset import principal_axes
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, SLIGHT
 from psdopt.methods.projected_gradient import Momentum, accelerated_step
 
 RULES = ("exact", "hazan")
 VARIANTS = ("fully-corrective", "vanilla")
-#: Tolerance of the oracle relative to the gap (its error bound is part of the reported gap). A fully corrective step
-#: ends when the gap within the span is this share of the gap, or after CORRECTIONS inner steps.
-ACCURACY = 0.1
-CORRECTIONS = 100
 
 
 @dataclass(kw_only=True)
@@ -61,6 +57,8 @@ class FrankWolfe(Method[FrankWolfeState]):
     rule : for the step length gamma, "exact" line search, or "hazan": gamma = 2/(k + 2). The latter is
         not monotone, and is for the vanilla variant only.
     variant : "fully-corrective" or "vanilla"; "auto" is "fully-corrective" with exact steps and "vanilla" with Hazan's.
+    corrections : most inner steps of a fully corrective step; it ends earlier once the gap within the span is a tenth
+        of the gap.
 
     The former name of `rule`, ``step``, is deprecated, and so are the variants "away" and "pairwise", which stand for
     "fully-corrective" now.
@@ -74,6 +72,7 @@ class FrankWolfe(Method[FrankWolfeState]):
 
     rule: str = "exact"
     variant: str = "auto"
+    corrections: int = 100
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.EXACT_PLANE),
@@ -84,6 +83,7 @@ class FrankWolfe(Method[FrankWolfeState]):
 
     def __post_init__(self) -> None:
         one_of(self.rule, "rule", RULES)
+        integer(self.corrections, "corrections")
         if is_name(self.variant, "away") or is_name(self.variant, "pairwise"):
             text = f"FrankWolfe(variant={self.variant!r}) is deprecated: 'fully-corrective' is used"
             warnings.warn(text, DeprecationWarning, stacklevel=4)
@@ -155,8 +155,8 @@ class FrankWolfe(Method[FrankWolfeState]):
         start = basis.mix(LowRankPSD.from_dense(W).factor)
         g = slope(start)
         m = Momentum(W, start, W, 1.0, max(norm(g) / trace, EPS))
-        goal = ACCURACY * state.gap
-        for _ in range(CORRECTIONS if k > 1 else 0):
+        goal = SLIGHT * state.gap
+        for _ in range(self.corrections if k > 1 else 0):
             gap = inner(g, m.x) - trace * float(np.linalg.eigvalsh(g)[0])
             if gap <= goal:
                 break
@@ -179,7 +179,8 @@ def _with_oracle(
     Y = ensure_finite(evaluation).factor
     product = 0.5 * inner(evaluation.factor_gradient(), Y)
     expected, guess = (abs(product) + EPS, None) if previous is None else (previous.gap, previous.atom.vector)
-    atom = geometry.minimize_linear(evaluation.gradient, ACCURACY * expected, guess)
+    # the oracle's error bound is part of the gap
+    atom = geometry.minimize_linear(evaluation.gradient, SLIGHT * expected, guess)
     gap = max(product - atom.value + atom.gap_bound, 0.0)
     extras = {"gap": gap, "eigensolve_products": float(atom.products)}
     if previous is not None:

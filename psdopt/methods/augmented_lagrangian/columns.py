@@ -13,13 +13,11 @@ from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.limits import SPECTRUM_ORDER
+from psdopt.linalg.tolerances import MINOR
+from psdopt.methods.limits import VANISHED
 
-#: |Y| below this share of the first |Y| counts as zero.
-VANISHED = 1e-6
 #: r / WIDER columns are added at a time, but only one if the whole spectrum of S is not affordable.
 WIDER = 4
-#: The squared length of the new columns together is at least this share of the mean squared length of a column.
-LEAST = 1e-4
 
 
 def widened(
@@ -51,7 +49,8 @@ def widened(
         found = smallest_eigenpair(dense, count=count, seed=seed, backend="dense")
         vectors = found.vectors[:, found.values < 0.0]
     _, beta = evaluation.along_atom(vectors[:, 0]).minimize(alpha=(1.0, 1.0))
-    least = LEAST * max(norm(Y), VANISHED * first_length) ** 2 / columns
+    # a shorter column would count as zero before it could grow
+    least = MINOR * max(norm(Y), VANISHED * first_length) ** 2 / columns
     length = math.sqrt((beta if least < beta < math.inf else least) / vectors.shape[1])
     kept = Y if columns + vectors.shape[1] <= most else independent(Y, first_length)
     wider = append_columns(kept, length * vectors)

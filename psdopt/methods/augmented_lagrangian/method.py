@@ -30,6 +30,7 @@ from psdopt.methods.augmented_lagrangian.columns import VANISHED, narrowed, wide
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
 from psdopt.methods.augmented_lagrangian.state import LONG, LONGEST, AugmentedLagrangianState
 from psdopt.methods.lbfgs import LBFGS
+from psdopt.methods.limits import VANISHED
 from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.truncated_newton import TruncatedNewton
 

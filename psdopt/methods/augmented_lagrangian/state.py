@@ -11,7 +11,7 @@ from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints.limits import GAIN
 from psdopt.contracts.method import Outcome, State
 from psdopt.linalg.arrays import Array
-from psdopt.methods.augmented_lagrangian.columns import VANISHED
+from psdopt.methods.limits import VANISHED
 
 #: Step limit of a round.
 LONGEST = 60

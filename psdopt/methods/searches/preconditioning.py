@@ -16,10 +16,9 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import Deferred
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, as_array, inner, is_finite
+from psdopt.linalg.tolerances import MINOR
 
 PRECONDITIONERS = ("auto", "problem", "diagonal", "gram", "none")
-#: Damping of the Gram preconditioner, relative to the mean eigenvalue of YᵀY.
-GRAM_DAMPING = 1e-3
 
 
 def resolved(kind: str, problem: Problem, geometry: Geometry) -> str:
@@ -101,7 +100,7 @@ def _inverse(kind: str, evaluation: Evaluation) -> Callable[[Array], Array]:
     return evaluation.diagonal_preconditioner() if kind == "diagonal" else partial(gram_scaled, evaluation.factor)
 
 
-def gram_scaled(Y: Array, G: Array, damping: float = GRAM_DAMPING) -> Array:
+def gram_scaled(Y: Array, G: Array, damping: float = MINOR) -> Array:
     """G (YᵀY + eta I)⁻¹, eta = `damping` × the mean eigenvalue of YᵀY: convergence does not depend on cond(Y).
 
     The damping bounds the result if Y is over-parametrised (rank-deficient). O(n r² + r³). Tong, Ma,

@@ -5,17 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, tie
 from psdopt.methods.searches.paths import Path
 
 #: Valid values of a `search` parameter: see :func:`searched`.
 SEARCHES = ("exact", "armijo")
-#: Values of F that differ by less than this many roundings count as equal, and do not measure a decrease.
-UNRESOLVED, TIE = 1e3, 4.0
 #: Armijo's share of the predicted decrease.
 SUFFICIENT = 1e-4
-#: A slope counts as smaller if it is at most this share of the previous one.
-FLATTER = 0.9
 
 
 def searched(search: str, path: Path, value: float, slope: float) -> float:
@@ -71,7 +67,7 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
     while s * -slope > least:
         hidden = s * -slope < 64.0 * noise
         falls = path.value(s) <= value + sufficient * s * slope + (noise if hidden else 0.0)
-        if falls and (not (by_slopes and hidden) or abs(path.slope(s)) <= FLATTER * abs(slope)):
+        if falls and (not (by_slopes and hidden) or _levels(path, s, slope)):
             return s
         s *= 0.5
     return 0.0
@@ -101,8 +97,7 @@ def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICI
         excess = trial - value - slope * s
         better = -slope * s * s / (2.0 * excess) if excess > 0.0 else 2.0 * s
         better = min(max(better, 0.1 * s), 4.0 * s, path.longest)
-        resolved = abs(slope) * s > UNRESOLVED * EPS * abs(value)
-        if resolved and abs(better - s) > 0.1 * s:
+        if _resolved(slope * s, value) and abs(better - s) > SLIGHT * s:
             second = path.value(better)
             if second < trial:
                 s, trial = better, second
@@ -116,6 +111,14 @@ def _flatter(path: Path, s: float, trial: float, value: float, slope: float) -> 
 
     Values tie long before slopes do: known to eps, values of F locate a minimiser only to √eps, and slopes to eps.
     """
-    if abs(slope) * s > UNRESOLVED * EPS * abs(value) or trial > value + TIE * EPS * abs(value):
-        return False
-    return abs(path.slope(s)) <= FLATTER * abs(slope)
+    return not _resolved(slope * s, value) and trial <= value + tie(value, value) and _levels(path, s, slope)
+
+
+def _resolved(decrease: float, value: float) -> bool:
+    """Whether the rounding of F is a minor part of a `decrease`, so that values of F measure it."""
+    return tie(value, value) < MINOR * abs(decrease)
+
+
+def _levels(path: Path, s: float, slope: float) -> bool:
+    """Whether the slope at s is smaller than `slope` by more than a slight part. Costs one gradient."""
+    return abs(path.slope(s)) <= (1.0 - SLIGHT) * abs(slope)

@@ -9,8 +9,8 @@ import pytest
 from psdopt import Ability, ConjugateGradient, FixedTrace, FlatQuotient, Polar, PositiveDefinite, QuadraticSDP, TermSum
 from psdopt.contracts.geometry_groups import Lift
 from psdopt.errors import InvalidInputError
+from psdopt.linalg.tolerances import MINOR
 from psdopt.methods.searches.preconditioning import (
-    GRAM_DAMPING,
     PRECONDITIONERS,
     ask_ahead,
     gram_scaled,
@@ -103,7 +103,7 @@ def test_which_preconditioner_a_kind_stands_for(geometry, expected):
 
 
 @pytest.mark.parametrize("r", [1, 2, 3])
-@pytest.mark.parametrize("damping", [GRAM_DAMPING, 0.5])
+@pytest.mark.parametrize("damping", [MINOR, 0.5])
 def test_the_gram_preconditioner_is_a_damped_inverse(r, damping):
     rng = np.random.default_rng(r)
     Y, G = rng.standard_normal((2, 5, r))
