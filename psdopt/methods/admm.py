@@ -200,9 +200,9 @@ class ADMM(InTurns[State]):
       column `phase` is 0 for the splitting, 1 for the polish and 2 for the Newton steps of a
       :class:`~psdopt.LagrangeNewton`. When columns are added to a point, the polish continues from there.
 
-    When V and U drift apart (|V − U| > |V + U|/2 in `patience` iterations in a row, a millionfold growth, or not finite), rho
-    is doubled and the run continues from the best mean. Without `adapt`, or after `restarts` times, the outcome is
-    ``Outcome.DIVERGED`` at the best mean: a run with that status has not converged, whatever its residuals.
+    When V and U drift apart (|V − U| > |V + U|/2 in `patience` iterations in a row, a millionfold growth, or not
+    finite), rho is doubled and the run continues from the best mean. Without `adapt`, or after `restarts` times, the
+    outcome is ``Outcome.DIVERGED`` at the best mean: a run with that status has not converged, whatever its residuals.
 
     The splitting is meant for moderate accuracy, or for problems that offer only their split. On fits of
     entries with Newton steps, :class:`~psdopt.LagrangeNewton` alone is as fast or faster.

@@ -22,16 +22,13 @@ from psdopt.problems.streamed import OffersStream, streamed
 
 #: Values tried for s and t0: 2^-3, ..., 2^3 (Meyer et al., section 7.4.2).
 GRID = tuple(2.0**k for k in range(-3, 4))
-#: Pre-training reads this share of an epoch, at least PRETRAINING_LEAST samples, and at most one epoch.
-PRETRAINING_SHARE, PRETRAINING_LEAST = 1 / 16, 640
-#: Number of batches of an iterator kept for pre-training, since an iterator cannot be read twice.
-PRETRAINING_KEPT = 20
-#: If there are few batches, trials pass over them repeatedly, up to this number of updates.
+#: A trial of pre-training makes at least this number of updates, with several passes if an epoch has fewer batches. So
+#: many batches of an iterator are kept, since it cannot be read twice.
 TRIAL_UPDATES = 40
+#: Pre-training reads this share of a long epoch.
+SHARE = 1 / 16
 #: Rounds of trials as (divisor, pairs kept): on 1/8 of these samples, on 1/2, on all of them.
 ROUNDS = ((8, 16), (2, 4), (1, 1))
-#: Batches per step of a run over a stream of unknown length.
-UNKNOWN_EPOCH = 1000
 
 
 class Pace(NamedTuple):
@@ -75,8 +72,8 @@ class OnlineRiemannianGradient(Method[OnlineState]):
         half of a pass from the start over the first `pretraining` batches (several passes if they are fewer than
         40). All 49 are tried on an eighth of these batches, the best 16 on half, the best 4 on all: together 18 passes
         over them.
-    report_every : batches per step; None is one epoch (1000 batches where its length is not known).
-    pretraining : number of batches; None is a sixteenth of an epoch but at least 640 samples, 20 from an iterator.
+    report_every : batches per step; None is one epoch (640 batches where its length is not known).
+    pretraining : number of batches; None is a sixteenth of an epoch but at least 40, and 40 from an iterator.
     longest : bound on the length of a batch gradient in units of μ; longer ones are shortened, so that an outlying
         batch cannot spoil the run. It does not depend on the units of the data.
 
@@ -116,7 +113,7 @@ class OnlineRiemannianGradient(Method[OnlineState]):
         mean, seen = _mean_gradient_norm(source, geometry, start, batches)
         if seen == 0:
             raise InvalidInputError("the stream holds no batch")
-        s, t0, n = self.scale, self.annealing, source.stream.size or UNKNOWN_EPOCH * self.batch_size
+        s, t0, n = self.scale, self.annealing, source.stream.size or int(TRIAL_UPDATES / SHARE) * self.batch_size
         if s is None or t0 is None:
             passes = -(-TRIAL_UPDATES // count)
             s, t0 = self._pretrained(source, geometry, start, count, passes, mean)
@@ -220,15 +217,15 @@ class OnlineRiemannianGradient(Method[OnlineState]):
             return int(self.pretraining)
         size = problem.stream.size
         if size is None or not problem.stream.repeatable:
-            return PRETRAINING_KEPT
-        wanted = min(size, max(PRETRAINING_LEAST, PRETRAINING_SHARE * size))
-        return -(-int(wanted) // self.batch_size)
+            return TRIAL_UPDATES
+        epoch = -(-size // self.batch_size)
+        return min(epoch, max(TRIAL_UPDATES, math.ceil(SHARE * epoch)))
 
     def _batches_per_step(self, problem: OffersStream) -> int:
         if self.report_every is not None:
             return self.report_every
         size = problem.stream.size
-        return UNKNOWN_EPOCH if size is None else -(-size // self.batch_size)
+        return int(TRIAL_UPDATES / SHARE) if size is None else -(-size // self.batch_size)
 
 
 class _RunawayError(FloatingPointError):

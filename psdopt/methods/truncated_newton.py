@@ -17,11 +17,9 @@ from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
-#: Number of trial points on the arc; each mu is the one before divided by WIDER.
-TRIALS = 4
 #: If the best mu is below OUTSIDE, D left the region where the quadratic model holds: the next D is at most as long as
-#: the step. If mu is above INSIDE, the model holds at D, and the next D may be WIDER times as long.
-OUTSIDE, INSIDE, WIDER = 0.5, 0.75, 4.0
+#: the step. Otherwise the next D may be WIDER times as long as the step.
+OUTSIDE, WIDER = 0.5, 4.0
 
 
 @dataclass(kw_only=True)
@@ -88,7 +86,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         radius = state.radius
         if mu < OUTSIDE:
             radius = mu * norm(D)
-        elif mu > INSIDE:
+        else:
             radius = max(radius, WIDER * mu * norm(D))
         moved = line.step(mu)
         G = moved.factor_gradient()
@@ -135,20 +133,19 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
 def _lower(evaluation: Evaluation, line: LineModel, mu: float, D: Array) -> tuple[LineModel, float]:
     """The line along D with its minimiser `mu`, or one to a lower point near the arc Y + mu D + mu² Z.
 
-    Lines through the arc's points at mu = 1, 1/4, ... are searched until a minimiser is near such a point. Each costs
-    one application of the maps.
+    Lines through the arc's points at mu = 1, 1/4, ... are searched until a minimiser is near such a point, or the point
+    as near as the minimiser along D. Each costs one application of the maps.
     """
     Z = evaluation.bend(D)
     if Z is None:
         return line, mu
-    value, reach = line.value(mu), 1.0
-    for _ in range(TRIALS):
+    value, reach, straight = line.value(mu), 1.0, mu
+    while True:
         other = evaluation.along(D + reach * Z)
         best = other.minimize()
         lower = other.value(best) if 0.0 < best < math.inf else math.inf
         if lower < value:
             line, mu, value = other, best, lower
-        if best > 0.5 * reach:
-            break
+        if best > OUTSIDE * reach or reach <= straight:
+            return line, mu
         reach /= WIDER
-    return line, mu

@@ -8,7 +8,7 @@ import pytest
 
 from psdopt import FlatQuotient, OnlineRiemannianGradient, Polar, solve
 from psdopt.linalg.arrays import orthonormal_columns
-from psdopt.methods.online_gradient import GRID, PRETRAINING_KEPT, TRIAL_UPDATES, UNKNOWN_EPOCH, Pace
+from psdopt.methods.online_gradient import GRID, SHARE, TRIAL_UPDATES, Pace
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 from tests.methods.regressions import FIXED, D, M, R, batches_of, data, mapped
 
@@ -220,12 +220,17 @@ def test_the_pace_is_the_formula_and_stands_still_where_nothing_is_learned():
     assert OnlineRiemannianGradient()._pace(0.5, 0.25, 800, 0.0).scale == 0.0
 
 
-@pytest.mark.parametrize(("size", "batches"), [(None, UNKNOWN_EPOCH), (320, 10), (321, 11), (10**6, 31250)])
-def test_a_step_is_an_epoch_or_many_batches_and_of_what_is_read_once_some_are_tried(size, batches):
-    source = SimpleNamespace(stream=SimpleNamespace(size=size, repeatable=size is None))
+@pytest.mark.parametrize(("size", "repeatable"), [(None, True), (10**6, False)])
+def test_of_a_stream_without_end_or_that_is_read_once_some_batches_are_tried(size, repeatable):
+    source = SimpleNamespace(stream=SimpleNamespace(size=size, repeatable=repeatable))
+    assert OnlineRiemannianGradient()._pretraining_batches(source) == TRIAL_UPDATES
+
+
+@pytest.mark.parametrize(("size", "batches"), [(None, TRIAL_UPDATES / SHARE), (320, 10), (321, 11)])
+def test_a_step_is_an_epoch_or_many_batches_of_a_stream_without_end(size, batches):
+    source = SimpleNamespace(stream=SimpleNamespace(size=size))
     assert OnlineRiemannianGradient()._batches_per_step(source) == batches
-    if size is None or size > 321:
-        assert OnlineRiemannianGradient()._pretraining_batches(source) == PRETRAINING_KEPT
+    assert OnlineRiemannianGradient(report_every=3)._batches_per_step(source) == 3
 
 
 def test_the_training_loss_is_the_mean_over_the_samples_of_the_step():

@@ -26,7 +26,7 @@ from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import EPS, SLIGHT
-from psdopt.methods.augmented_lagrangian.columns import VANISHED, narrowed, widened
+from psdopt.methods.augmented_lagrangian.columns import narrowed, widened
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
 from psdopt.methods.augmented_lagrangian.state import LONG, LONGEST, AugmentedLagrangianState
 from psdopt.methods.lbfgs import LBFGS

@@ -11,13 +11,9 @@ from numpy.typing import NDArray
 from psdopt.contracts.constrained_fit import ConstrainedFit
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.limits import MOST_PRODUCTS
 from psdopt.linalg.tolerances import SLIGHT
 from psdopt.methods.lagrange_newton.system import LagrangeSystem, lacking
-
-#: Below this residual λ_min(S(y)) is checked even if F is curved, because the next step may square the residual.
-SEEN = 1e-2
-#: Most products with the curvature of F in a step.
-PRODUCTS = 100
 
 
 @dataclass(frozen=True)
@@ -89,7 +85,7 @@ def newton_move(fit: ConstrainedFit, here: Evaluation, active: Active, damping: 
     """The solution of the linearised conditions at Y, with S(y) + damping I, and its second-order part.
 
     `residual` says how accurately the systems of a curved F are solved. Raises LinAlgError where the system is
-    singular. n³ + k³/3 + O(n² r) flops for k tied constraints, and the products A_s M A_t S⁻¹; for a curved F up to 100
+    singular. n³ + k³/3 + O(n² r) flops for k tied constraints, and the products A_s M A_t S⁻¹; for a curved F up to 200
     solutions more.
     """
     Y = here.factor
@@ -106,8 +102,8 @@ def newton_move(fit: ConstrainedFit, here: Evaluation, active: Active, damping: 
     moved = tied.block(X)
     Z, bend = system.bend(tied.pair(moved, moved))
     shift = system.delta - damping - curvature
-    if curvature > 0.0 and residual <= SEEN:
-        # the curvature of F can make the system definite while S is indefinite in directions that no column has
+    if curvature > 0.0 and residual <= SLIGHT:
+        # the next step may square the residual; the curvature of F can make the system definite while S is indefinite in directions that no column has
         shift = max(shift, lacking(tied.gradient(active.y), damping))
     return Move(X, Z, v, bend, system.pull, 2.0 * tied.pair(block, moved), system.delta, shift)
 
@@ -127,7 +123,7 @@ def _curved(
 
     R = -beyond(X)
     stop, P, held, old = 0.0, np.zeros_like(X), np.zeros_like(X), math.inf
-    for k in range(PRODUCTS):
+    for k in range(MOST_PRODUCTS):
         D, dv = system.solve(R, none)
         R, v = R - system.force(dv), v + dv
         size = inner(R, D)

@@ -13,6 +13,7 @@ from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.augmented.start import first_multipliers
+from psdopt.constraints.limits import GAIN, NEGLIGIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, Requires
@@ -21,9 +22,8 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
 from psdopt.methods.lagrange_newton.constrained_moves import Active, Move, newton_move
-from psdopt.methods.lagrange_newton.steps import DAMPING, SLOW
 from psdopt.methods.searches.step_lengths import SUFFICIENT
 
 #: How often a step is halved.
@@ -108,18 +108,19 @@ class ConstrainedSteps(Method[ConstrainedState]):
         stalled = replace(state, outcome=Outcome.STALLED)
         if state.residual == 0.0 or here.size == 0.0:
             return stalled
-        sigma, a = max(state.base, state.sigma / RELAXED), fit.measured(here)
+        # the penalty of the merit function falls where the slope allows, but not below its first value
+        sigma, a = max(state.base, SLIGHT * state.sigma), fit.measured(here)
         lost = rounding(max(abs(here.value), abs(here.value - problem.value_at_zero())), here.factor.size)
-        for _ in range(RAISES):
+        while True:
             active = Active.of(fit, a, state.y, sigma)
             try:
-                move = newton_move(fit, here, active, DAMPING * state.pull / here.size, state.residual)
+                move = newton_move(fit, here, active, SLIGHT * state.pull / here.size, state.residual)
             except np.linalg.LinAlgError:
                 return stalled
             needed = move.needed(fit, active, lost)
             if needed <= sigma:
                 break
-            if needed > STEEPEST * state.base:
+            if EPS * needed > MINOR * state.base:  # the linearised constraints do not lead to a solution
                 return stalled
             sigma = 2.0 * needed
         active = Active.of(fit, a, state.y, sigma)
@@ -127,9 +128,9 @@ class ConstrainedSteps(Method[ConstrainedState]):
         if after is None:
             return stalled
         # S was taken before the step, so compare its negative eigenvalue with the residual before the step
-        saddle = after.residual <= NEAR_SADDLE and after.indefinite > SADDLE * state.residual
+        saddle = after.residual <= MINOR and MINOR * after.indefinite > state.residual
         mark = min(state.mark, state.residual)
-        fast = after.residual <= SLOW * mark
+        fast = after.residual < GAIN * mark
         return replace(after, saddle=saddle, slow=0 if fast else state.slow + 1, mark=after.residual if fast else mark)
 
     def _searched(
@@ -139,7 +140,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         problem, here = constrained_of(state.problem), state.evaluation
         first, slope = here.value + active.merit, move.slope(active)
         shown, mu = -slope > lost, 1.0
-        for _ in range(HALVINGS):
+        while mu > NEGLIGIBLE:
             there = problem.at(here.factor + mu * (move.X + mu * move.Z))
             y = active.y.copy()
             y[active.rows] += mu * (move.v + mu * move.bent)

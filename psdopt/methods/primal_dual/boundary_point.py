@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.linalg
 
-from psdopt.checks import number
+from psdopt.checks import integer, number
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
@@ -18,13 +18,8 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
 
-#: Step of the multiplier X; the iteration converges below (1 + √5)/2 (Wen, Goldfarb, Yin 2010).
-OVERSHOOT = 1.6
-#: The penalty changes by FACTOR once one residual was the larger for STEPS_EARLY (before step EARLY) or STEPS_LATE
-#: steps.
-FACTOR, STEPS_EARLY, STEPS_LATE, EARLY = 1.7, 12, 25, 100
-#: The run stalls after this many steps in which the largest residual did not fall by a tenth.
-PATIENCE = 500
+#: The penalty changes once one residual was the larger for this many steps in a row.
+LEAD = 12
 
 
 @dataclass(kw_only=True)
@@ -49,14 +44,18 @@ class BoundaryPoint(Method[BoundaryPointState]):
 
     Parameters
     ----------
-    overshoot : step of X relative to the penalty, in (0, 1.618).
+    overshoot : step of X relative to the penalty, in (0, 1.618): the iteration converges below (1 + √5)/2.
+    factor : by which the penalty changes when one of the two residuals stays the larger one, above 1.
+    patience : the run stalls after this many steps in which the largest residual did not fall by a tenth.
 
     Cost per step: O(n_k³) for each block of order n_k, a solve with the factor of A A*, and the entries of the A_t: no
     (m, m) array. For n up to about two thousand and any m; convergence is linear at best, a few hundred steps to 1e-6
     where the solution is nondegenerate (theta numbers), very slow where it is not.
     """
 
-    overshoot: float = OVERSHOOT
+    overshoot: float = 1.6
+    factor: float = 1.7
+    patience: int = 500
 
     requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
@@ -64,6 +63,8 @@ class BoundaryPoint(Method[BoundaryPointState]):
 
     def __post_init__(self) -> None:
         number(self.overshoot, "overshoot", above=0.0, below=0.5 * (1.0 + 5.0**0.5))
+        number(self.factor, "factor", above=1.0)
+        integer(self.patience, "patience")
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
@@ -106,7 +107,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
             v,
             step=s,
             outcome=Outcome.RUNNING,
-            patience=PATIENCE,
+            patience=self.patience,
             splits=True,
             factor=Y,
         )
@@ -120,11 +121,10 @@ class BoundaryPoint(Method[BoundaryPointState]):
         """The penalty after a step with these residuals, |A(X) − b| / (1 + |b|) and |C − A*(v) − Z| / (1 + |C|)."""
         larger = 0.5 * primal > dual
         state.primal_larger, state.dual_larger = (state.primal_larger + 1, 0) if larger else (0, state.dual_larger + 1)
-        limit = STEPS_EARLY if state.steps < EARLY else STEPS_LATE
-        if state.dual_larger >= limit:
-            state.penalty, state.dual_larger = state.penalty * FACTOR, 0
-        elif state.primal_larger >= limit:
-            state.penalty, state.primal_larger = state.penalty / FACTOR, 0
+        if state.dual_larger >= LEAD:
+            state.penalty, state.dual_larger = state.penalty * self.factor, 0
+        elif state.primal_larger >= LEAD:
+            state.penalty, state.primal_larger = state.penalty / self.factor, 0
         state.steps += 1
         return state
 

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.checks import number
+from psdopt.checks import integer, number
 from psdopt.constraints.central_path.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
 from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, first_iterate, missing, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
@@ -23,18 +23,9 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.tolerances import MINOR
+from psdopt.methods.limits import VANISHED
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
-
-#: A step goes at least this share of the way to the boundary, and further if the steps of the predictor are long.
-SHARE = 0.9
-#: The run stalls after this many steps in which the largest relative residual did not fall by a tenth.
-CALM = 12
-#: After this many stalled steps, the costlier factorisation of the system's root is allowed.
-DOUBTFUL = 2
-#: Below this relative gap, X is moved onto the constraints if violating them changes the gap.
-CLOSE = 1e-3
-#: A run that stalls far from a solution begins again with an X this many times larger.
-BEYOND = 1e5
 
 
 @dataclass(frozen=True)
@@ -51,13 +42,16 @@ class InteriorPoint(Method[PrimalDualState]):
 
     Parameters
     ----------
-    share : the least share of the way to the boundary that a step goes, in (0, 1).
+    share : the least share of the way to the boundary that a step goes, in (0, 1); it goes further if the steps of the
+        predictor are long.
+    patience : the run stalls after this many steps in which the largest relative residual did not fall by a tenth.
 
     Cost per step: O(n_k³) for each block of order n_k, the Schur complement, m³/3 flops for its factor. Memory
     O(m² + Σ n_k²). For m up to some thousands and n up to about a thousand.
     """
 
-    share: float = SHARE
+    share: float = 0.9
+    patience: int = 12
 
     requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
@@ -65,6 +59,7 @@ class InteriorPoint(Method[PrimalDualState]):
 
     def __post_init__(self) -> None:
         number(self.share, "share", above=0.0, below=1.0)
+        integer(self.patience, "patience")
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
@@ -81,7 +76,7 @@ class InteriorPoint(Method[PrimalDualState]):
         form = _within(constrained(state.problem)[0])
         if form is None and after.least <= FEASIBLE:
             return after
-        far = BEYOND if form is None else 1.0
+        far = 1.0 / VANISHED if form is None else 1.0
         form = form or state.form
         X, Z, x, z = first_iterate(form)
         return replace(
@@ -108,11 +103,11 @@ class InteriorPoint(Method[PrimalDualState]):
                 return self._advanced(state)
         except (np.linalg.LinAlgError, FloatingPointError):
             here = (state.X, state.Z, state.x, state.z, state.v)
-            return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=CALM)
+            return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=self.patience)
 
     def _advanced(self, state: PrimalDualState) -> PrimalDualState:
         here = (state.X, state.Z, state.x, state.z, state.v)
-        last = state.anew or state.since >= DOUBTFUL
+        last = state.anew or state.since > 0  # then the costlier factorisation of the system's root is allowed
         at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
         try:
             new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
@@ -120,13 +115,23 @@ class InteriorPoint(Method[PrimalDualState]):
             if state.careful or not affordable(state.form, last):
                 raise
             new, length, careful = newton_step(state.form, at, self.share, careful=True)
-        close = state.extras.get("gap", math.inf) <= CLOSE
+        # near the end, X is moved onto the constraints if violating them changes the gap
+        close = state.extras.get("gap", math.inf) <= MINOR
         factor = _met(state.form, new, careful) if close else None
         outcome = Outcome.STALLED if length < NEGLIGIBLE else Outcome.RUNNING
         if factor is None:
             factor = state.form.assembled(new.Lx, new.x)
         after = moved(
-            state, new.X, new.Z, new.x, new.z, new.v, step=length, outcome=outcome, patience=CALM, factor=factor
+            state,
+            new.X,
+            new.Z,
+            new.x,
+            new.z,
+            new.v,
+            step=length,
+            outcome=outcome,
+            patience=self.patience,
+            factor=factor,
         )
         return replace(after, halves=(new.Lx, new.Lz), careful=careful)
 

@@ -25,11 +25,8 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.definite import factor_above
-from psdopt.linalg.tolerances import EPS, SLIGHT, rounding
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
-
-#: |C − A*(v) − Z| below this share of |C| is rounding.
-DUAL_ROUNDING = 1e-10
 
 
 @dataclass(kw_only=True)
@@ -176,7 +173,7 @@ def moved(
     if splits:
         bound -= form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
     best, provable = old.dual.best, old.bound
-    if bound > provable and (splits or slack <= DUAL_ROUNDING) and (limit is not None or _definite(form, v)):
+    if bound > provable and (splits or slack <= MINOR * NEGLIGIBLE) and (limit is not None or _definite(form, v)):
         best, provable = y, bound
     bound = max(bound, provable)
     gap = relative_gap(problem, evaluation, bound)

@@ -116,7 +116,7 @@ def _flatter(path: Path, s: float, trial: float, value: float, slope: float) -> 
 
 def _resolved(decrease: float, value: float) -> bool:
     """Whether the rounding of F is a minor part of a `decrease`, so that values of F measure it."""
-    return tie(value, value) < MINOR * abs(decrease)
+    return EPS * abs(value) < MINOR * abs(decrease)
 
 
 def _levels(path: Path, s: float, slope: float) -> bool:
