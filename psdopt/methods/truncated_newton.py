@@ -83,11 +83,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         if not mu > 0.0:
             return replace(state, step=0.0, outcome=Outcome.STALLED)
         line, mu = _lower(evaluation, line, mu, D)
-        radius = state.radius
-        if mu < OUTSIDE:
-            radius = mu * norm(D)
-        else:
-            radius = max(radius, WIDER * mu * norm(D))
+        radius = mu * norm(D) if mu < OUTSIDE else max(state.radius, WIDER * mu * norm(D))
         moved = line.step(mu)
         G = moved.factor_gradient()
         return TruncatedNewtonState(

@@ -17,7 +17,8 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries.psd_cone import CONIC_ORACLE
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.least import least_eigenpairs
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.limits import MOST_PRODUCTS
+from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, SLIGHT
 from psdopt.methods.bilgo.search import AtomState, SearchState, restarted
 from psdopt.methods.factor_moves import compressed, outside, with_block
 
@@ -28,17 +29,6 @@ ALPHA_BOUNDS = {
     "random-conic": (0.0, math.inf),
     "laue": (0.0, 1.0),
 }
-#: Where new atoms cannot help, the local search continues until min(its residual, −λ_min) has fallen by this factor.
-RESTART = 0.1
-#: Accuracy of an eigenvector relative to its eigenvalue: a direction of descent needs no more.
-ORACLE_ACCURACY = 0.3
-#: Warm-started eigensolves are repeated from random columns each time relative stationarity has fallen by this factor.
-PROOF_RATIO = 1e-2
-#: Directions whose slope is below this fraction of the steepest descent are not used: the gain is proportional to the
-#: square of the slope, and on the kernel of S the sign of an eigenvalue is rounding.
-FLAT = math.sqrt(EPS)
-#: Most steps of a local search before the eigenvectors of S are computed again.
-SEARCH_STEPS = 300
 
 
 @dataclass(frozen=True)
@@ -79,7 +69,7 @@ class GreedyAtoms(Method[AtomState]):
         compact = compressed(evaluation)
         known = replace(state.known, iteration=state.iteration, step=state.step)
         after = self._with_eigenvectors(known, compact, {}, few=not state.growing)
-        if inner.outcome is not Outcome.RUNNING or (state.steps >= SEARCH_STEPS and not stationary):
+        if inner.outcome is not Outcome.RUNNING or (state.steps >= MOST_PRODUCTS and not stationary):
             return after
         lacking = max(0.0, -after.smallest)
         new = outside(after.vectors, compact.factor)
@@ -95,8 +85,8 @@ class GreedyAtoms(Method[AtomState]):
             steps=0,
             growing=False,
             inner=inner if compact is evaluation else restarted(state.searcher, state.problem, compact),
-            goal=RESTART * min(residual / size, lacking or math.inf),
-            limit=min(2 * state.limit, SEARCH_STEPS),
+            goal=SLIGHT * min(residual / size, lacking or math.inf),
+            limit=min(2 * state.limit, MOST_PRODUCTS),
             iteration=after.iteration,
         )
         return replace(after, resumed=resumed)
@@ -168,7 +158,7 @@ class GreedyAtoms(Method[AtomState]):
 
         Without `eigenvectors` given, their number is `every` if `few`, else at least the number of columns of M. The
         eigensolver starts from the eigenvectors of `state`. If no eigenvalue is negative, the solver is restarted from
-        random columns whenever stationarity has fallen by PROOF_RATIO, since a warm start may miss a direction.
+        random columns whenever stationarity has fallen to a minor part, since a warm start may miss a direction.
         """
         Y = ensure_finite(evaluation).factor
         SY, size = 0.5 * evaluation.factor_gradient(), norm(Y)
@@ -177,16 +167,18 @@ class GreedyAtoms(Method[AtomState]):
         count = min(self.eigenvectors or several, len(Y))
         find = partial(least_eigenpairs, evaluation.gradient, count=count, backend=self.backend)
         scale = abs(state.smallest) if math.isfinite(state.smallest) else per_size
-        pair = find(tol=ORACLE_ACCURACY * scale, start=state.vectors, seed=self.seed)
+        pair = find(tol=SLIGHT * scale, start=state.vectors, seed=self.seed)
         products, proven_at = pair.products, state.proven_at
         level = residual / max(stationarity_scale(state.problem, evaluation.value, size), np.finfo(float).tiny)
-        if -pair.value * size <= residual and level <= PROOF_RATIO * min(proven_at, 1.0):
+        if -pair.value * size <= residual and level <= MINOR * min(proven_at, 1.0):
             guess, seed = pair.vectors[:, :1], self.seed + state.iteration
             pair = find(tol=max(abs(pair.value), per_size), start=guess, proven=True, seed=seed)
             products += pair.products
             # the warm start missed a direction and may miss others: the next check starts from random columns again
             proven_at = level if -pair.value * size <= residual else math.inf
-        descending = int(np.sum(pair.values < FLAT * min(pair.value, 0.0)))
+        # flatter directions are not used: the gain is proportional to the square of the slope, and on the kernel of S
+        # the sign of an eigenvalue is rounding
+        descending = int(np.sum(pair.values < ROOT_EPS * min(pair.value, 0.0)))
         slack = math.sqrt(max(inner(SY.T @ SY, Y.T @ Y), 0.0))
         return AtomState(
             state.problem,

@@ -6,7 +6,7 @@ import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
-from psdopt.checks import integer, is_name, one_of
+from psdopt.checks import integer, is_name, number, one_of
 from psdopt.contracts.abilities import Requires
 from psdopt.contracts.method import Method, Residual, State
 from psdopt.contracts.problem import Problem
@@ -46,6 +46,9 @@ class BILGO(InTurns[State]):
         drawn from N(0, (M + I)/2)), "laue" (0 <= alpha <= 1, local search after every atom).
     backend : eigensolver, see :func:`psdopt.linalg.least_eigenpairs`.
     seed : for the random rule and starting vectors.
+    share : while the rank grows, a local search ends when |S Y| is this share of |λ_min(S)| |Y|, in (0, 1).
+    first_steps : most steps of a local search before the eigenvectors of S are computed again; half of them while the
+        rank grows, and twice as many each time that a search continues.
 
     Atoms and local search are two methods that take turns (:class:`~psdopt.methods.alternating.Alternating`). In steps
     of the search the history's column `phase` is 1.
@@ -61,6 +64,8 @@ class BILGO(InTurns[State]):
     rule: str = "bilgo"
     backend: str = "auto"
     seed: int = 0
+    share: float = 0.3
+    first_steps: int = 16
 
     starts_at_zero: ClassVar[bool] = True
     requires: ClassVar[Requires] = GreedyAtoms.requires
@@ -81,6 +86,8 @@ class BILGO(InTurns[State]):
             warnings.warn("BILGO(backend='lobpcg') is deprecated: 'auto' is used", DeprecationWarning, stacklevel=3)
             object.__setattr__(self, "backend", "auto")
         one_of(self.backend, "backend", BACKENDS)
+        number(self.share, "share", above=0.0, below=1.0)
+        integer(self.first_steps, "first_steps")
 
     @property
     def searcher(self) -> Method | None:
@@ -92,11 +99,10 @@ class BILGO(InTurns[State]):
         searcher = self.searcher
         every = 1 if self.rule == "laue" else self.every
         atoms = GreedyAtoms(searcher is not None, every, self.eigenvectors, self.rule, self.backend, self.seed)
-        return (
-            atoms
-            if searcher is None
-            else Alternating(atoms, LocalSearch(searcher), _search_is_due, switch_back=_search_is_over)
-        )
+        if searcher is None:
+            return atoms
+        search = LocalSearch(searcher, self.share, self.first_steps)
+        return Alternating(atoms, search, _search_is_due, switch_back=_search_is_over)
 
 
 def _search_is_due(state: AlternatingState) -> bool:

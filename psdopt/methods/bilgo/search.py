@@ -14,15 +14,7 @@ from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.linalg.arrays import Array, norm
-
-#: A local search ends when |S Y| is this fraction of |λ_min(S)| |Y|, with λ_min(S) as estimated at its start.
-SEARCH_FRACTION = 0.3
-#: A smaller share once the rank has settled (S has fewer than FEW · r directions of descent), and for the first block
-#: of atoms at M = 0, where λ_min(S) does not measure the error.
-LAST_FRACTION, FEW = 0.001, 0.25
-#: Most steps of a local search before the eigenvectors of S are computed again: while the rank grows, and afterwards.
-#: The number doubles each time that the search continues.
-GROWING_STEPS, FIRST_STEPS = 8, 16
+from psdopt.linalg.tolerances import MINOR, SLIGHT
 
 
 @dataclass(kw_only=True)
@@ -67,9 +59,17 @@ class SearchState(State):
 
 @dataclass(frozen=True)
 class LocalSearch(Method[SearchState]):
-    """Steps of `searcher` on the factor of M, at its rank. An interrupted search continues where it stopped."""
+    """Steps of `searcher` on the factor of M, at its rank. An interrupted search continues where it stopped.
+
+    While the rank grows, a search ends when |S Y| is the `share` of |λ_min(S)| |Y|, λ_min(S) as estimated at its start,
+    or after half of `first_steps`. The share is far smaller once the rank has settled (few directions of descent beside
+    r), and for the first block of atoms at M = 0, where λ_min(S) does not measure the error. The number of steps doubles
+    each time that a search continues.
+    """
 
     searcher: Method
+    share: float
+    first_steps: int
 
     requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,)}
     descends: ClassVar[bool] = True
@@ -89,8 +89,8 @@ class LocalSearch(Method[SearchState]):
         if state.resumed is not None:
             return state.resumed
         Y, infeasible = state.evaluation.factor, max(0.0, -state.smallest)
-        growing = state.block or state.vectors.shape[1] >= FEW * Y.shape[1]
-        fraction = SEARCH_FRACTION if growing and not state.block else LAST_FRACTION
+        growing = state.block or state.vectors.shape[1] > SLIGHT * Y.shape[1]
+        share = self.share if growing and not state.block else MINOR
         inner = restarted(self.searcher, state.problem, state.evaluation)
         return SearchState(
             state.problem,
@@ -102,9 +102,9 @@ class LocalSearch(Method[SearchState]):
             inner=inner,
             searcher=self.searcher,
             known=state,
-            goal=fraction * infeasible,
+            goal=share * infeasible,
             growing=growing,
-            limit=GROWING_STEPS if growing else FIRST_STEPS,
+            limit=-(-self.first_steps // 2) if growing else self.first_steps,
             iteration=state.iteration,
         )
 

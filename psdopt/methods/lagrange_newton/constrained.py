@@ -6,20 +6,18 @@ import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
+from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.linalg.limits import MOST_STEPS
 from psdopt.methods.alternating import AfterSteps, Alternating, AlternatingState
 from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
-from psdopt.methods.augmented_lagrangian.state import LONGEST, AugmentedLagrangianState
+from psdopt.methods.augmented_lagrangian.state import AugmentedLagrangianState
 from psdopt.methods.lagrange_newton.constrained_steps import ConstrainedState, ConstrainedSteps
 
-#: After this many slow Newton steps in a row it is the turn of the other method.
-PATIENCE = 8
-#: After LAST turns of the augmented Lagrangian, the run ends when Newton steps stall at a residual of FINE or less.
-LAST, FINE = 3, 1e-8
 #: The run ends after this many turns of both methods.
 MOST_TURNS = 10
 
@@ -50,10 +48,12 @@ class ConstrainedNewton(Method[TurnsState]):
     Parameters
     ----------
     approach : a method for constrained problems on a factor. steps : the number of steps in its first turn.
+    patience : after this many slow Newton steps in a row it is the turn of `approach`.
     """
 
     approach: Method = AugmentedLagrangian()
     steps: int = 0
+    patience: int = 5
 
     requires: ClassVar[Requires] = ConstrainedSteps.requires
     ranks_by_value: ClassVar[bool] = False
@@ -103,7 +103,13 @@ class ConstrainedNewton(Method[TurnsState]):
 
     @property
     def _turns(self) -> Alternating:
-        return Alternating(self.approach, ConstrainedSteps(), _Approached(self.steps), switch_back=_slow, stop=_over)
+        return Alternating(
+            self.approach, ConstrainedSteps(), _Approached(self.steps), switch_back=self._slow, stop=_over
+        )
+
+    def _slow(self, state: AlternatingState) -> bool:
+        """Whether Newton's steps are slow, or have ended at a stationary point with S indefinite, a saddle."""
+        return isinstance(state.inner, ConstrainedState) and (state.inner.slow >= self.patience or state.inner.saddle)
 
 
 def _at(state: TurnsState, inner: State) -> TurnsState:
@@ -146,22 +152,17 @@ class _Approached:
         if isinstance(inner, AugmentedLagrangianState) and inner.vanished:
             return False  # Newton has no step from M = 0
         if state.rounds > 0 and isinstance(inner, AugmentedLagrangianState):
-            over = inner.rounds >= 2 ** (state.rounds - 1) or state.steps >= LONGEST
+            over = inner.rounds >= 2 ** (state.rounds - 1) or state.steps >= MOST_STEPS
             return over and not inner.grown
         return AfterSteps(self.count)(state)
-
-
-def _slow(state: AlternatingState) -> bool:
-    """Whether Newton's steps are slow, or have ended at a stationary point with S indefinite, a saddle."""
-    return isinstance(state.inner, ConstrainedState) and (state.inner.slow >= PATIENCE or state.inner.saddle)
 
 
 def _over(state: AlternatingState) -> bool:
     """Whether the augmented Lagrangian has proven that no (other) M is feasible, or no progress is possible.
 
-    The second case: Newton steps end in rounding after all turns of the augmented Lagrangian.
+    The second case: Newton steps end in rounding, and S is not indefinite beyond it, so that no turn gains more.
     """
     inner = state.inner
     if isinstance(inner, AugmentedLagrangianState):
         return inner.outcome is Outcome.FINISHED
-    return isinstance(inner, ConstrainedState) and state.rounds >= LAST and inner.residual <= FINE
+    return isinstance(inner, ConstrainedState) and max(inner.residual, inner.indefinite) <= NEGLIGIBLE

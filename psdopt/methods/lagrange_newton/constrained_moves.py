@@ -103,7 +103,8 @@ def newton_move(fit: ConstrainedFit, here: Evaluation, active: Active, damping: 
     Z, bend = system.bend(tied.pair(moved, moved))
     shift = system.delta - damping - curvature
     if curvature > 0.0 and residual <= SLIGHT:
-        # the next step may square the residual; the curvature of F can make the system definite while S is indefinite in directions that no column has
+        # the next step may square the residual, and the curvature of F can make the system definite while S is
+        # indefinite in directions that no column has
         shift = max(shift, lacking(tied.gradient(active.y), damping))
     return Move(X, Z, v, bend, system.pull, 2.0 * tied.pair(block, moved), system.delta, shift)
 

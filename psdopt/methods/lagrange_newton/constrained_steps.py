@@ -13,7 +13,7 @@ from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.augmented.start import first_multipliers
-from psdopt.constraints.limits import GAIN, NEGLIGIBLE
+from psdopt.constraints.limits import GAIN
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, Requires
@@ -25,17 +25,6 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
 from psdopt.methods.lagrange_newton.constrained_moves import Active, Move, newton_move
 from psdopt.methods.searches.step_lengths import SUFFICIENT
-
-#: How often a step is halved.
-HALVINGS = 10
-#: The penalty of the merit function falls by this factor per step if the slope allows, but not below its first value.
-RELAXED = 10.0
-#: At a residual below NEAR_SADDLE, S indefinite by more than SADDLE times the residual shows a saddle.
-NEAR_SADDLE, SADDLE = 1e-3, 100.0
-#: How often the penalty of the merit function is raised in one step.
-RAISES = 3
-#: If the penalty exceeds the first one by this factor, the linearised constraints do not lead to a solution.
-STEEPEST = 1e8
 
 
 @dataclass(kw_only=True)
@@ -140,7 +129,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         problem, here = constrained_of(state.problem), state.evaluation
         first, slope = here.value + active.merit, move.slope(active)
         shown, mu = -slope > lost, 1.0
-        while mu > NEGLIGIBLE:
+        while mu > MINOR:  # after shorter steps another method is faster
             there = problem.at(here.factor + mu * (move.X + mu * move.Z))
             y = active.y.copy()
             y[active.rows] += mu * (move.v + mu * move.bent)

@@ -7,13 +7,14 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from psdopt.checks import integer_or_none
+from psdopt.checks import integer, integer_or_none
 from psdopt.contracts.abilities import Ability, Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.quadratic_fit import QuadraticFit, quadratic_fit_of
 from psdopt.errors import InvalidInputError
+from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.methods.alternating import AfterSteps, Alternating, AlternatingState, InTurns
 from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.conjugate_gradient import ConjugateGradient
@@ -24,13 +25,10 @@ from psdopt.methods.on_face import OnFace, takes_face
 #: For small arrays the number of calls decides: a Newton step costs CALLS steps of conjugate gradient. Beyond
 #: MULTIPLICATIONS, factorisations increase this ratio; beyond ENTRIES, passes over Y decrease it.
 CALLS, MULTIPLICATIONS, ENTRIES = 3.0, 1e7, 3e3
-#: Successive slow Newton steps after which the other method takes over again.
-PATIENCE = 3
 #: Steps of an augmented Lagrangian before the first Newton step under constraints: on max-cut problems 4 to 8 are best.
 FIRST = 6
-#: Newton steps are chosen automatically if one costs at most MAX_PRICE first-order steps and no array has an order
-#: above MAX_ORDER.
-MAX_PRICE, MAX_ORDER = 60.0, 2500
+#: Newton steps are chosen automatically if one costs at most this number of first-order steps.
+MAX_PRICE = 60.0
 
 
 @dataclass(frozen=True)
@@ -60,6 +58,8 @@ class LagrangeNewton(InTurns[AlternatingState]):
         constraints :class:`AugmentedLagrangian`.
     steps : number of steps in its first turn; None is the cost of two Newton steps, or six steps under constraints.
         With 0 the run begins with Newton steps.
+    patience : after this many Newton steps in a row that reduce the residual by less than a tenth, `approach` takes
+        over again.
 
     Under linear constraints, lower <= A(M) <= upper, the multipliers y of the active constraints replace w; F may be
     any function with a Hessian. A merit function globalises the Newton steps
@@ -77,6 +77,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
 
     approach: Method | None = None
     steps: int | None = None
+    patience: int = 5
 
     # under constraints only the Hessian of F is required
     requires: ClassVar[Requires] = {
@@ -93,6 +94,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
 
     def __post_init__(self) -> None:
         integer_or_none(self.steps, "steps", 0)
+        integer(self.patience, "patience")
         if self.approach is None:
             return
         constrained = isinstance(self.approach, Method) and _knows_constraints(self.approach)
@@ -105,6 +107,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
         method = ConstrainedNewton(
             AugmentedLagrangian() if self.approach is None else self.approach,
             FIRST if self.steps is None else self.steps,
+            self.patience,
         )
         return OnFace(method) if takes_face(method, problem) else method
 
@@ -117,7 +120,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
         if Ability.QUADRATIC_FIT not in problem.abilities or problem.rows is None:
             return False
         fit = quadratic_fit_of(problem)
-        small = max(fit.n, fit.size) <= MAX_ORDER and problem.rows * fit.n <= MAX_ORDER**2
+        small = max(fit.n, fit.size) <= FACTOR_ORDER and problem.rows * fit.n <= FACTOR_ORDER**2
         return small and _price(fit, columns) <= MAX_PRICE
 
     @staticmethod
@@ -139,7 +142,10 @@ class LagrangeNewton(InTurns[AlternatingState]):
         count = self.steps
         if count is None:
             count = math.ceil(2.0 * _price(quadratic_fit_of(problem), columns))
-        return Alternating(self._approach, LagrangeSteps(), AfterSteps(int(count)), switch_back=_slow)
+        return Alternating(self._approach, LagrangeSteps(), AfterSteps(int(count)), switch_back=self._slow)
+
+    def _slow(self, state: AlternatingState) -> bool:
+        return isinstance(state.inner, LagrangeState) and state.inner.slow >= self.patience
 
     @property
     def _approach(self) -> Method:
@@ -149,10 +155,6 @@ class LagrangeNewton(InTurns[AlternatingState]):
 def _knows_constraints(method: Method) -> bool:
     needs = method.requires.get("problem", ())
     return any(Ability.CONSTRAINTS in ((need,) if isinstance(need, str) else need) for need in needs)
-
-
-def _slow(state: AlternatingState) -> bool:
-    return isinstance(state.inner, LagrangeState) and state.inner.slow >= PATIENCE
 
 
 def _price(fit: QuadraticFit, columns: int) -> float:

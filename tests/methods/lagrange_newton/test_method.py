@@ -10,9 +10,9 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import ADMM, EntryFit, FlatQuotient, Outcome, Polar, QuadraticSDP, Status, TermSum, solve
 from psdopt.contracts.quadratic_fit import OffersQuadraticFit
+from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods import LBFGS, ConjugateGradient, LagrangeNewton
-from psdopt.methods.lagrange_newton.method import MAX_ORDER
 from psdopt.running.choose import choose
 from psdopt.terms import IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, PairDistances, QuadraticForms
 from tests.methods.test_admm import pair_problem
@@ -222,7 +222,7 @@ def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else():
         assert LagrangeNewton.suits(problem, 9)
     assert told[0].filename == __file__
     assert LagrangeNewton.is_efficient_for(forms(m=300), 8)
-    assert not LagrangeNewton.is_efficient_for(forms(m=MAX_ORDER + 1), 8)
+    assert not LagrangeNewton.is_efficient_for(forms(m=FACTOR_ORDER + 1), 8)
     pairs = PairDistances([0, 1], [1, 2], X=np.zeros((2 * 10**6, 8)))
     # rows of data that no measurement looks at count as well
     assert not LagrangeNewton.is_efficient_for(TermSum([MeasuredTerm(pairs, LeastSquares(1.0))]), 8)
@@ -233,7 +233,7 @@ def test_it_is_chosen_where_newton_steps_pay_and_nowhere_else():
     assert solve(free, FlatQuotient(N, 9), LagrangeNewton(), rng=0).value == pytest.approx(value, rel=1e-9)
     polished = solve(problem, FlatQuotient(N, 9), ADMM(), rng=0)
     assert polished.history["phase"][-1] == 2.0
-    n = MAX_ORDER + 1
+    n = FACTOR_ORDER + 1
     large = EntryFit(None, np.arange(n), np.arange(n), 1.0, n=n)
     assert isinstance(choose(large, FlatQuotient(n, 900), None)[1], ConjugateGradient)
     ends = solve(pair_problem(as_data=aslinearoperator), FlatQuotient(N, 9), ADMM(), rng=0).history["phase"]
