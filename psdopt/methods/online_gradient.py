@@ -25,8 +25,8 @@ GRID = tuple(2.0**k for k in range(-3, 4))
 #: A trial of pre-training makes at least this number of updates, with several passes if an epoch has fewer batches. So
 #: many batches of an iterator are kept, since it cannot be read twice.
 TRIAL_UPDATES = 40
-#: Pre-training reads this share of a long epoch.
-SHARE = 1 / 16
+#: Pre-training reads this share of a long epoch: 18 passes over a sixteenth cost about as much as an epoch.
+EPOCH_SHARE = 1 / 16
 #: Rounds of trials as (divisor, pairs kept): on 1/8 of these samples, on 1/2, on all of them.
 ROUNDS = ((8, 16), (2, 4), (1, 1))
 
@@ -113,7 +113,7 @@ class OnlineRiemannianGradient(Method[OnlineState]):
         mean, seen = _mean_gradient_norm(source, geometry, start, batches)
         if seen == 0:
             raise InvalidInputError("the stream holds no batch")
-        s, t0, n = self.scale, self.annealing, source.stream.size or int(TRIAL_UPDATES / SHARE) * self.batch_size
+        s, t0, n = self.scale, self.annealing, source.stream.size or int(TRIAL_UPDATES / EPOCH_SHARE) * self.batch_size
         if s is None or t0 is None:
             passes = -(-TRIAL_UPDATES // count)
             s, t0 = self._pretrained(source, geometry, start, count, passes, mean)
@@ -219,13 +219,13 @@ class OnlineRiemannianGradient(Method[OnlineState]):
         if size is None or not problem.stream.repeatable:
             return TRIAL_UPDATES
         epoch = -(-size // self.batch_size)
-        return min(epoch, max(TRIAL_UPDATES, math.ceil(SHARE * epoch)))
+        return min(epoch, max(TRIAL_UPDATES, math.ceil(EPOCH_SHARE * epoch)))
 
     def _batches_per_step(self, problem: OffersStream) -> int:
         if self.report_every is not None:
             return self.report_every
         size = problem.stream.size
-        return int(TRIAL_UPDATES / SHARE) if size is None else -(-size // self.batch_size)
+        return int(TRIAL_UPDATES / EPOCH_SHARE) if size is None else -(-size // self.batch_size)
 
 
 class _RunawayError(FloatingPointError):

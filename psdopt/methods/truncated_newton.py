@@ -18,8 +18,8 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
 #: If the best mu is below OUTSIDE, D left the region where the quadratic model holds: the next D is at most as long as
-#: the step. Otherwise the next D may be WIDER times as long as the step.
-OUTSIDE, WIDER = 0.5, 4.0
+#: the step. Otherwise the next D may be LONGER times as long as the step.
+OUTSIDE, LONGER = 0.5, 4.0
 
 
 @dataclass(kw_only=True)
@@ -83,7 +83,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         if not mu > 0.0:
             return replace(state, step=0.0, outcome=Outcome.STALLED)
         line, mu = _lower(evaluation, line, mu, D)
-        radius = mu * norm(D) if mu < OUTSIDE else max(state.radius, WIDER * mu * norm(D))
+        radius = mu * norm(D) if mu < OUTSIDE else max(state.radius, LONGER * mu * norm(D))
         moved = line.step(mu)
         G = moved.factor_gradient()
         return TruncatedNewtonState(
@@ -144,4 +144,4 @@ def _lower(evaluation: Evaluation, line: LineModel, mu: float, D: Array) -> tupl
             line, mu, value = other, best, lower
         if best > OUTSIDE * reach or reach <= straight:
             return line, mu
-        reach /= WIDER
+        reach /= LONGER

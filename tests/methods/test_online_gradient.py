@@ -8,7 +8,7 @@ import pytest
 
 from psdopt import FlatQuotient, OnlineRiemannianGradient, Polar, solve
 from psdopt.linalg.arrays import orthonormal_columns
-from psdopt.methods.online_gradient import GRID, SHARE, TRIAL_UPDATES, Pace
+from psdopt.methods.online_gradient import EPOCH_SHARE, GRID, TRIAL_UPDATES, Pace
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 from tests.methods.regressions import FIXED, D, M, R, batches_of, data, mapped
 
@@ -226,7 +226,7 @@ def test_of_a_stream_without_end_or_that_is_read_once_some_batches_are_tried(siz
     assert OnlineRiemannianGradient()._pretraining_batches(source) == TRIAL_UPDATES
 
 
-@pytest.mark.parametrize(("size", "batches"), [(None, TRIAL_UPDATES / SHARE), (320, 10), (321, 11)])
+@pytest.mark.parametrize(("size", "batches"), [(None, TRIAL_UPDATES / EPOCH_SHARE), (320, 10), (321, 11)])
 def test_a_step_is_an_epoch_or_many_batches_of_a_stream_without_end(size, batches):
     source = SimpleNamespace(stream=SimpleNamespace(size=size))
     assert OnlineRiemannianGradient()._batches_per_step(source) == batches

@@ -16,8 +16,8 @@ from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.tolerances import MINOR
 from psdopt.methods.limits import VANISHED
 
-#: r / WIDER columns are added at a time, but only one if the whole spectrum of S is not affordable.
-WIDER = 4
+#: One column for this many is added at a time, but only one at all if the whole spectrum of S is not affordable.
+FOR_EACH = 4
 
 
 def widened(
@@ -43,7 +43,7 @@ def widened(
         room = most - independent(Y, first_length).shape[1]
     if room <= 0:
         return None
-    count = min(room, max(1, columns // WIDER))
+    count = min(room, max(1, columns // FOR_EACH))
     if count > 1 and n <= SPECTRUM_ORDER:
         dense = S.toarray() if isinstance(S, sp.csr_array) else S
         found = smallest_eigenpair(dense, count=count, seed=seed, backend="dense")

@@ -14,36 +14,26 @@ from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_gap, relative_violation
 from psdopt.certificates.constrained.slack import slack_bound, slack_eigenpair, slack_operator
 from psdopt.certificates.scales import stationarity_scale
-from psdopt.checks import integer, integer_or_none
+from psdopt.checks import integer, integer_or_none, number, positive
 from psdopt.constraints.augmented.problem import augmented, weights
 from psdopt.constraints.augmented.start import first_multipliers, stiff_penalty
 from psdopt.constraints.feasible import least_move
 from psdopt.constraints.limits import FEASIBLE, LARGE
-from psdopt.constraints.problem import Constrained, constrained_of
+from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, Requires, missing_needs, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import EPS, SLIGHT
+from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
 from psdopt.methods.augmented_lagrangian.columns import narrowed, widened
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
-from psdopt.methods.augmented_lagrangian.state import LONG, LONGEST, AugmentedLagrangianState
+from psdopt.methods.augmented_lagrangian.state import LONG, AugmentedLagrangianState, complementarity
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.limits import VANISHED
 from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.truncated_newton import TruncatedNewton
-
-#: If a round leaves more than this share of the infeasibility of the last round, the penalty is divided by the share.
-SLOW = 0.25
-#: The aim of a round is this share of the relative stationarity of the last round.
-TIGHTER = 0.2
-#: At or below this infeasibility the penalty is not raised, however slowly the infeasibility falls.
-SETTLED = 1e-9
-#: Largest multiple of the first penalty: beyond it the violation would be mere rounding.
-STEEPEST = 1e12
-#: A dual bound is computed at this infeasibility, and again whenever the infeasibility has fallen by the factor SLOW.
-COARSE = 1e-2
 
 
 @dataclass(frozen=True)
@@ -55,9 +45,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     feasible, a dual bound is computed. If λ_min(S) < 0 spoils the bound, the eigenvector becomes a column of Y.
     Near the end one Gauss–Newton step on Y removes what is left of the violation.
 
-    The run stalls after 25 rounds in a row that reduce infeasibility and gap by less than a tenth. A round ends after
-    60 steps even if it has missed its aim, and then counts as five rounds. Where a linear F falls along a ray that the
-    constraints do not bound, a feasible point is sought
+    A round ends after 60 steps even if it has missed its aim, and then counts as five rounds without a gain. Where a
+    linear F falls along a ray that the constraints do not bound, a feasible point is sought
     (:func:`~psdopt.methods.augmented_lagrangian.phase_one.phase_one`).
 
     Parameters
@@ -65,6 +54,12 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     inside : a method on the factor; default :class:`TruncatedNewton` where F has a Hessian, else :class:`LBFGS`.
     inside_steps : steps of the inner method in one step of this method, at least 1.
     grow : whether the rank grows (solve() passes its `escape`). max_rank : the largest rank, default n.
+    penalty_threshold : share of the infeasibility, in (0, 1). If a round leaves more of it than this, the penalty is
+        divided by the share.
+    tightening : the aim of a round is this share of the relative stationarity of the last round, in (0, 1).
+    bounds_from : infeasibility at which a dual bound is computed, and again whenever it has fallen to the share
+        `penalty_threshold`.
+    patience : after this many rounds in a row that reduce infeasibility and gap by less than a tenth, the run stalls.
 
     Cost per step: `inside_steps` steps of `inside`, at O(n r + entries of the A_t) each beyond what F costs; at the end
     of a round now and then an extreme eigenvalue of S.
@@ -74,6 +69,10 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     inside_steps: int = 5
     grow: bool = True
     max_rank: int | None = None
+    penalty_threshold: float = 0.25
+    tightening: float = 0.2
+    bounds_from: float = 1e-2
+    patience: int = 25
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.CONSTRAINTS,),
@@ -85,6 +84,10 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     def __post_init__(self) -> None:
         integer(self.inside_steps, "inside_steps")
         integer_or_none(self.max_rank, "max_rank")
+        number(self.penalty_threshold, "penalty_threshold", above=0.0, below=1.0)
+        number(self.tightening, "tightening", above=0.0, below=1.0)
+        positive(self.bounds_from, "bounds_from")
+        integer(self.patience, "patience")
 
     def on(self, problem: Problem) -> Method:
         return OnFace(self) if takes_face(self, problem) else self
@@ -172,7 +175,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             self._falls_without_end(new, inside.ray)
         elif VANISHED * evaluation.size > max(state.first_length, 1.0):
             self._falls_without_end(new, evaluation.factor)
-        elif reached or inside.outcome is not Outcome.RUNNING or new.waited >= LONGEST:
+        elif reached or inside.outcome is not Outcome.RUNNING or new.waited >= MOST_STEPS:
             self._end_round(new)
         new.extras = {
             "sigma": new.sigma,
@@ -193,7 +196,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             Y, refutation = phase_one(problem)
             state.point, state.evaluation = Y, problem.at(Y)
             state.dual, state.outcome = Multipliers(state.y, ray=refutation, direction=ray), Outcome.FINISHED
-        elif state.sigma > STEEPEST * state.base:
+        elif EPS * state.sigma > MINOR * state.base:  # the violation would be mere rounding
             state.outcome = Outcome.STALLED
         else:
             state.inside = self._begin(state)
@@ -227,7 +230,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     def _end_round(self, state: AugmentedLagrangianState) -> None:
         """Update the multipliers, compute a bound, enlarge penalty or rank, and begin the next round."""
-        problem = constrained_of(state.problem)
+        problem, share = constrained_of(state.problem), self.penalty_threshold
         w = weights(problem, state.sigma)
         a = problem.measured(state.evaluation.factor)
         z = a + state.y / w
@@ -236,7 +239,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             state.outcome = Outcome.STALLED
             return
         infeasibility = max(
-            relative_violation(problem, a, state.evaluation.factor), _complementarity(problem, a, state.y, y, w)
+            relative_violation(problem, a, state.evaluation.factor), complementarity(problem, a, state.y, y, w)
         )
         last, state.infeasibility = state.infeasibility, infeasibility
         state.y, state.rounds = y, state.rounds + 1
@@ -249,22 +252,23 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             return
         state.grown = False
         waiting = state.idle % LONG == LONG - 1 or state.vanished
-        if waiting or (infeasibility <= COARSE and (infeasibility <= SLOW * state.bounded or state.rounds % LONG == 0)):
+        near = infeasibility <= self.bounds_from
+        if waiting or (near and (infeasibility <= share * state.bounded or state.rounds % LONG == 0)):
             self._bound(state)
-        if infeasibility > SLOW * last and infeasibility > SETTLED and not state.grown:
-            state.sigma = min(state.sigma / SLOW, STEEPEST * state.base)
+        off = max(infeasibility, MINOR * FEASIBLE)  # less is minor beside what is feasible
+        if infeasibility > share * last and infeasibility == off and not state.grown:
+            state.sigma = min(state.sigma / share, MINOR / EPS * state.base)
         if self._relative(state) <= FEASIBLE / SLIGHT:
             self._meet(state)
-        state.note_progress(self._relative(state))
-        if self._resizes(state) and not state.grown and not state.vanished and infeasibility <= COARSE:
+        state.note_progress(self._relative(state), self.patience)
+        if self._resizes(state) and not state.grown and not state.vanished and near:
             narrower = narrowed(problem, state.evaluation.factor, SLIGHT * infeasibility, state.fewest)
             if narrower is not None:
                 self._put(state, narrower)
                 violation = relative_violation(problem, problem.measured(narrower), narrower)
                 state.infeasibility = max(state.infeasibility, violation)
         if not state.grown:
-            off = max(infeasibility, SETTLED)
-            state.aim = max(min(TIGHTER * state.aim, SLIGHT * off), min(SLIGHT**2 * off, state.aim))
+            state.aim = max(min(self.tightening * state.aim, SLIGHT * off), min(SLIGHT**2 * off, state.aim))
         state.inside = self._begin(state)
 
     @staticmethod
@@ -325,23 +329,17 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         self._put(state, wider)
         # the new columns have not converged: multipliers and penalty stay until they have
         # columns may replace others again and again: such rounds count as idle
-        state.aim, state.bounded, state.grown = max(state.aim, SLIGHT**2 * COARSE), math.inf, wider.shape[1] > columns
+        state.aim, state.bounded, state.grown = (
+            max(state.aim, SLIGHT**2 * self.bounds_from),
+            math.inf,
+            wider.shape[1] > columns,
+        )
 
     @staticmethod
     def _put(state: AugmentedLagrangianState, Y: Array) -> None:
         state.geometry = state.geometry.with_rank(Y.shape[1])
         state.evaluation = state.problem.at(Y)
         state.point = state.evaluation.factor
-
-
-def _complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Array) -> float:
-    """|(y⁺ − y)/w| for inequalities, in the units of the relative violation: zero where multipliers have settled."""
-    loose = problem.lower < problem.upper
-    if not loose.any():
-        return 0.0
-    move = (new - y)[loose] / w[loose] * problem.scale[loose]
-    unit = norm(problem.scale * np.clip(a, problem.lower, problem.upper))
-    return norm(move) / unit if unit > 0.0 else 0.0
 
 
 def _scale(problem: Problem, evaluation: Evaluation) -> float:

@@ -7,14 +7,14 @@ import numpy as np
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.augmented.problem import squared_distance
 from psdopt.constraints.feasible import random_factor
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.method import Outcome
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.tolerances import MINOR
 from psdopt.methods.truncated_newton import TruncatedNewton
-
-#: Relative violation at which M counts as feasible, and the limit of Newton steps.
-REACHED, STEPS = 1e-9, 200
 
 
 def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
@@ -22,19 +22,22 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
 
     If the least distance is positive, A*(y) ⪰ 0 and σ(y) < 0 at the minimiser M, so that y at an approximate minimiser
     is a candidate for a proof that no M is feasible. A few final steps, with each constraint in its own scale, meet the
-    small bounds beside the large ones. With √(2 m) columns every local minimum is the global one. Cost: up to 200
+    small bounds beside the large ones. With √(2 m) columns every local minimum is the global one. Cost: up to 60
     Newton steps on Y, without evaluations of F.
     """
     norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
     Y = random_factor(problem.measurement, problem.lower, problem.upper, norms, seed=seed)
     method = TruncatedNewton()
     state = method.init(squared_distance(problem), FlatQuotient(*Y.shape), Y)
-    for _ in range(STEPS):
+    for _ in range(MOST_STEPS):
         Y = state.evaluation.factor
-        if state.outcome is not Outcome.RUNNING or relative_violation(problem, problem.measured(Y), Y) <= REACHED:
+        if (
+            state.outcome is not Outcome.RUNNING
+            or relative_violation(problem, problem.measured(Y), Y) <= MINOR * FEASIBLE
+        ):
             break
         state = method.step(state)
     Y = state.evaluation.factor
     y = problem.violation(problem.measured(Y)) / norms**2
-    met = problem.feasible_near(Y) if relative_violation(problem, problem.measured(Y), Y) > REACHED else None
+    met = problem.feasible_near(Y) if relative_violation(problem, problem.measured(Y), Y) > reached else None
     return Y if met is None else met, y

@@ -1,4 +1,4 @@
-"""State of an augmented Lagrangian, and the count of rounds without progress."""
+"""State of an augmented Lagrangian, the count of rounds without progress, and how far multipliers moved."""
 
 from __future__ import annotations
 
@@ -9,16 +9,14 @@ import numpy as np
 
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints.limits import GAIN
+from psdopt.constraints.problem import Constrained
 from psdopt.contracts.method import Outcome, State
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.limits import MOST_STEPS
 from psdopt.methods.limits import VANISHED
 
-#: Step limit of a round.
-LONGEST = 60
-#: Idle rounds charged for a round that hits this limit: without a gain, and with one.
-LONG, LONG_GAIN = 5, 2
-#: The run ends after this many rounds in a row that reduce infeasibility and gap by less than a tenth.
-PATIENCE = 25
+#: Idle rounds charged for a round of the most steps without a gain, after which a dual bound is computed, too.
+LONG = 5
 
 
 @dataclass
@@ -59,18 +57,29 @@ class AugmentedLagrangianState(State):
         """Whether M is so near to 0 that the gradient 2 S Y does not show the signs of S."""
         return self.evaluation.size <= VANISHED * self.first_length
 
-    def note_progress(self, relative: float) -> None:
-        """Count the rounds that reduce neither infeasibility nor gap; too many in a row end the run.
+    def note_progress(self, relative: float, patience: int) -> None:
+        """Count the rounds that reduce neither infeasibility nor gap; `patience` of them in a row end the run.
 
-        `relative` is the larger of gap and infeasibility. A round with more columns counts as a gain.
+        `relative` is the larger of gap and infeasibility. A round with more columns counts as a gain. A round of the
+        most steps counts even if it gains.
         """
         gains = self.grown or self.infeasibility < GAIN * self.least_infeasibility or relative < GAIN * self.least
-        if self.waited >= LONGEST:
-            self.idle += LONG_GAIN if gains else LONG
+        if self.waited >= MOST_STEPS:
+            self.idle += 1 if gains else LONG
         else:
             self.idle = 0 if gains else self.idle + 1
         self.waited = 0
         self.least_infeasibility = min(self.least_infeasibility, self.infeasibility)
         self.least = min(self.least, relative)
-        if self.idle >= PATIENCE:
+        if self.idle >= patience:
             self.outcome = Outcome.STALLED
+
+
+def complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Array) -> float:
+    """|(y⁺ − y)/w| for inequalities, in the units of the relative violation: zero where multipliers have settled."""
+    loose = problem.lower < problem.upper
+    if not loose.any():
+        return 0.0
+    move = (new - y)[loose] / w[loose] * problem.scale[loose]
+    unit = norm(problem.scale * np.clip(a, problem.lower, problem.upper))
+    return norm(move) / unit if unit > 0.0 else 0.0

@@ -46,7 +46,8 @@ class BILGO(InTurns[State]):
         drawn from N(0, (M + I)/2)), "laue" (0 <= alpha <= 1, local search after every atom).
     backend : eigensolver, see :func:`psdopt.linalg.least_eigenpairs`.
     seed : for the random rule and starting vectors.
-    share : while the rank grows, a local search ends when |S Y| is this share of |λ_min(S)| |Y|, in (0, 1).
+    search_fraction : in (0, 1); while the rank grows, a local search ends when |S Y| is this fraction of
+        |λ_min(S)| |Y|.
     first_steps : most steps of a local search before the eigenvectors of S are computed again; half of them while the
         rank grows, and twice as many each time that a search continues.
 
@@ -64,7 +65,7 @@ class BILGO(InTurns[State]):
     rule: str = "bilgo"
     backend: str = "auto"
     seed: int = 0
-    share: float = 0.3
+    search_fraction: float = 0.3
     first_steps: int = 16
 
     starts_at_zero: ClassVar[bool] = True
@@ -86,7 +87,7 @@ class BILGO(InTurns[State]):
             warnings.warn("BILGO(backend='lobpcg') is deprecated: 'auto' is used", DeprecationWarning, stacklevel=3)
             object.__setattr__(self, "backend", "auto")
         one_of(self.backend, "backend", BACKENDS)
-        number(self.share, "share", above=0.0, below=1.0)
+        number(self.search_fraction, "search_fraction", above=0.0, below=1.0)
         integer(self.first_steps, "first_steps")
 
     @property
@@ -101,7 +102,7 @@ class BILGO(InTurns[State]):
         atoms = GreedyAtoms(searcher is not None, every, self.eigenvectors, self.rule, self.backend, self.seed)
         if searcher is None:
             return atoms
-        search = LocalSearch(searcher, self.share, self.first_steps)
+        search = LocalSearch(searcher, self.search_fraction, self.first_steps)
         return Alternating(atoms, search, _search_is_due, switch_back=_search_is_over)
 
 

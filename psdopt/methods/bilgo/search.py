@@ -61,14 +61,14 @@ class SearchState(State):
 class LocalSearch(Method[SearchState]):
     """Steps of `searcher` on the factor of M, at its rank. An interrupted search continues where it stopped.
 
-    While the rank grows, a search ends when |S Y| is the `share` of |λ_min(S)| |Y|, λ_min(S) as estimated at its start,
-    or after half of `first_steps`. The share is far smaller once the rank has settled (few directions of descent beside
-    r), and for the first block of atoms at M = 0, where λ_min(S) does not measure the error. The number of steps doubles
-    each time that a search continues.
+    While the rank grows, a search ends when |S Y| is the `fraction` of |λ_min(S)| |Y|, λ_min(S) as estimated at its
+    start, or after half of `first_steps`. The fraction is far smaller once the rank has settled (few directions of
+    descent beside r), and for the first block of atoms at M = 0, where λ_min(S) does not measure the error. The number
+    of steps doubles each time that a search continues.
     """
 
     searcher: Method
-    share: float
+    fraction: float
     first_steps: int
 
     requires: ClassVar[Requires] = {"problem": (Ability.GRADIENT,)}
@@ -90,7 +90,7 @@ class LocalSearch(Method[SearchState]):
             return state.resumed
         Y, infeasible = state.evaluation.factor, max(0.0, -state.smallest)
         growing = state.block or state.vectors.shape[1] > SLIGHT * Y.shape[1]
-        share = self.share if growing and not state.block else MINOR
+        fraction = self.fraction if growing and not state.block else MINOR
         inner = restarted(self.searcher, state.problem, state.evaluation)
         return SearchState(
             state.problem,
@@ -102,7 +102,7 @@ class LocalSearch(Method[SearchState]):
             inner=inner,
             searcher=self.searcher,
             known=state,
-            goal=share * infeasible,
+            goal=fraction * infeasible,
             growing=growing,
             limit=-(-self.first_steps // 2) if growing else self.first_steps,
             iteration=state.iteration,

@@ -12,9 +12,9 @@ from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.augmented import curvature
 from psdopt.methods import AugmentedLagrangian, TruncatedNewton
-from psdopt.methods.augmented_lagrangian.method import _complementarity, _scale
+from psdopt.methods.augmented_lagrangian.method import _scale
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
-from psdopt.methods.augmented_lagrangian.state import PATIENCE, AugmentedLagrangianState
+from psdopt.methods.augmented_lagrangian.state import AugmentedLagrangianState, complementarity
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 from tests.methods.constrained import cut
@@ -190,10 +190,10 @@ def test_multipliers_are_those_of_the_penalty_and_infeasibility_counts_their_mov
     expected = max(np.linalg.norm(move) / unit, relative_violation(problem, problem.measured(Y), Y))
     assert after.infeasibility == pytest.approx(expected, rel=1e-10)
     assert after.rounds == 1
-    moved = _complementarity(problem, a, y, new, w)
+    moved = complementarity(problem, a, y, new, w)
     assert moved == pytest.approx(np.linalg.norm(move) / unit, rel=1e-10)
     equations = Constrained(QuadraticSDP(C=np.eye(2)), constraints.diagonal(2, 1.0))
-    assert _complementarity(equations, np.ones(2), np.zeros(2), np.ones(2), np.ones(2)) == 0.0
+    assert complementarity(equations, np.ones(2), np.zeros(2), np.ones(2), np.ones(2)) == 0.0
 
 
 def test_the_rank_that_a_caller_allows_is_the_least_of_both() -> None:
@@ -252,7 +252,7 @@ def test_rounds_without_a_gain_end_the_run() -> None:
     run = begun()
     run.infeasibility = 1e-3
     run.note_progress(1e-2)
-    for k in range(1, PATIENCE + 1):
+    for k in range(1, 25 + 1):
         assert run.outcome is Outcome.RUNNING
         run.note_progress(0.95e-2)
         assert run.idle == k

@@ -19,14 +19,14 @@ SEARCHED = GreedyAtoms(True, 5, 0, "bilgo", "auto", 0)
 def test_where_m_has_all_directions_the_same_search_goes_on_with_a_finer_goal():
     problem, _, _ = planted(8, 2)
     Y = np.random.default_rng(0).standard_normal((8, 8))
-    search = LocalSearch(ConjugateGradient()).init(problem, FlatQuotient(8, 8), Y)
-    search = LocalSearch(ConjugateGradient()).step(search)
+    search = LocalSearch(ConjugateGradient(), 0.3, 16).init(problem, FlatQuotient(8, 8), Y)
+    search = LocalSearch(ConjugateGradient(), 0.3, 16).step(search)
     state = SEARCHED.continued(replace(search, goal=math.inf, limit=16, over=True))
     assert state.resumed is not None
     assert state.resumed.known is not state
     assert (state.resumed.over, state.resumed.steps, state.resumed.limit) == (False, 0, 32)
     assert state.resumed.goal < math.inf
-    assert LocalSearch(ConjugateGradient()).continued(state) is state.resumed
+    assert LocalSearch(ConjugateGradient(), 0.3, 16).continued(state) is state.resumed
     passed = SEARCHED.step(state)  # a turn without a move
     assert passed.outcome is Outcome.STALLED
     assert passed.evaluation is state.evaluation
@@ -35,7 +35,7 @@ def test_where_m_has_all_directions_the_same_search_goes_on_with_a_finer_goal():
 def test_a_direction_that_m_lacks_becomes_an_atom():
     problem, _, _ = planted(8, 3)
     Y = np.eye(8)[:, :1]
-    search = LocalSearch(ConjugateGradient()).init(problem, PSDCone(8), Y)
+    search = LocalSearch(ConjugateGradient(), 0.3, 16).init(problem, PSDCone(8), Y)
     state = SEARCHED.continued(replace(search, over=True, goal=0.0))
     assert state.resumed is None
     assert state.vectors.shape[1] >= 1

@@ -13,7 +13,7 @@ from psdopt.methods.bilgo.atoms import GreedyAtoms
 from psdopt.methods.bilgo.search import AtomState, LocalSearch
 from tests.methods.planted import planted, zero
 
-METHOD = LocalSearch(ConjugateGradient())
+METHOD = LocalSearch(ConjugateGradient(), 0.3, 16)
 
 
 def begun(problem, Y, smallest=-1.0, vectors=0, **known):
