@@ -10,7 +10,7 @@ import scipy.linalg
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.subset import principal_axes
-from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
+from psdopt.linalg.tolerances import EPS, SLIGHT
 from psdopt.methods.limits import VANISHED
 
 
@@ -38,8 +38,8 @@ def outside(V: Array, Y: Array) -> Array:
 def compressed(evaluation: Evaluation, lasting: bool = True) -> Evaluation:
     """Y in its own principal axes, without the columns that M does not need. No application of a map.
 
-    Axes at rounding level are always dropped. The smallest others are dropped up to a tenth of tr M, else a thousandth
-    or a millionth, if F does not increase. With `lasting`, only axes on whose span S has no negative eigenvalue are
+    Axes at rounding level are always dropped. The smallest others are dropped up to 1 % of tr M, else up to a
+    millionth, if F does not increase. With `lasting`, only axes on whose span S has no negative eigenvalue are
     dropped; otherwise they would have to be added again, at the cost of a search.
     """
     Y = evaluation.factor
@@ -49,7 +49,7 @@ def compressed(evaluation: Evaluation, lasting: bool = True) -> Evaluation:
     negligible = int(np.sum(values <= max(Y.shape) * EPS * values[-1]))
     flat = negligible + _flat(evaluation, vectors[:, negligible:], values[negligible:]) if lasting else len(values)
     held, last = np.cumsum(values), len(values)
-    for share in (SLIGHT, MINOR, VANISHED):
+    for share in (SLIGHT**2, VANISHED):
         drop = min(flat, int(np.searchsorted(held, share * float(values.sum()))))
         if negligible < drop < last:
             trial = evaluation.mix(vectors[:, drop:])

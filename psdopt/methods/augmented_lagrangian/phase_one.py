@@ -29,12 +29,10 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
     Y = random_factor(problem.measurement, problem.lower, problem.upper, norms, seed=seed)
     method = TruncatedNewton()
     state = method.init(squared_distance(problem), FlatQuotient(*Y.shape), Y)
+    reached = MINOR * FEASIBLE
     for _ in range(MOST_STEPS):
         Y = state.evaluation.factor
-        if (
-            state.outcome is not Outcome.RUNNING
-            or relative_violation(problem, problem.measured(Y), Y) <= MINOR * FEASIBLE
-        ):
+        if state.outcome is not Outcome.RUNNING or relative_violation(problem, problem.measured(Y), Y) <= reached:
             break
         state = method.step(state)
     Y = state.evaluation.factor

@@ -14,7 +14,10 @@ from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.geometries.flat_quotient import FlatQuotient
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import MINOR, SLIGHT
+from psdopt.linalg.tolerances import MINOR
+
+#: The rank has settled if S has fewer directions of descent than this share of r.
+FEW = 0.25
 
 
 @dataclass(kw_only=True)
@@ -62,8 +65,8 @@ class LocalSearch(Method[SearchState]):
     """Steps of `searcher` on the factor of M, at its rank. An interrupted search continues where it stopped.
 
     While the rank grows, a search ends when |S Y| is the `fraction` of |λ_min(S)| |Y|, λ_min(S) as estimated at its
-    start, or after half of `first_steps`. The fraction is far smaller once the rank has settled (few directions of
-    descent beside r), and for the first block of atoms at M = 0, where λ_min(S) does not measure the error. The number
+    start, or after half of `first_steps`. The fraction is far smaller once the rank has settled (FEW directions of
+    descent), and for the first block of atoms at M = 0, where λ_min(S) does not measure the error. The number
     of steps doubles each time that a search continues.
     """
 
@@ -89,7 +92,7 @@ class LocalSearch(Method[SearchState]):
         if state.resumed is not None:
             return state.resumed
         Y, infeasible = state.evaluation.factor, max(0.0, -state.smallest)
-        growing = state.block or state.vectors.shape[1] > SLIGHT * Y.shape[1]
+        growing = state.block or state.vectors.shape[1] >= FEW * Y.shape[1]
         fraction = self.fraction if growing and not state.block else MINOR
         inner = restarted(self.searcher, state.problem, state.evaluation)
         return SearchState(

@@ -18,6 +18,8 @@ from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.augmented_lagrangian.state import AugmentedLagrangianState
 from psdopt.methods.lagrange_newton.constrained_steps import ConstrainedState, ConstrainedSteps
 
+#: After this many turns of the augmented Lagrangian, the run ends when Newton steps stall at a negligible residual.
+LAST = 3
 #: The run ends after this many turns of both methods.
 MOST_TURNS = 10
 
@@ -53,7 +55,7 @@ class ConstrainedNewton(Method[TurnsState]):
 
     approach: Method = AugmentedLagrangian()
     steps: int = 0
-    patience: int = 5
+    patience: int = 3
 
     requires: ClassVar[Requires] = ConstrainedSteps.requires
     ranks_by_value: ClassVar[bool] = False
@@ -160,9 +162,9 @@ class _Approached:
 def _over(state: AlternatingState) -> bool:
     """Whether the augmented Lagrangian has proven that no (other) M is feasible, or no progress is possible.
 
-    The second case: Newton steps end in rounding, and S is not indefinite beyond it, so that no turn gains more.
+    The second case: Newton steps end in rounding after all turns of the augmented Lagrangian.
     """
     inner = state.inner
     if isinstance(inner, AugmentedLagrangianState):
         return inner.outcome is Outcome.FINISHED
-    return isinstance(inner, ConstrainedState) and max(inner.residual, inner.indefinite) <= NEGLIGIBLE
+    return isinstance(inner, ConstrainedState) and state.rounds >= LAST and inner.residual <= NEGLIGIBLE

@@ -13,7 +13,6 @@ from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.augmented.start import first_multipliers
-from psdopt.constraints.limits import GAIN
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, Requires
@@ -24,6 +23,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
 from psdopt.methods.lagrange_newton.constrained_moves import Active, Move, newton_move
+from psdopt.methods.lagrange_newton.steps import DAMPING, SLOW
 from psdopt.methods.searches.step_lengths import SUFFICIENT
 
 
@@ -103,7 +103,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         while True:
             active = Active.of(fit, a, state.y, sigma)
             try:
-                move = newton_move(fit, here, active, SLIGHT * state.pull / here.size, state.residual)
+                move = newton_move(fit, here, active, DAMPING * state.pull / here.size, state.residual)
             except np.linalg.LinAlgError:
                 return stalled
             needed = move.needed(fit, active, lost)
@@ -119,7 +119,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         # S was taken before the step, so compare its negative eigenvalue with the residual before the step
         saddle = after.residual <= MINOR and MINOR * after.indefinite > state.residual
         mark = min(state.mark, state.residual)
-        fast = after.residual < GAIN * mark
+        fast = after.residual <= SLOW * mark
         return replace(after, saddle=saddle, slow=0 if fast else state.slow + 1, mark=after.residual if fast else mark)
 
     def _searched(

@@ -58,7 +58,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
         constraints :class:`AugmentedLagrangian`.
     steps : number of steps in its first turn; None is the cost of two Newton steps, or six steps under constraints.
         With 0 the run begins with Newton steps.
-    patience : after this many Newton steps in a row that reduce the residual by less than a tenth, `approach` takes
+    patience : after this many Newton steps in a row that leave more than 70 % of the residual, `approach` takes
         over again.
 
     Under linear constraints, lower <= A(M) <= upper, the multipliers y of the active constraints replace w; F may be
@@ -77,7 +77,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
 
     approach: Method | None = None
     steps: int | None = None
-    patience: int = 5
+    patience: int = 3
 
     # under constraints only the Hessian of F is required
     requires: ClassVar[Requires] = {

@@ -8,7 +8,6 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.constraints.limits import GAIN
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
@@ -16,8 +15,13 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.quadratic_fit import Block, QuadraticFit, quadratic_fit_of
 from psdopt.linalg.arc import arc_polynomial, first_minimizer
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import SLIGHT, tie
+from psdopt.linalg.tolerances import tie
 from psdopt.methods.lagrange_newton.system import LagrangeSystem
+
+#: Damping of S(w), as a multiple of |S Y| / |Y|: it vanishes with the residual, so that convergence is quadratic.
+DAMPING = 0.2
+#: A Newton step is slow if the residual stays above this share of its least value so far.
+SLOW = 0.7
 
 
 @dataclass(kw_only=True)
@@ -80,7 +84,7 @@ class LagrangeSteps(Method[LagrangeState]):
         if not _better(state, there, gradient_norm):
             return replace(state, outcome=Outcome.STALLED)
         mark = min(state.mark, state.gradient_norm)
-        fast = gradient_norm < GAIN * mark
+        fast = gradient_norm <= SLOW * mark
         return replace(
             state,
             point=there.factor,
@@ -113,8 +117,7 @@ class _Arc:
 def _arc(fit: QuadraticFit, state: LagrangeState, Y: Block, own: Array) -> _Arc | None:
     """The arc from the current point, or None if the system of the multipliers cannot be solved."""
     here = state.evaluation
-    # as a share of |S Y| / |Y|, it vanishes with the residual: convergence is quadratic
-    damping = SLIGHT * 0.5 * state.gradient_norm / here.size
+    damping = DAMPING * 0.5 * state.gradient_norm / here.size
     w = own if state.multipliers is None else state.multipliers
     try:
         system = LagrangeSystem(fit, Y, here.factor, w, damping, np.empty((fit.size, fit.size)))

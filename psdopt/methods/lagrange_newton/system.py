@@ -76,7 +76,7 @@ def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
         return damping, _shifted_inverse(S, damping)
     except np.linalg.LinAlgError:
         # more than |λ_min|, so that the sum is definite
-        delta = damping + (1.0 + SLIGHT) * max(-float(np.linalg.eigvalsh(S)[0]), 0.0) + len(S) * EPS * norm(S)
+        delta = damping + (1.0 + SLIGHT**2) * max(-float(np.linalg.eigvalsh(S)[0]), 0.0) + len(S) * EPS * norm(S)
         return delta, _shifted_inverse(S, delta)
 
 

@@ -7,7 +7,8 @@ import pytest
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.linalg.arrays import orthonormal_columns
-from psdopt.methods.augmented_lagrangian.columns import VANISHED, WIDER, independent, narrowed, widened
+from psdopt.methods.augmented_lagrangian.columns import FOR_EACH, independent, narrowed, widened
+from psdopt.methods.limits import VANISHED
 
 N = 6
 S = np.diag([-2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
@@ -21,7 +22,7 @@ def evaluation(Y):
 def test_columns_are_added_along_negative_eigenvalues_alone() -> None:
     """More may come where S has two: two columns along their eigenvectors share the best length of the first."""
     Y = np.concatenate([np.eye(N)[:, 4:]] * 8, axis=1)
-    assert 16 // WIDER >= 2
+    assert 16 // FOR_EACH >= 2
     here = evaluation(Y)
     wider = widened(here, S, np.eye(N)[:, :1], 20, 1.0)
     assert wider.shape == (N, 18)
@@ -120,8 +121,8 @@ def test_a_direction_without_a_best_length_enters_with_a_small_one(size) -> None
 @pytest.mark.parametrize(
     ("columns", "most", "width"),
     [
-        (4, 5, 5), (4, 4, None), (7, 8, 8), (1, 6, 2), (3, 6, 4), (2 * WIDER, 9 * WIDER, 2 * WIDER + 2),
-        (2 * WIDER - 1, 9 * WIDER, 2 * WIDER), (2 * WIDER, 2 * WIDER + 1, 2 * WIDER + 1),
+        (4, 5, 5), (4, 4, None), (7, 8, 8), (1, 6, 2), (3, 6, 4), (2 * FOR_EACH, 9 * FOR_EACH, 2 * FOR_EACH + 2),
+        (2 * FOR_EACH - 1, 9 * FOR_EACH, 2 * FOR_EACH), (2 * FOR_EACH, 2 * FOR_EACH + 1, 2 * FOR_EACH + 1),
     ],
 )  # fmt: skip
 def test_a_part_of_the_columns_at_once_and_at_least_one_where_there_is_room(columns, most, width) -> None:

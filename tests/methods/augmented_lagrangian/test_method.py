@@ -251,10 +251,10 @@ def begun(length: float = 1.0) -> AugmentedLagrangianState:
 def test_rounds_without_a_gain_end_the_run() -> None:
     run = begun()
     run.infeasibility = 1e-3
-    run.note_progress(1e-2)
+    run.note_progress(1e-2, 25)
     for k in range(1, 25 + 1):
         assert run.outcome is Outcome.RUNNING
-        run.note_progress(0.95e-2)
+        run.note_progress(0.95e-2, 25)
         assert run.idle == k
     assert run.outcome is Outcome.STALLED
 
@@ -263,12 +263,12 @@ def test_rounds_without_a_gain_end_the_run() -> None:
 def test_any_gain_begins_the_count_anew(what: str) -> None:
     run = begun()
     run.infeasibility = 1e-3
-    run.note_progress(1e-2)
-    run.note_progress(1e-2)
+    run.note_progress(1e-2, 25)
+    run.note_progress(1e-2, 25)
     assert run.idle == 1
     run.infeasibility *= 0.5 if what == "infeasibility" else 1.0
     run.grown = what == "columns"
-    run.note_progress(0.5e-2 if what == "gap" else 1e-2)
+    run.note_progress(0.5e-2 if what == "gap" else 1e-2, 25)
     assert run.idle == 0
 
 

@@ -8,9 +8,9 @@ import pytest
 from psdopt import EntryFit, FlatQuotient, LagrangeNewton, Outcome, solve
 from psdopt.contracts.quadratic_fit import quadratic_fit_of
 from psdopt.linalg import solver_of
-from psdopt.linalg.tolerances import EPS, SLIGHT
+from psdopt.linalg.tolerances import EPS
 from psdopt.methods.lagrange_newton import steps as lagrange_steps
-from psdopt.methods.lagrange_newton.steps import LagrangeSteps
+from psdopt.methods.lagrange_newton.steps import DAMPING, LagrangeSteps
 from psdopt.methods.lagrange_newton.system import LagrangeSystem
 from tests.methods.lagrange_newton.test_method import PROBLEMS
 from tests.problems.test_term_fit import FITS, N, symmetric
@@ -61,7 +61,7 @@ def test_the_polynomial_of_an_arc_is_f_along_it_and_the_multipliers_are_those_it
     block, measured = fit.at(state.evaluation)
     own = fit.multipliers(measured)
     arc = lagrange_steps._arc(fit, state, block, own)
-    assert arc.damping >= 0.5 * SLIGHT * state.gradient_norm / state.evaluation.size * (1.0 - 1e-12)
+    assert arc.damping >= 0.5 * DAMPING * state.gradient_norm / state.evaluation.size * (1.0 - 1e-12)
     slope = float(np.sum(state.evaluation.factor_gradient() * arc.X))
     p = lagrange_steps._polynomial(fit, block, own, arc, slope)
     for mu in (0.01, 0.3, 1.0):
