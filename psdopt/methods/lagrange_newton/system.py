@@ -8,7 +8,10 @@ from scipy.linalg.lapack import dpotrf, dpotri
 from psdopt.contracts.quadratic_fit import Block, Coupled
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS, SLIGHT
+from psdopt.linalg.tolerances import EPS
+
+#: If S(w) + damping I is indefinite, this multiple of |λ_min(S(w))| is added to the damping.
+MARGIN = 1.05
 
 
 class LagrangeSystem:
@@ -75,8 +78,7 @@ def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
     try:
         return damping, _shifted_inverse(S, damping)
     except np.linalg.LinAlgError:
-        # more than |λ_min|, so that the sum is definite
-        delta = damping + (1.0 + SLIGHT**2) * max(-float(np.linalg.eigvalsh(S)[0]), 0.0) + len(S) * EPS * norm(S)
+        delta = damping + MARGIN * max(-float(np.linalg.eigvalsh(S)[0]), 0.0) + len(S) * EPS * norm(S)
         return delta, _shifted_inverse(S, delta)
 
 
