@@ -55,7 +55,7 @@ class ConstrainedNewton(Method[TurnsState]):
 
     approach: Method = AugmentedLagrangian()
     steps: int = 0
-    patience: int = 3
+    patience: int = 8
 
     requires: ClassVar[Requires] = ConstrainedSteps.requires
     ranks_by_value: ClassVar[bool] = False

@@ -7,7 +7,7 @@ import warnings
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from psdopt.checks import integer, integer_or_none
+from psdopt.checks import integer_or_none
 from psdopt.contracts.abilities import Ability, Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
@@ -25,6 +25,8 @@ from psdopt.methods.on_face import OnFace, takes_face
 #: For small arrays the number of calls decides: a Newton step costs CALLS steps of conjugate gradient. Beyond
 #: MULTIPLICATIONS, factorisations increase this ratio; beyond ENTRIES, passes over Y decrease it.
 CALLS, MULTIPLICATIONS, ENTRIES = 3.0, 1e7, 3e3
+#: Slow Newton steps in a row after which conjugate gradient takes over again: a step of it costs far less.
+PATIENCE = 3
 #: Steps of an augmented Lagrangian before the first Newton step under constraints: on max-cut problems 4 to 8 are best.
 FIRST = 6
 #: Newton steps are chosen automatically if one costs at most this number of first-order steps.
@@ -58,8 +60,8 @@ class LagrangeNewton(InTurns[AlternatingState]):
         constraints :class:`AugmentedLagrangian`.
     steps : number of steps in its first turn; None is the cost of two Newton steps, or six steps under constraints.
         With 0 the run begins with Newton steps.
-    patience : after this many Newton steps in a row that leave more than 70 % of the residual, `approach` takes
-        over again.
+    patience : after this many Newton steps in a row that leave more than 70 % of the residual, `approach` takes over
+        again; None is 3 steps, under constraints 8.
 
     Under linear constraints, lower <= A(M) <= upper, the multipliers y of the active constraints replace w; F may be
     any function with a Hessian. A merit function globalises the Newton steps
@@ -77,7 +79,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
 
     approach: Method | None = None
     steps: int | None = None
-    patience: int = 3
+    patience: int | None = None
 
     # under constraints only the Hessian of F is required
     requires: ClassVar[Requires] = {
@@ -94,7 +96,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
 
     def __post_init__(self) -> None:
         integer_or_none(self.steps, "steps", 0)
-        integer(self.patience, "patience")
+        integer_or_none(self.patience, "patience")
         if self.approach is None:
             return
         constrained = isinstance(self.approach, Method) and _knows_constraints(self.approach)
@@ -107,7 +109,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
         method = ConstrainedNewton(
             AugmentedLagrangian() if self.approach is None else self.approach,
             FIRST if self.steps is None else self.steps,
-            self.patience,
+            ConstrainedNewton.patience if self.patience is None else self.patience,
         )
         return OnFace(method) if takes_face(method, problem) else method
 
@@ -145,7 +147,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
         return Alternating(self._approach, LagrangeSteps(), AfterSteps(int(count)), switch_back=self._slow)
 
     def _slow(self, state: AlternatingState) -> bool:
-        return isinstance(state.inner, LagrangeState) and state.inner.slow >= self.patience
+        return isinstance(state.inner, LagrangeState) and state.inner.slow >= (self.patience or PATIENCE)
 
     @property
     def _approach(self) -> Method:
