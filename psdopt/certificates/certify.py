@@ -191,13 +191,14 @@ class Computation:
 
     @property
     def worth_a_bound(self) -> bool:
-        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`."""
+        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`, but not by far: the
+        curvature takes images of n columns, once for each problem."""
         quadratic = Ability.QUADRATIC in self.problem.abilities
         if self.trace is not None or self.proven or self.dense is None or not quadratic:
             return False
         *others, dual = (self.ratios[f"{name}_relative"] for name in RESIDUALS)
         ready = self.convex and self.full and self.tr > 0.0
-        return ready and max(others) <= self.tol < dual
+        return ready and max(others) <= self.tol < dual <= self.tol / SLIGHT**2
 
     def prove_by_curvature(self) -> None:
         """A bound from the curvature of a quadratic F, if λ_min(S) alone does not give one."""

@@ -26,6 +26,10 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries
 from psdopt.terms.quadratic import LinearTerm
 
+#: Without L, the ridge is this share of the mean curvature of an entry, weight · |y_i|², so that a run does not depend
+#: on the units of the targets. At 0.1 conjugate gradient takes a fifth more steps on one entry in three.
+RIDGE = 0.03
+
 
 class EntryFit(TermSum):
     """min tr(L M) + Σ_t weight_t (M_{i_t j_t} − target_t)² over M ⪰ 0.
@@ -121,8 +125,7 @@ def _precondition(evaluation: TermEvaluation) -> Callable[[Array], Array]:
     size = evaluation.size
     curvature = fit._mean_weight * (size * size) / fit.n  # a power might be rounded differently in other units
     if fit._diagonal is None:
-        # a share of the curvature, so that a run does not depend on the units of the targets
-        ridge = np.full(fit.n, SLIGHT * curvature or 1.0)
+        ridge = np.full(fit.n, RIDGE * curvature or 1.0)
     else:
         # a row with more columns than entries has a singular system without a ridge
         ridge = np.maximum(fit._diagonal, ROOT_EPS * curvature)

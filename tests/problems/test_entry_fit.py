@@ -11,9 +11,10 @@ from scipy.sparse.linalg import aslinearoperator
 from psdopt import LBFGS, ConjugateGradient, EntryFit, FlatQuotient, LagrangeNewton, solve
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.operators import symmetric_map
-from psdopt.linalg.tolerances import ROOT_EPS, SLIGHT
+from psdopt.linalg.tolerances import ROOT_EPS
 from psdopt.methods.admm import ADMM
 from psdopt.problems import QuadraticSDP
+from psdopt.problems.entry_fit import RIDGE
 from psdopt.problems.entry_split import coupling_bound
 from psdopt.problems.term_sum import TermEvaluation
 from psdopt.testing import run_checks
@@ -146,12 +147,12 @@ def test_an_operator_is_preconditioned_by_its_mean_diagonal(size):
 @pytest.mark.parametrize("size", [1e-6, 1.0, 1e5])
 @pytest.mark.parametrize("with_l", [False, True])
 def test_the_ridge_of_rows_without_a_diagonal_is_a_share_of_the_curvature_of_an_entry(with_l, size):
-    """The mean weight times |Y|² / n: a slight share of it without L, and no less than √eps of it with any L."""
+    """The mean weight times |Y|² / n: RIDGE of it without L, and no less than √eps of it with any L."""
     rng = np.random.default_rng(1)
     i, j, w = np.array([0, 1, 2]), np.array([1, 3, 4]), np.array([0.5, 2.0, 3.5])
     Y, G = size * rng.standard_normal((6, 2)), rng.standard_normal((6, 2))
     found = EntryFit(1e-30 * np.eye(6) if with_l else None, i, j, 0.5, w, n=6).at(Y).preconditioner()(G)
-    ridge = (ROOT_EPS if with_l else SLIGHT) * w.mean() * np.sum(Y * Y) / 6
+    ridge = (ROOT_EPS if with_l else RIDGE) * w.mean() * np.sum(Y * Y) / 6
     np.testing.assert_allclose(found, preconditioned(ridge, i, j, w, Y, G), rtol=1e-6)
 
 
