@@ -54,7 +54,7 @@ def test_a_former_module_lists_its_names_and_has_no_others() -> None:
 def test_former_arguments_are_taken_as_the_new_ones_or_have_no_effect() -> None:
     with pytest.warns(DeprecationWarning, match=r"FrankWolfe\(step=...\) is deprecated: use rule=..."):
         assert FrankWolfe(step="hazan") == FrankWolfe(rule="hazan")  # type: ignore[call-arg]
-    assert list(inspect.signature(FrankWolfe).parameters) == ["rule", "variant"]
+    assert list(inspect.signature(FrankWolfe).parameters) == ["rule", "variant", "corrections"]
     with pytest.warns(DeprecationWarning, match=r"ColumnGeneration\(solver=...\) is deprecated"):
         assert ColumnGeneration(solver="clarabel") == ColumnGeneration()  # type: ignore[call-arg]
 

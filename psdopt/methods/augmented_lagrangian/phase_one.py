@@ -12,7 +12,7 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.method import Outcome
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.limits import MOST_PRODUCTS
 from psdopt.linalg.tolerances import MINOR
 from psdopt.methods.truncated_newton import TruncatedNewton
 
@@ -22,7 +22,7 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
 
     If the least distance is positive, A*(y) ⪰ 0 and σ(y) < 0 at the minimiser M, so that y at an approximate minimiser
     is a candidate for a proof that no M is feasible. A few final steps, with each constraint in its own scale, meet the
-    small bounds beside the large ones. With √(2 m) columns every local minimum is the global one. Cost: up to 60
+    small bounds beside the large ones. With √(2 m) columns every local minimum is the global one. Cost: up to 200
     Newton steps on Y, without evaluations of F.
     """
     norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
@@ -30,7 +30,7 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
     method = TruncatedNewton()
     state = method.init(squared_distance(problem), FlatQuotient(*Y.shape), Y)
     reached = MINOR * FEASIBLE
-    for _ in range(MOST_STEPS):
+    for _ in range(MOST_PRODUCTS):  # where feasible matrices lie on a face, the steps converge linearly
         Y = state.evaluation.factor
         if state.outcome is not Outcome.RUNNING or relative_violation(problem, problem.measured(Y), Y) <= reached:
             break
