@@ -136,7 +136,8 @@ def smallest_eigenpair(
     rng = np.random.default_rng(seed)
     if backend == "lanczos":
         chance = 1.0 if trust_start else failure_probability
-        width = 0 if trust_start else min(4, max(2, count), op.n)
+        # as many random columns as pairs, for a space of fewer holds a multiple eigenvalue only so often
+        width = 0 if trust_start else min(max(2, count), op.n)
         block = np.hstack([op.placed(rng.standard_normal((op.n, width))), guess])
         V, bound = _lanczos(op, block, width, count, chance, max_products, done, rng)
     elif backend == "eigsh":

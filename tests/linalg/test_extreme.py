@@ -261,6 +261,16 @@ def test_multiples_of_the_identity_and_projectors(S, count, backend):
     assert pair.value - pair.lower_bound <= 1e-12 * size
 
 
+@pytest.mark.parametrize("tol", [0.0, 1e-6])
+@pytest.mark.parametrize("count", [1, 4, 5, 7, 12])
+@pytest.mark.parametrize("times", [2, 6, 9])
+def test_a_multiple_eigenvalue_is_found_as_often_as_it_is_there(times, count, tol):
+    d = np.concatenate([-np.ones(times), np.linspace(0.5, 2.0, 4).repeat(20)])
+    Q = frame(len(d), 3)
+    pair = smallest_eigenpair((Q * d) @ Q.T, count=count, backend="lanczos", tol=tol)
+    np.testing.assert_allclose(pair.values, d[:count], atol=1e-5)
+
+
 def test_lanczos_costs_about_what_its_convergence_needs():
     """A wrong restart, a lost block or a bound that is too weak shows in the products."""
     S = matrix(np.concatenate([[-1.0], np.linspace(0.0, 4.0, 899)]))
