@@ -9,8 +9,8 @@ from psdopt_plugins.limits import MOST_PRODUCTS, SLIGHT
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights, natural
 
 #: Conjugate gradient replaces the factorisation if that takes more multiplications, r³ work, than this number times the
-#: entries, r fill, of the r small factors: an iteration reads each entry once or twice, and some hundreds of iterations
-#: suffice. Measured ratios: 600 to 1,200 for swiss rolls with r = 8, where factorising is much faster, 3,200 for 500
+#: entries, r fill, of the r small factors: an iteration reads each entry once or twice, and at most MOST_PRODUCTS are
+#: made. Measured ratios: 600 to 1,200 for swiss rolls with r = 8, where factorising is much faster, 3,200 for 500
 #: digits.
 MOST_WORK = 2_000.0
 #: Most entries of factors kept at the same time (8 bytes each, twice).

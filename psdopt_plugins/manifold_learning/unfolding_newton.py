@@ -72,7 +72,7 @@ class UnfoldingNewton(Method[UnfoldingNewtonState]):
     arc Y + mu X + mu² X₂ with X₂ from the same Hessian, at the first minimiser of a polynomial of degree eight.
 
     If the factors of the Hessian stay sparse, as on the neighbour graph of a surface, it is factorised. Otherwise,
-    as for images of digits, its systems are solved by conjugate gradient, to a few percent, preconditioned by the
+    as for images of digits, its systems are solved by conjugate gradient, to a tenth, preconditioned by the
     factors of its r diagonal blocks (:mod:`psdopt_plugins.manifold_learning.newton_systems`).
 
     Parameters

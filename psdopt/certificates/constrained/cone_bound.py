@@ -24,7 +24,8 @@ def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, goal: float) -> fl
     """A lower bound on F(N) for all feasible N, about `goal` or less below L(M) − σ(y); None if none is found.
 
     :class:`~psdopt.certificates.dense_proof.DenseProof` of L at M = Y Yᵀ finds it for convex curved F of an order up to
-    500; on a face with basis W it is applied to L(W N Wᵀ). A few factorisations; y (m,) must be admissible.
+    500, or 1500 if F is quadratic; on a face with basis W it is applied to L(W N Wᵀ). A few factorisations; y (m,) must
+    be admissible.
     """
     face = problem.face
     if Ability.CONVEX not in problem.abilities or problem.conic is not None or problem.n > SPECTRUM_ORDER:

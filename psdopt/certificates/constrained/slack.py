@@ -57,8 +57,8 @@ def slack_eigenpair(
     """The smallest eigenpair of S. `accuracy` : any lower bound on λ_min(S) above −accuracy is sharp enough.
 
     With `blocks`, rows of the diagonal blocks of a sparse S, blocks are treated one by one, each with its own rounding.
-    Cost: s³/3 flops for each of two or three Cholesky factors of a block of order s <= 3000, s b² where its rows can be
-    ordered to a narrow band of width b, else products with S.
+    Cost: s³/3 flops for each of two Cholesky factors of a block of order s <= 3000, s b² where its rows can be ordered
+    to a narrow band of width b; a spectrum where no factor proves the bound; else products with S.
     """
     if len(blocks) <= 1 or not isinstance(S, sp.csr_array):
         return _eigenpair(S, accuracy, start, seed)

@@ -49,7 +49,7 @@ def widened(
         found = smallest_eigenpair(dense, count=count, seed=seed, backend="dense")
         vectors = found.vectors[:, found.values < 0.0]
     _, beta = evaluation.along_atom(vectors[:, 0]).minimize(alpha=(1.0, 1.0))
-    # a shorter column would count as zero before it could grow
+    # the squared length of all new columns is at least a minor share of the mean squared length of a column
     least = MINOR * max(norm(Y), VANISHED * first_length) ** 2 / columns
     length = math.sqrt((beta if least < beta < math.inf else least) / vectors.shape[1])
     kept = Y if columns + vectors.shape[1] <= most else independent(Y, first_length)

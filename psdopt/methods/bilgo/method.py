@@ -49,7 +49,7 @@ class BILGO(InTurns[State]):
     search_fraction : in (0, 1); while the rank grows, a local search ends when |S Y| is this fraction of
         |λ_min(S)| |Y|.
     first_steps : most steps of a local search before the eigenvectors of S are computed again; half of them while the
-        rank grows, and twice as many each time that a search continues.
+        rank grows, and twice as many each time that a search continues, up to 200.
 
     Atoms and local search are two methods that take turns (:class:`~psdopt.methods.alternating.Alternating`). In steps
     of the search the history's column `phase` is 1.
