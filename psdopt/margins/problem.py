@@ -90,7 +90,7 @@ class MarginProblem(TermSum):
 
     @cached_property
     def typical_margin(self) -> float:
-        """The root mean square margin over random rank-one matrices of trace one. One product, once."""
+        """The root mean square margin over PROBES random rank-one matrices of trace one. A product for each, once."""
         V = np.random.default_rng(0).standard_normal((self.n, PROBES))
         V /= np.linalg.norm(V, axis=0)
         probes = [self._margins.values(self.at(V[:, j : j + 1])) for j in range(PROBES)]

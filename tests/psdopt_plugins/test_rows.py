@@ -140,7 +140,7 @@ def test_a_pass_over_a_large_file_stays_within_its_blocks(tmp_path):
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert model.components_.shape[1] == d
-    assert peak < 60e6  # two blocks of 16 MB and a few numbers per row, against 80 MB for the rows
+    assert peak < 60e6  # two blocks of 8 MB and a few numbers per row, against 80 MB for the rows
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
