@@ -9,9 +9,9 @@ import scipy.linalg
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.limits import CANCELLED, NUMBERS
+from psdopt.constraints.limits import CANCELLED, FEASIBLE, NEGLIGIBLE, NUMBERS
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, rounding
+from psdopt.linalg.tolerances import EPS, MINOR, rounding
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class Elimination:
         largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(len(b))
         held = largest > 0.0
         asked = float(np.max(np.abs(b[held]) / largest[held], initial=0.0))
-        return np.asarray(ROOT_EPS * terms + rounding(asked, A.shape[1]) * largest)
+        return np.asarray(MINOR * FEASIBLE * terms + rounding(asked, A.shape[1]) * largest)
 
     def multiplier_sizes(self, A: sp.csr_array, y: Array) -> Array:
         """`y` (R,), sizes of multipliers, with those of the rows that define unknowns, (KᵀAᵀy)_used."""
@@ -161,7 +161,7 @@ class _State:
 
 def _rank(R: Array) -> int:
     diagonal = np.abs(np.diagonal(R))
-    return int(np.sum(diagonal > ROOT_EPS * diagonal[0])) if len(diagonal) and diagonal[0] > 0.0 else 0
+    return int(np.sum(diagonal > MINOR * NEGLIGIBLE * diagonal[0])) if len(diagonal) and diagonal[0] > 0.0 else 0
 
 
 def pruned(product: sp.csr_array, sizes: sp.csr_array) -> sp.csr_array:

@@ -191,6 +191,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
         return printed
 
     def _per_round(self, n: int) -> int:
+        # of more columns than SMALL_ORDER the spectrum of the master's matrices costs more than their products
         return min(n, SMALL_ORDER, max(FEWEST, n // WIDTH)) if self.columns is None else min(self.columns, n)
 
     def _limit(self, n: int, loss: CappedMargin) -> int:
@@ -255,7 +256,7 @@ class ColumnGeneration(Method[ColumnGenerationState]):
     ) -> tuple[list[Atom], float]:
         """Lowest eigenvectors of −Σ w_r A_r, and the lower bound of F that they prove."""
         open_gap = state.gap if math.isfinite(state.gap) else abs(value)
-        # slight beside the accuracy of the master, since its bound on its error is subtracted from the bound on F
+        # its error is subtracted from the bound on F; only a V of n columns has a master that is more accurate
         tol = SLIGHT**2 * open_gap
         count = self._per_round(state.problem.n)
         atoms = state.geometry.minimize_linear_many(margins.combination(w), tol, count, state.guess)

@@ -12,7 +12,7 @@ from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
 from psdopt.devices import Deferred, matrix_on
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import FACTOR_ORDER, SMALL_ORDER
+from psdopt.linalg.limits import SMALL_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.pencil import EigenBasis, pencil_inverse
 from psdopt.terms.base import combine
 from psdopt.terms.forms import Form, IdentityForm
@@ -103,7 +103,7 @@ def _decompose(A: Form | None) -> EigenBasis:
     if isinstance(A, IdentityForm):
         return EigenBasis(np.full(1, A.scale), None)
     device = next((linear_map.device for linear_map in A.maps), None)
-    if A.holds_array and A.n <= FACTOR_ORDER:
+    if A.holds_array and A.n <= SPECTRUM_ORDER:
         dense = A.to_dense()
         return EigenBasis.full(dense if device is None else matrix_on(device, dense))
 

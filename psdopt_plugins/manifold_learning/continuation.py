@@ -59,6 +59,7 @@ def by_continuation(
         stage = given
         if not last:
             tol = max(min(STAGE_TOL, 100.0 * given["tol"]), given["tol"])
+            # a start needs no more steps, each about a product with the graph
             loose = {"tol": tol, "max_iterations": MOST_PRODUCTS, "escape": False}
             stage = {**given, **loose}
         if stage_number > 0:

@@ -29,7 +29,7 @@ class GraphMatrices:
 
     def __init__(self, edges: Edges) -> None:
         n = edges.n
-        self.edges, self.n, self.resolved = edges, n, ROUNDINGS * n * EPS
+        self.edges, self.n, self.resolved = edges, n, ROUNDINGS * max(n, ROUNDINGS) * EPS
         self.E = incidence(edges.i, edges.j, n)
         self.adjoint = self.E.T.tocsr()
         grounded = sp.csc_array((self.adjoint @ self.E).tocsc()[: n - 1, : n - 1])

@@ -58,6 +58,7 @@ def _by_newton(
     level = _tension_for(edges, Y, edge_error) if nu is None else nu
     iterations, medians = 0, _Medians(level)
     for _ in range(MOST_STEPS if nu is None else 0):
+        # after so many steps the large columns are accurate to some per cent, and Newton's method would add columns
         result = _solved(edges, level, Y, {"max_iterations": UnfoldingNewton.patience, "tol": max(given["tol"], MINOR)})
         iterations, Y = iterations + result.iterations, result.matrix.factor
         if was_cut(result):

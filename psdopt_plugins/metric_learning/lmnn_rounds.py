@@ -132,6 +132,7 @@ class Rounds:
         given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, **self.options, **self._time_left()}
         with round_problem(whole.data, whole.targets, triplets, whole.lam, whole.weights) as problem:
             proof = "full" if patient else "cheap"
+            # about a product with the differences a step, after which the triplets have changed
             result = solve(problem, start=Z, **{"max_iterations": MOST_PRODUCTS, "proof": proof, **given})
         self._keep(result)
         self.made += 1

@@ -212,7 +212,7 @@ def test_the_decomposition_is_made_once_and_leading_pairs_agree(monkeypatch):
     assert isinstance(p.curvature, QuadraticPreconditioner)
     basis = p.curvature.basis
     assert p.curvature.basis is basis
-    monkeypatch.setattr(quadratic_preconditioner, "FACTOR_ORDER", ORDER - 1)
+    monkeypatch.setattr(quadratic_preconditioner, "SPECTRUM_ORDER", ORDER - 1)
     other, _, _ = drawn()
     G = rng.standard_normal((ORDER, R))
     leading = other.at(Y).preconditioner()(G)

@@ -33,6 +33,7 @@ def proven_semidefinite(conic: Conic, y: Array) -> bool:
     if max(map(len, conic.blocks), default=0) > FACTOR_ORDER:
         return False
     left = _undecided(conic, y, conic.blocks, np.float64)
+    # beyond this order a factor in extended precision, without LAPACK, takes seconds
     finer = np.finfo(EXTENDED).eps < EPS and all(len(rows) <= ITERATED_ORDER for rows in left)
     return not left or (bool(finer) and not _undecided(conic, y, left, EXTENDED))
 

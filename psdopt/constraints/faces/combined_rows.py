@@ -113,7 +113,7 @@ def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterato
     Rows left with diagonal places only do not depend on how the given rows were combined beforehand.
     """
     entries = int(np.diff(forms.B.indptr)[rows].sum())
-    if not 1 < len(rows) <= entries <= DENSE_LIMIT:
+    if not 1 < len(rows) <= entries <= DENSE_LIMIT:  # no more, since fractions are slow
         return
     left = {int(t): _exact(forms, int(t)) for t in rows}
     rhs, w = {t: Fraction(b[t]) for t in left}, {t: {t: Fraction(1)} for t in left}

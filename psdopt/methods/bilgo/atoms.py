@@ -69,6 +69,7 @@ class GreedyAtoms(Method[AtomState]):
         compact = compressed(evaluation)
         known = replace(state.known, iteration=state.iteration, step=state.step)
         after = self._with_eigenvectors(known, compact, {}, few=not state.growing)
+        # a search of so many steps, a few products each, gives way to new eigenvectors
         if inner.outcome is not Outcome.RUNNING or (state.steps >= MOST_PRODUCTS and not stationary):
             return after
         lacking = max(0.0, -after.smallest)

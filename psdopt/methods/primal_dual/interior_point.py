@@ -76,7 +76,7 @@ class InteriorPoint(Method[PrimalDualState]):
         form = _within(constrained(state.problem)[0])
         if form is None and after.least <= FEASIBLE:
             return after
-        far = 1.0 / VANISHED if form is None else 1.0
+        far = 1.0 / VANISHED if form is None else 1.0  # beside such an X the first one has vanished
         form = form or state.form
         X, Z, x, z = first_iterate(form)
         return replace(
