@@ -1,4 +1,4 @@
-"""Least squares by LSQR, the solution of least length to rounding; systems with redundant rows."""
+"""Least squares and systems by rows."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ from scipy.sparse.linalg import aslinearoperator
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import MOST_PRODUCTS
 from psdopt.linalg.ridged import ridged_solver
+from psdopt.linalg.row_updates import RowUpdates
+from psdopt.linalg.tolerances import EPS
 
 RNG = np.random.default_rng(0)
 REPEATED = np.repeat(RNG.standard_normal((6, 9)), 2, axis=0)
@@ -71,3 +73,58 @@ def test_noise_above_the_common_ridge_is_met_in_units_of_each_row() -> None:
     w = ridged_solver(K)(right)
     assert np.linalg.norm(K @ w - right) <= 1e-6 * np.linalg.norm(right)
     assert np.linalg.norm(w) <= 10.0
+
+
+def random_pattern(rng, n, density):
+    """Symmetric weights and targets on a random symmetric pattern, some rows empty, as CSR of one pattern."""
+    P = np.triu(rng.random((n, n)) < density)
+    P[0] = False
+    P = P | P.T
+    P[0], P[:, 0] = False, False
+    W, T = rng.random((n, n)) + 0.1, rng.standard_normal((n, n))
+    W, T = W + W.T, T + T.T
+    rows, columns = np.nonzero(P)
+    starts = np.concatenate([[0], np.cumsum(P.sum(axis=1))])
+    return P, W, T, [sp.csr_array((A[rows, columns], columns, starts), shape=(n, n)) for A in (W, T)]
+
+
+def solved_by_a_loop(P, W, T, U, b, rho):
+    """V (n, r), and the largest condition number of the systems."""
+    r, rows, condition = U.shape[1], [], 1.0
+    for i in range(len(U)):
+        A = rho[i] * np.eye(r) + (U.T * (W[i] * P[i])) @ U
+        rows.append(np.linalg.solve(A, U.T @ (W[i] * P[i] * T[i]) + rho[i] * b[i]))
+        condition = max(condition, np.linalg.cond(A))
+    return np.array(rows), condition
+
+
+#: One group of rows and several, in one piece and in pieces; fewer and more entries per row than columns.
+SIZES = [
+    (17, 7, 0.15), (17, 7, 0.7), (17, 1, 0.4), (17, 3, 0.3), (60, 9, 0.1), (270, 4, 0.01), (270, 3, 0.2),
+    (270, 60, 0.2),
+]  # fmt: skip
+#: Stiff rows lose no more digits than their condition.
+STIFF = [(17, 4, 0.3, 1e-3), (17, 4, 0.3, 1e-7)]
+
+
+@pytest.mark.parametrize(("n", "r", "density", "size"), [*((*sizes, 1.0) for sizes in SIZES), *STIFF])
+def test_row_updates_equal_a_loop_over_rows(n, r, density, size):
+    rng = np.random.default_rng(r)
+    P, W, T, (weights, targets) = random_pattern(rng, n, density)
+    U, b, rho = rng.standard_normal((n, r)), rng.standard_normal((n, r)), size * (0.5 + rng.random(n))
+    expected, condition = solved_by_a_loop(P, W, T, U, b, rho)
+    V = RowUpdates(weights, targets).solve(U, b, rho)
+    allowed = 64 * n * EPS * condition * np.abs(expected).max()
+    np.testing.assert_allclose(V, expected, rtol=0, atol=allowed)
+    assert condition > 2.0 or r == 1  # the systems are not near-identities
+
+
+def test_without_targets_they_are_zero():
+    *_, (weights, targets) = random_pattern(np.random.default_rng(4), 15, 0.1)
+    U, b = np.random.default_rng(5).standard_normal((2, 15, 4))
+    zeros = weights.copy()
+    zeros.data = np.zeros(weights.nnz)
+    found = RowUpdates(weights, None)
+    np.testing.assert_array_equal(found.solve(U, b, 0.7), RowUpdates(weights, zeros).solve(U, b, 0.7))
+    assert not found.target_values.any()
+    assert np.array_equal(RowUpdates(weights, targets).target_values, targets.data)

@@ -1,10 +1,13 @@
-"""MarginProblem: smoothed ones pass the kit, and certificates make something of any hint."""
+"""Problems of margins, and their losses."""
 
 import numpy as np
 import pytest
+import scipy.optimize
+from scipy.optimize import linprog
 
 from psdopt import Ability, Spectraplex, certify
 from psdopt.errors import InvalidInputError
+from psdopt.linalg.tolerances import EPS
 from psdopt.margins import CappedMargin
 from psdopt.margins.problem import _checked_cost
 from psdopt.testing import parametrize_with_checks
@@ -70,3 +73,83 @@ def test_a_smoothed_problem_has_a_gradient_and_a_hard_one_has_none():
     assert Ability.GRADIENT in problem.smoothed(0.1).abilities
     assert (problem.smoothing, problem.smoothed(0.1).smoothing) == (0.0, 0.1)
     assert _checked_cost(None, 7) == 1.0
+
+
+@pytest.mark.parametrize("cap", [0.1, 0.23, 0.5, 1.0])
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_value_is_that_of_the_linear_program(cap, ties):
+    """f(a) = max {−⟨w, a⟩ : 0 <= w <= cap, Σ w = 1}, attained at the weights."""
+    a = np.random.default_rng(0).standard_normal(12)
+    a = np.round(a) if ties else a
+    loss = CappedMargin(12, cap)
+    best = linprog(a, A_eq=np.ones((1, 12)), b_eq=[1.0], bounds=[(0.0, loss.cap)] * 12)
+    w = loss.weights(a)
+    assert loss.value(a) == pytest.approx(-best.fun, abs=1e-12)
+    assert -w @ a == pytest.approx(loss.value(a), abs=1e-12)
+    assert w.min() >= 0.0
+    assert w.max() <= loss.cap * (1.0 + 4.0 * EPS)
+    assert w.sum() == pytest.approx(1.0)
+    np.testing.assert_array_equal(loss.derivative(a), -w)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 12])
+@pytest.mark.parametrize("mu", [1.0, 1e-3])
+def test_the_excess_is_attained(count, mu):
+    """Where 1/cap is whole and the margins lie far apart, w is a vertex of W: f − f_mu is the excess and no less."""
+    loss, exact = CappedMargin(12, 1.0 / count, mu), CappedMargin(12, 1.0 / count)
+    a = 100.0 * np.random.default_rng(1).permutation(12)
+    assert loss.excess == pytest.approx(0.5 * mu * (12.0 / count - 1.0), rel=1e-14)
+    assert exact.value(a) - loss.value(a) == pytest.approx(loss.excess, rel=1e-9, abs=1e-12)
+    w = loss.weights(a)
+    assert loss.penalty(w) == pytest.approx(0.5 * mu * 12 * np.sum((w - 1.0 / 12) ** 2))
+
+
+def test_without_smoothing_there_is_no_curvature():
+    a, d = np.random.default_rng(3).standard_normal((2, 8))
+    np.testing.assert_array_equal(CappedMargin(8, 0.5).curvature(a, d), np.zeros(8))
+    assert CappedMargin(8, 0.5).excess == 0.0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [((10, 0.05), "cap must be at least 1/m = 0.1; found 0.05"),
+     ((4, 0.5, -1.0), "smoothing must be a finite number of at least 0"),
+     ((4, 0.5, np.inf), "smoothing must be a finite number of at least 0"), ((4, np.nan), "cap must be at least")],
+)  # fmt: skip
+def test_bad_input(arguments, text):
+    with pytest.raises(InvalidInputError, match=text):
+        CappedMargin(*arguments)
+
+
+def test_the_cap_is_between_uniform_weights_and_one():
+    assert CappedMargin(4, 2.0).cap == 1.0
+    assert CappedMargin(4, 0.6).cap == 0.6
+    rounded = CappedMargin(3, (1.0 - 2e-16) / 3.0)
+    assert rounded.cap == 1.0 / 3.0
+    for size in (3, 1000):
+        with pytest.raises(InvalidInputError, match="cap"):
+            CappedMargin(size, (1.0 - 1e-11) / size)
+
+
+@pytest.mark.parametrize("mu", [0.05, 3.0])
+def test_smoothed_weights_maximise_what_they_are_to(mu):
+    """−⟨w, a⟩ − (mu m/2) |w − 1/m|² over 0 <= w <= cap, Σ w = 1: against a bisection for the multiplier."""
+    a, m, cap = np.array([0.3, -0.2, 0.9, 0.4, 0.1]), 5, 0.4
+    loss = CappedMargin(m, cap, mu)
+    shift = scipy.optimize.brentq(lambda c: np.clip(c - a / (mu * m), 0.0, cap).sum() - 1.0, -100.0, 100.0)
+    w = np.clip(shift - a / (mu * m), 0.0, cap)
+    np.testing.assert_allclose(loss.weights(a), w, atol=1e-9)
+    assert loss.value(a) == pytest.approx(-w @ a - 0.5 * mu * m * np.sum((w - 1.0 / m) ** 2), rel=1e-9)
+
+
+@pytest.mark.parametrize(("cap", "rank"), [(0.5, 2), (1.0, 1), (0.25, 4), (0.3, 4), (0.2, 5)])
+def test_the_margin_is_the_entry_of_rank_one_over_cap(cap, rank):
+    a = np.array([5.0, 3.0, 1.0, 4.0, 2.0])
+    assert CappedMargin(5, cap).margin(a) == float(rank)
+
+
+def test_measurements_that_overflow_have_no_weights_and_are_no_error():
+    """F is evaluated far out along rays, and there the driver says what is not finite."""
+    loss = CappedMargin(3, 0.5, 0.1)
+    assert np.all(np.isnan(loss.weights(np.array([1.0, np.inf, 0.0]))))
+    assert np.isnan(loss.value(np.array([1.0, -np.inf, 0.0])))

@@ -1,4 +1,4 @@
-"""Reading, choosing and summing up pairs."""
+"""Pairs and tuples of samples: what is accepted, and their names."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.pair_sampling import nearest_pairs, random_pairs
 from psdopt_plugins.pairs import distinct_pairs, joined_pairs, listed_pairs, pair_codes, pairs_of, signed_pairs
+from psdopt_plugins.tuples import points_of_tuples
 
 
 def test_both_ways_of_writing_pairs_agree():
@@ -130,3 +131,41 @@ def test_two_lists_may_have_two_lengths():
     np.testing.assert_array_equal(rows, joined_pairs(np.array(near), np.array(far)))
     np.testing.assert_array_equal(listed_pairs(rows), rows)
     np.testing.assert_array_equal(listed_pairs([(0, 1, 1), (2, 3, -1)]), [[0, 1, 1], [2, 3, -1]])
+
+
+X = np.random.default_rng(0).standard_normal((9, 4))
+ROWS = {2: np.array([(3, 1), (8, 1), (0, 3)]), 3: np.array([(3, 1, 4), (8, 1, 0), (0, 3, 8)])}
+
+
+@pytest.mark.parametrize("width", [2, 3])
+@pytest.mark.parametrize("form", ["points", "list", "array", "sparse", "function"])
+def test_tuples_stand_for_their_samples(width, form):
+    rows = ROWS[width]
+    tuples, preprocessor = {
+        "points": (X[rows], None), "list": (X[rows].tolist(), X), "array": (rows, X),
+        "sparse": (rows.tolist(), sp.coo_array(X)), "function": (rows, lambda i: X[i]),
+    }[form]  # fmt: skip
+    samples, found = points_of_tuples(tuples, width, preprocessor)
+    samples = samples.toarray() if sp.issparse(samples) else samples
+    np.testing.assert_array_equal(samples[found], X[rows])
+    written_once = form not in ("points", "list")
+    assert len(samples) == (len(np.unique(rows)) if written_once else rows.size)
+
+
+@pytest.mark.parametrize(
+    ("tuples", "preprocessor", "error", "words"),
+    [
+        (ROWS[2], None, InvalidInputError, r"pairs must have shape \(p, 2, d\), .*; indices \(p, 2\) need a"),
+        (X[ROWS[3]], None, InvalidInputError, r"found shape \(3, 3, 4\)"),
+        (np.empty((0, 2, 4)), None, InvalidInputError, r"found shape \(0, 2, 4\)"),
+        ([[X[0], X[1]], [X[0]]], None, InvalidInputError, "rows of different lengths"),
+        (np.full((1, 2, 4), np.nan), None, InvalidInputError, "pairs must hold finite numbers"),
+        ([(0, 9)], X, InvalidInputError, "pairs must hold indices between 0 and 8; found 9"),
+        ([(0.5, 1.0)], X, InvalidTypeError, "pairs must hold integers"),
+        ([(0, 1)], X[0], InvalidTypeError, r"preprocessor must be an array \(N, d\) of samples or a function"),
+        ([(0, 1)], lambda i: X, InvalidInputError, "preprocessor must return 2 rows, one per index; found 9"),
+    ],
+)  # fmt: skip
+def test_anything_else_is_refused(tuples, preprocessor, error, words):
+    with pytest.raises(error, match=words):
+        points_of_tuples(tuples, 2, preprocessor)

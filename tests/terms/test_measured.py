@@ -1,8 +1,4 @@
-"""Measured terms: signs and degrees that are known, calls, and bad inputs.
-
-Whole terms (value, gradient, Hessian, lines, planes) pass the kit: ``tests/testing/test_term_checks.py``, and beside
-autograd twins ``tests/problems/test_term_sum.py``.
-"""
+"""Measured terms, and what every term is."""
 
 import gc
 import math
@@ -12,7 +8,10 @@ import numpy as np
 import pytest
 
 from psdopt import TermSum, terms
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg import LinearMap
+from psdopt.terms import IdentityForm, LinearTerm, PolynomialCurve, QuadraticSurface
+from psdopt.terms.base import Term, combine, distinct_maps
 
 N = 5
 
@@ -85,3 +84,68 @@ def test_bad_input():
         terms.MeasuredTerm(terms.Entries([0], [1], 3), terms.LeastSquares([1.0, 2.0]))
     with pytest.raises(InvalidInputError, match="weight must be a finite number"):
         terms.MeasuredTerm(terms.Entries([0], [1], 3), terms.LeastSquares(1.0), math.nan)
+
+
+def test_forces_of_one_map_are_summed_before_it_is_applied():
+    rng = np.random.default_rng(0)
+    X, Z = LinearMap(rng.standard_normal((7, 4)), "X"), LinearMap(rng.standard_normal((5, 4)), "Z")
+    G, H, J, K = (rng.standard_normal((rows, 2)) for rows in (7, 7, 5, 4))
+    total = combine([(X, G), (None, K), (Z, J), (X, H), (None, K)], (4, 2))
+    assert np.allclose(total, X.data.T @ (G + H) + Z.data.T @ J + 2.0 * K)
+    assert (X.applications, Z.applications) == (1, 1)
+    assert np.array_equal(combine([], (3, 2)), np.zeros((3, 2)))
+
+
+def test_maps_are_listed_once_in_order_of_appearance():
+    maps = [LinearMap(np.eye(2), name) for name in "XYZ"]
+
+    class Needs:
+        def __init__(self, *needed):
+            self.maps = needed
+
+    needs = [Needs(maps[1], maps[0]), Needs(maps[0]), Needs(), Needs(maps[2])]
+    assert distinct_maps(needs) == (maps[1], maps[0], maps[2])
+
+
+class Bare(Term):
+    """A term with the required members only."""
+
+    n = 3
+
+    def features(self, U):
+        return None
+
+    value = gradient = along = along_atom = features
+
+
+def test_optional_members_are_refused_by_name():
+    with pytest.raises(InvalidTypeError, match="Bare offers no Hessian"):
+        Bare().hessian(None, None, None, None)
+    with pytest.raises(InvalidTypeError, match="Bare offers no entries of its gradient"):
+        Bare().add_gradient_to(np.zeros((3, 3)), None, None)
+    assert LinearTerm(IdentityForm(3)).maps == ()
+
+
+@pytest.mark.parametrize("degree", range(5))
+def test_a_curve_of_any_degree_up_to_four(degree):
+    c = np.random.default_rng(degree).standard_normal(degree + 1)
+    curve = PolynomialCurve(c)
+    assert curve.coefficients == [*c, *np.zeros(4 - degree)]
+    for mu in (0.0, -0.7, 3.0):
+        p = np.polynomial.Polynomial(c)
+        assert curve.value(mu) == pytest.approx(p(mu), rel=1e-13)
+        assert curve.derivatives(mu) == pytest.approx((p.deriv()(mu), p.deriv(2)(mu)), rel=1e-12, abs=1e-12)
+    assert curve.features_at(1.0) is None
+    assert PolynomialCurve(c, lambda mu: 2.0 * mu).features_at(1.5) == 3.0
+
+
+def test_a_surface_is_its_quadratic():
+    g, H = np.array([1.0, -2.0]), np.array([[3.0, 0.5], [0.5, 1.0]])
+    surface = QuadraticSurface(4.0, g, H)
+    x = np.array([0.3, 1.7])
+    assert surface.value(*x) == pytest.approx(4.0 + g @ x + 0.5 * x @ H @ x, rel=1e-14)
+    slope, bend = surface.derivatives(*x)
+    np.testing.assert_allclose(slope, g + H @ x, rtol=1e-14)
+    np.testing.assert_array_equal(bend, H)
+    assert surface.features_at(1.0, 2.0) is None
+    assert QuadraticSurface(0.0, g, H, lambda a, b: a + b).features_at(1.0, 2.0) == 3.0

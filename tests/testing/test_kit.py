@@ -1,16 +1,20 @@
-"""The kit itself: records, examples that can be pasted, diagnoses, strict expectations, the command."""
+"""The kit on subjects of its own: waivers aside, what it runs, and on copies that it leaves untouched."""
 
 import math
 import textwrap
+from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
 import psdopt.testing
 from psdopt import FlatQuotient, PSDCone
+from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
 from psdopt.problems import QuadraticSDP
 from psdopt.testing import CHECKS, REGIMES, Case, CheckStatus, replay, run_checks, strategies, yield_checks
@@ -19,6 +23,7 @@ from psdopt.testing.diagnose import describe
 from psdopt.testing.record import Deviation
 from psdopt.testing.slopes import derivative, observed_order
 from psdopt.testing.units import Unit
+from psdopt.testing.untouched import changes, snapshot
 from tests.testing.twins import horizontal_by_least_squares
 from tests.testing.zoo import geometries, problems
 
@@ -239,3 +244,43 @@ def test_former_names_work_and_name_their_successors(old, new):
         assert getattr(psdopt.testing, old) is getattr(psdopt.testing, new)
     with pytest.raises(AttributeError, match="no attribute 'Judgement'"):
         psdopt.testing.Judgement  # noqa: B018
+
+
+@dataclass
+class Held:
+    numbers: np.ndarray
+    seen: list = field(default_factory=list)
+    _kept: object = None
+
+
+def test_a_last_bit_a_list_and_a_type_are_seen():
+    held = Held(np.ones(3), [1.0])
+    before = snapshot(held)
+    assert changes(before, snapshot(held)) == []
+    held.numbers[1] = np.nextafter(1.0, 2.0)
+    assert changes(before, snapshot(held)) == ["numbers"]
+    held.numbers = np.ones(3, dtype=np.float32)
+    assert changes(before, snapshot(held)) == ["numbers"]
+    held.numbers = np.ones(3)
+    held.seen.append(2.0)
+    assert set(changes(before, snapshot(held), caches=True)) == {"seen.length", "seen.1"}
+
+
+def test_results_that_are_kept_are_no_change():
+    held = Held(np.ones(3))
+    before = snapshot(held)
+    held._kept = np.zeros(2)
+    assert changes(before, snapshot(held), caches=True) == []
+    assert changes(before, snapshot(held)) == ["_kept"]
+
+
+def test_images_and_sparse_data_are_walked():
+    A = LinearMap(sp.csr_array(np.eye(3)), "A")
+    images = Images([A], np.ones((3, 1)))
+    before = snapshot({"images": images, "data": A.data}, skip=(LinearMap,))
+    images.of(A)
+    assert changes(before, snapshot({"images": images, "data": A.data}, skip=(LinearMap,)), caches=True) == []
+    A.data.data[0] = 2.0
+    assert "'data'.data" in changes(
+        before, snapshot({"images": images, "data": A.data}, skip=(LinearMap,)), caches=True
+    )

@@ -1,4 +1,4 @@
-"""psd_regression_problem: against the obvious formula, by kind of data, and what a pass costs."""
+"""Regression of a quadratic form: its problem, also up to an offset."""
 
 import numpy as np
 import pytest
@@ -7,8 +7,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import FlatQuotient, solve
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.tolerances import EPS
+from psdopt.testing import parametrize_with_checks
 from psdopt_plugins.regression import psd_regression_problem
+from psdopt_plugins.regression.measurements import LeastSquaresWithOffset
 
 SEEDS = st.integers(0, 2**32 - 1)
 
@@ -119,3 +122,35 @@ def test_samples_of_weight_zero_are_left_out(kind, bounds):
 def test_bad_input(arguments, text):
     with pytest.raises(ValueError, match=text):
         psd_regression_problem(**arguments)
+
+
+RNG = np.random.default_rng(0)
+X = RNG.standard_normal((30, 4))
+Y = np.einsum("mi,ij,mj->m", X, np.diag([1.0, 2.0, 0.0, 0.5]), X) - 7.0
+
+
+def test_the_loss_is_that_of_the_best_offset():
+    loss, a = LeastSquaresWithOffset(Y), RNG.standard_normal(30)
+    best = loss.offset(a)
+    assert loss.value(a) == pytest.approx(np.sum((a + best - Y) ** 2))
+    for other in (best - 0.1, best + 0.1):
+        assert loss.value(a) < np.sum((a + other - Y) ** 2)
+    np.testing.assert_allclose(loss.curvature(a, np.ones(30)), 0.0, atol=1e-14)
+
+
+def test_the_form_is_recovered_below_zero():
+    result = solve(psd_regression_problem(X, Y, offset=True))
+    assert result.optimal
+    np.testing.assert_allclose(result.matrix.to_dense(), np.diag([1.0, 2.0, 0.0, 0.5]), atol=1e-4)
+
+
+def test_bad_targets():
+    with pytest.raises(InvalidInputError, match=r"target must have shape \(m,\), m >= 1; found \(\)"):
+        LeastSquaresWithOffset(1.0)
+    with pytest.raises(InvalidInputError, match="target must be finite"):
+        LeastSquaresWithOffset([1.0, np.nan])
+
+
+@parametrize_with_checks([psd_regression_problem(X, Y, offset=True)])
+def test_conformance(check):
+    check()

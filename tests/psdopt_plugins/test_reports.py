@@ -1,0 +1,253 @@
+"""What the reports of applications measure, say and draw."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.sparse
+from sklearn.base import BaseEstimator
+
+from psdopt import ConjugateGradient, QuadraticSDP, solve
+from psdopt.data.datasets import Dataset, bundled
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.tolerances import EPS
+from psdopt.plugins import RunOptions
+from psdopt_plugins.kernel_learning.report import alignment, cluster_purity, kernel_report
+from psdopt_plugins.manifold_learning.report import embedding_report
+from psdopt_plugins.metric_learning.report import metric_report, neighbour_error, split_and_standardise
+from psdopt_plugins.regression import psd_regression_problem
+from psdopt_plugins.regression.report import regression_report
+from psdopt_plugins.spectral.report import spectral_report, symmetric_matrix
+from tests.cli.fakes import Scatter, blobs
+
+
+class Kernel(BaseEstimator):  # type: ignore[misc]
+    """K close to the class indicator, by the closed form or by descent."""
+
+    def __init__(self, order: int | None = None, solver_options: dict[str, Any] | None = None) -> None:
+        self.order, self.solver_options = order, solver_options
+
+    def fit(self, X: Any, y: Any) -> Any:
+        T = (y[:, None] == y[None, :]).astype(float)[: self.order, : self.order]
+        self.result_ = solve(QuadraticSDP(B=1.0, C=-T), method=self.solver_options.get("method"))
+        return self
+
+
+def test_kernel_report_compares_with_the_linear_kernel() -> None:
+    report = kernel_report(Kernel(), blobs(), RunOptions(default_method=ConjugateGradient()))
+    found = dict(report.rows)
+    assert report.success
+    assert found["alignment with the training labels, learned kernel"] == "1.000"
+    assert float(found["alignment with the training labels, linear kernel"]) < 1.0
+    assert found["purity of 3 clusters on the training labels, learned kernel"] == "100.0 %"
+    with pytest.raises(InvalidInputError) as caught:
+        kernel_report(Kernel(order=9), blobs(), RunOptions())
+    assert str(caught.value) == "Kernel: kernel_report needs a kernel of order 45, the number of samples; found 9"
+
+
+def test_kernel_report_draws_the_samples_under_both_kernels() -> None:
+    report = kernel_report(Kernel(), blobs(), RunOptions())
+    linear, learned, *_ = report.figure().axes
+    assert "purity" in linear.get_title()
+    assert learned.get_title() == "Learned kernel\nalignment 1.000, purity 100.0 %"
+    assert sum(len(marks.get_offsets()) for marks in learned.collections) == 45
+    assert report.arrays["embedding"].shape[0] == 45
+
+
+def test_alignment_and_purity_against_their_definitions() -> None:
+    rng = np.random.default_rng(0)
+    Z, y = rng.standard_normal((12, 3)), np.repeat([0, 1, 2], 4)
+    H = np.eye(12) - 1.0 / 12
+    K, T = H @ Z @ Z.T @ H, H @ (y[:, None] == y[None, :]) @ H
+    expected = np.sum(K * T) / (np.linalg.norm(K) * np.linalg.norm(T))
+    assert alignment(Z, y) == pytest.approx(expected, rel=1e-12)
+    assert alignment(np.ones((12, 2)), y) == 0.0
+    assert cluster_purity(np.eye(3)[y] + 0.01 * Z, y, 3, seed=0) == 1.0
+    assert cluster_purity(np.zeros((12, 2)), y, 3, seed=0) == pytest.approx(1 / 3)
+
+
+class Embedding(BaseEstimator):  # type: ignore[misc]
+    """The first two coordinates of the samples, or noise, with a real Result."""
+
+    def __init__(self, noise: bool = False, solver_options: dict[str, Any] | None = None) -> None:
+        self.noise, self.solver_options = noise, solver_options
+
+    def fit(self, X: Any, y: Any = None) -> Any:
+        self.result_ = solve(QuadraticSDP(B=1.0, C=-(X @ X.T)), method=self.solver_options.get("method"))
+        self.embedding_ = np.random.default_rng(1).standard_normal((len(X), 2)) if self.noise else X[:, :2]
+        return self
+
+
+def test_embedding_report_tells_a_true_embedding_from_noise() -> None:
+    X = np.random.default_rng(0).standard_normal((40, 2))
+    plane = Dataset("plane", np.column_stack([X, np.zeros(40)]), np.arange(40.0), common_unit=True)
+    describe = lambda model: [("noise", str(model.noise))]  # noqa: E731
+    true = embedding_report(Embedding(), plane, RunOptions(), describe)
+    false = embedding_report(Embedding(noise=True), plane, RunOptions(), describe)
+    assert dict(true.rows)["trustworthiness, embedding"] == "1.0000"
+    assert dict(true.rows)["trustworthiness, 2 principal components"] == "1.0000"  # the plane itself
+    assert float(dict(false.rows)["trustworthiness, embedding"]) < 0.8
+    assert (dict(true.rows)["noise"], dict(false.rows)["noise"]) == ("False", "True")
+    figure = true.figure()
+    assert figure.axes[1].get_title() == "Embedding\ntrustworthiness 1.000"
+    assert np.array_equal(figure.axes[1].collections[0].get_array(), np.arange(40.0))  # coloured along the numbers
+
+
+class TopK(BaseEstimator):  # type: ignore[misc]
+    """Exact eigenpairs, spoilt by `error`, with a real Result."""
+
+    def __init__(self, error: float = 0.0, solver_options: dict[str, Any] | None = None) -> None:
+        self.error, self.solver_options = error, solver_options
+
+    def fit(self, K: Any) -> Any:
+        self.result_ = solve(QuadraticSDP(B=1.0, C=-K), **(self.solver_options or {}))
+        values, vectors = np.linalg.eigh(K)
+        self.eigenvalues_, self.eigenvectors_ = values[::-1][:2] + self.error, vectors[:, ::-1][:, :2]
+        return self
+
+
+def test_spectral_report_computes_residuals_itself() -> None:
+    data = blobs()
+    for error in (0.0, 0.25):
+        report = spectral_report(TopK(error), data, RunOptions())
+        table = report.tables[0]
+        assert table.columns[-1] == "difference from LAPACK"
+        for row in table.rows:
+            assert float(row[1]) == pytest.approx(error, abs=64 * EPS)
+            assert float(row[3]) == pytest.approx(error, abs=64 * EPS)
+    assert dict(report.rows)["proof"].endswith("LAPACK's largest eigenvalues stand beside them")
+    assert dict(report.rows)["K"] == "correlation matrix of the 4 features of blobs"
+
+
+def test_the_matrix_of_the_spectral_report() -> None:
+    rng = np.random.default_rng(0)
+    A = rng.standard_normal((5, 5))
+    K, what = symmetric_matrix(Dataset("d", A + A.T))
+    assert np.array_equal(K, A + A.T)
+    assert what == "d, a symmetric matrix of order 5"
+    X = np.column_stack([rng.standard_normal((9, 3)) * [1.0, 100.0, 1e-3] + 5.0, np.full(9, 2.0)])
+    K, _ = symmetric_matrix(Dataset("d", X))
+    assert np.allclose(K[:3, :3], np.corrcoef(X[:, :3].T), rtol=0.0, atol=1e3 * EPS)
+    assert np.all(K[3] == 0.0)
+
+
+def test_the_status_of_a_rank_that_is_meant_to_bind_names_the_columns_to_spare(monkeypatch: pytest.MonkeyPatch) -> None:
+    from psdopt_plugins.spectral import TopKEigen
+
+    monkeypatch.setattr("psdopt_plugins.spectral.report.SPECTRUM_ORDER", 3)
+    report = spectral_report(TopKEigen(algorithm="factor"), bundled("wine"), RunOptions())
+    assert dict(report.rows)["status"] == "converged: |S Y| is within the tolerance at 5 columns, 4 of them to spare"
+    assert dict(report.rows)["proof"].endswith("that none larger is missing is not proven")
+
+
+class Quadratic(BaseEstimator):  # type: ignore[misc]
+    """y = |components x|², by least squares over M ⪰ 0."""
+
+    def __init__(self, offset: float = 0.0, solver_options: dict[str, Any] | None = None) -> None:
+        self.offset, self.solver_options = offset, solver_options
+
+    def fit(self, X: Any, y: Any) -> Any:
+        self.result_ = solve(psd_regression_problem(X, y))
+        self.components_ = self.result_.matrix.factor.T
+        return self
+
+    def predict(self, X: Any) -> Any:
+        return self.result_.matrix.quadratic_form(X) + self.offset
+
+    def score(self, X: Any, y: Any) -> float:
+        return -float(np.sum((self.predict(X) - y) ** 2))
+
+
+def test_regression_report_measures_what_it_says() -> None:
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 2))
+    y = (X[:, 0] + 0.5) ** 2 + X[:, 1] ** 2
+    data = Dataset("bowl", X, y)
+    report = regression_report(Quadratic(), data, RunOptions(grid={"offset": (5.0, 0.0), "other": (1, 2)}))
+    found = dict(report.rows)
+    r2, error = found["test R² (error), learned"].rstrip(")").split(" (")
+    assert r2 == "1.0000"
+    assert float(error) <= 1e-2 * float(np.std(y))
+    assert float(found["test R² (error), linear"].split()[0]) < 0.9
+    assert found["offset, by 5-fold cross-validation"] == "0.0 of 5.0, 0.0"
+    panel = report.figure().axes[0]
+    measured, predicted = np.asarray(panel.collections[0].get_offsets()).T
+    assert np.abs(measured - predicted).max() <= 1e-2 * np.ptp(y)
+    assert len(measured) == 18
+
+
+@pytest.mark.parametrize(
+    ("data", "text"),
+    [
+        (Dataset("d", np.eye(6)), "d has no numbers y to predict, which this application needs"),
+        (Dataset("d", np.eye(2), ["a", "b"]), "d has no numbers y to predict, which this application needs"),
+        (Dataset("d", np.eye(4), np.arange(4.0)), "d: needs at least 5 samples; found 4"),
+    ],
+)
+def test_regression_report_refuses_data_without_numbers(data: Dataset, text: str) -> None:
+    with pytest.raises(InvalidInputError) as caught:
+        regression_report(Quadratic(), data, RunOptions())
+    assert str(caught.value) == text
+
+
+def test_the_split_is_stratified_and_standardised_by_the_training_part_alone() -> None:
+    data = blobs()
+    X = np.column_stack([data.X, np.full(45, 7.0)])
+    split = split_and_standardise(Dataset("d", X, data.y), seed=3)
+    assert sorted(np.bincount(split.y_test).tolist()) == [4, 5, 5]
+    bound = 64 * EPS * len(split.X_train)
+    assert np.abs(split.X_train.mean(axis=0)).max() <= bound
+    assert np.abs(split.X_train.std(axis=0)[:4] - 1.0).max() <= bound
+    assert np.abs(split.X_test.mean(axis=0)[:4]).max() > 1e-3  # not centred by its own mean
+    assert np.all(split.X_train[:, 4] == 0.0)
+    again, other = split_and_standardise(data, 3), split_and_standardise(data, 4)
+    assert np.array_equal(again.y_train, split.y_train)
+    assert not np.array_equal(other.X_train, again.X_train)
+
+
+def test_sparse_features_are_scaled_but_not_centred() -> None:
+    data = blobs()
+    sparse = scipy.sparse.csr_array(np.where(data.X > 0.5, data.X, 0.0))
+    split = split_and_standardise(Dataset("d", sparse, data.y), 0)
+    assert scipy.sparse.issparse(split.X_train)
+    assert split.X_train.nnz + split.X_test.nnz == sparse.nnz
+
+
+@pytest.mark.parametrize(
+    ("m", "text"),
+    [(4, "d is too small to split into training and test part: "), (5, "d: each class needs at least 2 samples; ")],
+)
+def test_data_too_small_to_split(m: int, text: str) -> None:
+    y = np.array([0, 0, 1, 1, 2])[:m] if m == 5 else np.repeat([0, 1], 2)
+    data = Dataset("d", np.eye(m), y)
+    if m == 4:
+        data = Dataset("d", np.eye(6), np.repeat([0, 1, 2], 2))
+    with pytest.raises(InvalidInputError) as caught:
+        split_and_standardise(data, 0)
+    assert str(caught.value).startswith(text)
+
+
+def test_metric_report_measures_what_it_says() -> None:
+    data, estimator = blobs(), Scatter()
+    report = metric_report(estimator, data, RunOptions(seed=2, default_method=ConjugateGradient()))
+    split = split_and_standardise(data, 2)
+    found = dict(report.rows)
+    M = estimator.components_.T @ estimator.components_
+    wrong = 0
+    for x, label in zip(split.X_test, split.y_test, strict=True):  # the slow way: distances from M, votes by hand
+        difference = split.X_train - x
+        near = np.argsort(np.einsum("ij,jk,ik->i", difference, M, difference))[:3]
+        wrong += int(np.argmax(np.bincount(split.y_train[near])) != label)
+    assert found["3-NN test error, learned metric"] == f"{100 * wrong / 14:.2f} % ({wrong} of 14)"
+    assert report.success
+    assert report.result is estimator.result_
+    assert float(found["closed form F(M*)"]) == pytest.approx(float(found["objective F(M)"]), rel=1e-9)
+    table = report.tables[0]
+    assert [row[0] for row in table.rows] == [label for label, _, _ in report.result.certificate.rows()]
+    assert np.array_equal(report.arrays["components"], estimator.components_)
+
+
+def test_neighbour_error_of_perfect_and_hopeless_data() -> None:
+    X, y = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]), np.array([0, 0, 0, 1, 1, 1])
+    assert neighbour_error(X, y, X + 0.01, y) == 0.0
+    assert neighbour_error(X, y, X + 0.01, 1 - y) == 1.0
