@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 from sklearn.datasets import load_iris
 
 from psdopt import Status
@@ -12,11 +13,11 @@ X, LABELS = load_iris(return_X_y=True)
 RNG = np.random.default_rng(0)
 ENDS = np.unique(np.array([np.sort(RNG.choice(150, 2, replace=False)) for _ in range(80)]), axis=0)
 PAIRS = np.column_stack([ENDS, np.where(LABELS[ENDS[:, 0]] == LABELS[ENDS[:, 1]], 1, -1)])
-EXACT = {"tol": 1e-6}
+EXACT = DistanceRegression(bounds=(1.0, 4.0), solver_options={"tol": 1e-6})
 
 
 def test_bounds_are_of_squared_distances():
-    model = DistanceRegression(bounds=(1.0, 4.0), solver_options=EXACT).fit(X, pairs=PAIRS)
+    model = clone(EXACT).fit(X, pairs=PAIRS)
     assert model.bounds_ == (1.0, 4.0)
     d = model.pair_distance(X[ENDS]) ** 2
     lack = np.where(PAIRS[:, 2] == 1, np.maximum(0.0, d - 1.0), np.maximum(0.0, 4.0 - d))
@@ -33,21 +34,19 @@ def test_bounds_are_of_squared_distances():
 def test_integer_weights_are_repetitions(storage):
     w = RNG.integers(0, 4, len(PAIRS))
     repeated = RNG.permutation(np.repeat(PAIRS, w, axis=0))  # in any order
-    one = DistanceRegression(bounds=(1.0, 4.0), solver_options=EXACT).fit(X, pairs=PAIRS, pair_weight=storage(w))
-    ones = np.ones(len(repeated))
-    other = DistanceRegression(bounds=(1.0, 4.0), solver_options=EXACT).fit(X, pairs=repeated, pair_weight=ones)
+    one = clone(EXACT).fit(X, pairs=PAIRS, pair_weight=storage(w))
+    other = clone(EXACT).fit(X, pairs=repeated, pair_weight=np.ones(len(repeated)))
     assert one.result_.value == pytest.approx(other.result_.value, rel=1e-6)
     M = one.get_mahalanobis_matrix()
     np.testing.assert_allclose(other.get_mahalanobis_matrix(), M, atol=1e-4 * np.linalg.norm(M))
-    plain = DistanceRegression(bounds=(1.0, 4.0), solver_options=EXACT).fit(X, pairs=PAIRS)
+    plain = clone(EXACT).fit(X, pairs=PAIRS)
     assert np.linalg.norm(plain.get_mahalanobis_matrix() - M) > 1e-3 * np.linalg.norm(M)
 
 
 def test_weights_of_pairs_of_points():
     w = RNG.integers(1, 4, len(PAIRS))
-    learner = DistanceRegression(bounds=(1.0, 4.0), solver_options=EXACT)
-    one = PairsClassifier(learner).fit(X[ENDS], PAIRS[:, 2], sample_weight=w)
-    two = PairsClassifier(learner).fit(np.repeat(X[ENDS], w, axis=0), np.repeat(PAIRS[:, 2], w))
+    one = PairsClassifier(EXACT).fit(X[ENDS], PAIRS[:, 2], sample_weight=w)
+    two = PairsClassifier(EXACT).fit(np.repeat(X[ENDS], w, axis=0), np.repeat(PAIRS[:, 2], w))
     M = one.get_mahalanobis_matrix()
     np.testing.assert_allclose(two.get_mahalanobis_matrix(), M, atol=1e-4 * np.linalg.norm(M))
     with pytest.raises(InvalidTypeError, match=r"takes pair_weight=, as those of Dist.*; found Linearity"):

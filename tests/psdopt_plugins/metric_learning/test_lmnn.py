@@ -233,13 +233,6 @@ def test_targets_are_chosen_under_the_distance_that_classifies_better():
     assert targets_and_basis(hidden, y, 3, "auto")[0].shape == (360, 2)
 
 
-def test_whitened_targets_need_dense_data():
-    with pytest.raises(InvalidInputError, match="target_metric 'whitened' needs a dense X"):
-        LMNN(target_metric="whitened").fit(sp.csr_array(X), Y_LABELS)
-    with pytest.raises(InvalidInputError, match="unknown target_metric"):
-        LMNN(target_metric="cosine").fit(X, Y_LABELS)
-
-
 def test_columns_that_hardly_matter_do_not_hold_back_the_others():
     """The preconditioner's claim, in steps, on a factor with more columns than the optimum needs."""
     data, labels = (half[::3] for half in load_digits(return_X_y=True))
@@ -302,11 +295,20 @@ def test_triplets_that_are_given_are_the_problem():
     assert weights.result_.value == pytest.approx(2.0 * best, rel=1e-4)
 
 
-def test_bad_triplets():
-    with pytest.raises(InvalidInputError, match="triplets must hold indices between 0 and 23; found 24"):
-        LMNN().fit(X, triplets=[(0, 1, 24)])
-    with pytest.raises(InvalidInputError, match="sample_weight must be at least 0"):
-        LMNN().fit(X, Y_LABELS, -np.ones(24))
+@pytest.mark.parametrize(
+    ("options", "data", "given", "text"),
+    [
+        ({"target_metric": "whitened"}, sp.csr_array(X), {"y": Y_LABELS}, "target_metric 'whitened' needs a dense X"),
+        ({"target_metric": "cosine"}, X, {"y": Y_LABELS}, "unknown target_metric"),
+        ({}, X, {"triplets": [(0, 1, 24)]}, "triplets must hold indices between 0 and 23; found 24"),
+        ({}, X, {"y": Y_LABELS, "sample_weight": -np.ones(24)}, "sample_weight must be at least 0"),
+        ({"solver_options": {"max_time": "1"}}, X, {"y": Y_LABELS}, "max_time"),
+        ({"solver_options": {"max_time": -1.0}}, X, {"y": Y_LABELS}, "max_time"),
+    ],
+)
+def test_bad_input_of_the_estimator(options, data, given, text):
+    with pytest.raises(InvalidInputError, match=text):
+        LMNN(**options).fit(data, **given)
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
@@ -340,6 +342,3 @@ def test_the_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
         model = LMNN(solver_options={"max_time": 0.0}).fit(X, Y_LABELS)
     assert limits == [0.0]
     assert model.result_.status is psdopt.Status.TIME_LIMIT
-    for wrong in ("1", -1.0):
-        with pytest.raises(InvalidInputError, match="max_time"):
-            LMNN(solver_options={"max_time": wrong}).fit(X, Y_LABELS)

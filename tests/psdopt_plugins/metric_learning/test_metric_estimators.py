@@ -1,4 +1,4 @@
-"""KTA and Linearity as scikit-learn transformers."""
+"""KTA and Linearity as scikit-learn transformers; distances of pairs and the metric of every learner."""
 
 import pickle
 from dataclasses import replace
@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 
 from psdopt import ConjugateGradient, FlatQuotient, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
-from psdopt_plugins.metric_learning import KTA, Linearity, kta_problem
+from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost, kta_problem
 
 X, Y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -88,14 +88,11 @@ def test_solver_options_reach_solve():
         KTA(rank=3, solver_options={"max_iterations": 1}).fit(X, Y)
 
 
-def test_zero_metric_warns():
+def test_a_zero_metric_warns_and_is_certified_where_it_is_optimal():
     pairs = ([(i, i + 1) for i in range(0, 170, 2)], [])
     with pytest.warns(UserWarning, match="the learned matrix is M = 0"):
         model = Linearity(lam=100.0).fit(X, pairs=pairs)
     assert model.transform(X).shape == (178, 1)
-
-
-def test_zero_is_certified_where_it_is_optimal():
     with pytest.warns(UserWarning, match="the learned matrix is M = 0") as caught:
         model = KTA(rank=2, lam=1e-9, regularizer="trace").fit(X, Y)
     assert len(caught) == 1
@@ -108,15 +105,6 @@ def test_bad_input(learner):
         learner().fit(X, np.zeros(len(X), dtype=int))
     with pytest.raises(UnknownNameError, match=r"unknown solver option 'max_iter'; did you mean .*'max_iterations'"):
         learner(solver_options={"max_iter": 3}).fit(X, Y)
-    with pytest.raises(InvalidTypeError, match="solver_options must be a dict or None; found 3"):
-        learner(solver_options=3).fit(X, Y)
-    with pytest.raises(ValueError, match="Input X contains NaN"):
-        learner().fit(np.where(X > 2.0, np.nan, X), Y)
-
-
-def test_bad_pairs():
-    with pytest.raises(InvalidInputError, match="pairs must hold at least one pair; found none"):
-        Linearity().fit(X, pairs=([], []))
 
 
 def test_a_limit_of_time_is_that_of_all_runs_together(monkeypatch):
@@ -134,3 +122,45 @@ def test_a_limit_of_time_is_that_of_all_runs_together(monkeypatch):
         with pytest.warns(ConvergenceWarning):
             KTA(lam=1e-3, solver_options={"max_time": limit, "start": 10.0 * np.eye(X.shape[1])}).fit(X, Y)
         assert [options.get("max_time") for options in runs] == expected
+
+
+PAIRS = np.array([(0, 1), (3, 100), (7, 7)])
+
+
+@pytest.fixture(
+    scope="module", params=[KTA(rank=2), Linearity(), LMNN(), PSDBoost(), DistanceRegression(random_state=0)],
+    ids=lambda learner: type(learner).__name__,
+)  # fmt: skip
+def model(request):
+    return request.param.fit(X, Y)
+
+
+def test_distances_of_pairs_are_those_of_the_metric(model):
+    M = model.get_mahalanobis_matrix()
+    D = X[PAIRS[:, 0]] - X[PAIRS[:, 1]]
+    wanted = np.sqrt(np.einsum("pi,ij,pj->p", D, M, D))
+    np.testing.assert_allclose(model.pair_distance(X[PAIRS]), wanted, rtol=1e-9)
+    np.testing.assert_allclose(model.pair_distance(1e9 + X[PAIRS]), wanted, rtol=1e-5)  # of differences, not of images
+    np.testing.assert_array_equal(model.pair_score(X[PAIRS]), -model.pair_distance(X[PAIRS]))
+
+
+def test_the_metric_is_a_function_that_outlives_the_model(model):
+    metric = pickle.loads(pickle.dumps(model.get_metric()))
+    assert metric(X[0], X[9]) == pytest.approx(model.pair_distance(X[[[0, 9]]])[0])
+    assert metric(X[0], X[9], squared=True) == pytest.approx(metric(X[0], X[9]) ** 2)
+    near = KNeighborsClassifier(1, metric=metric, algorithm="brute").fit(X[::4], Y[::4])
+    plain = KNeighborsClassifier(1).fit(model.transform(X[::4]), Y[::4])
+    np.testing.assert_array_equal(near.predict(X[1::4]), plain.predict(model.transform(X[1::4])))
+    before, learned = metric(X[0], X[9]), model.get_metric()
+    model.components_ *= 2.0
+    assert learned(X[0], X[9]) == before  # a metric does not change with its estimator
+    model.components_ /= 2.0
+    with pytest.raises(InvalidInputError, match=r"u and v must have shape \(13,\); found \(13,\) and \(2,\)"):
+        metric(X[0], [1.0, 2.0])
+
+
+def test_pairs_of_other_features_are_refused(model):
+    with pytest.raises(InvalidInputError, match="samples must have 13 features; found 2"):
+        model.pair_distance(X[PAIRS][..., :2])
+    with pytest.raises(InvalidInputError, match=r"indices \(p, 2\) need a preprocessor"):
+        model.pair_distance(PAIRS)

@@ -2,13 +2,15 @@
 
 import tracemalloc
 
+import autograd.numpy as anp
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import FlatQuotient, QuadraticSDP, certify, solve
+from psdopt import AutogradProblem, FlatQuotient, QuadraticSDP, certify, solve
 from psdopt.errors import InvalidInputError, UnknownNameError
+from psdopt.testing import CheckStatus, run_checks
 from psdopt_plugins.metric_learning import kta_problem, linearity_problem
 
 M, D_ = 30, 6
@@ -17,24 +19,19 @@ X = RNG.standard_normal((M, D_)) * (RNG.random((M, D_)) < 0.7) + 0.1
 X[:, 0] *= 3.0
 Y = np.arange(M) % 3
 PAIRS = ([(0, 3), (1, 4), (7, 2), (8, 11)], [(0, 1), (2, 4), (5, 6), (3, 8), (20, 21)])
+DIFFERENCES = np.array([X[i] - X[j] for part in PAIRS for i, j in part])
+SIGNS = np.repeat([1.0, -1.0], [len(part) for part in PAIRS])
 ONE_HOT = np.eye(3)[Y]
-REG = {
-    "identity": lambda W: np.linalg.norm(W - np.eye(len(W))) ** 2,
-    "frobenius": lambda W: np.linalg.norm(W) ** 2,
-    "trace": np.trace,
-}
+REG = {"identity": lambda W: anp.sum((W - np.eye(D_)) ** 2), "frobenius": lambda W: anp.sum(W**2), "trace": anp.trace}
 
 
 def naive_kta(W, lam, regularizer):
-    return lam * np.linalg.norm(X @ W @ X.T - ONE_HOT @ ONE_HOT.T) ** 2 + REG[regularizer](W)
+    return lam * anp.sum((anp.dot(anp.dot(X, W), X.T) - ONE_HOT @ ONE_HOT.T) ** 2) + REG[regularizer](W)
 
 
 def naive_linearity(W, lam, regularizer):
-    def separation(i, j):
-        return (X[i] - X[j]) @ W @ (X[i] - X[j])
-
-    loss = sum(separation(*p) for p in PAIRS[0]) - sum(separation(*p) for p in PAIRS[1])
-    return REG[regularizer](W) + lam * loss
+    separations = anp.sum(anp.dot(DIFFERENCES, W) * DIFFERENCES, axis=1)
+    return REG[regularizer](W) + lam * anp.sum(SIGNS * separations)
 
 
 BUILDERS = {
@@ -55,23 +52,15 @@ FORMS = {
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize(("kind", "regularizer"), CASES)
-def test_value_gradient_and_line_against_the_dense_formula(kind, regularizer, form):
+def test_value_gradient_and_line_are_those_of_the_dense_formula(kind, regularizer, form):
     build, naive = BUILDERS[kind]
     convert, gram = FORMS[form]
     problem = build(convert(X), 0.37, regularizer=regularizer, gram=gram)
     assert isinstance(problem, QuadraticSDP)
-    rng = np.random.default_rng(1)
-    F, D, h = rng.standard_normal((D_, 2)), rng.standard_normal((D_, 2)), 1e-4
-    at = problem.at(F)
-    assert at.value == pytest.approx(naive(F @ F.T, 0.37, regularizer), rel=1e-12)
     assert problem.value_at_zero() == pytest.approx(naive(np.zeros((D_, D_)), 0.37, regularizer), rel=1e-12)
-
-    def along(mu):
-        return naive((F + mu * D) @ (F + mu * D).T, 0.37, regularizer)
-
-    slope = (8 * (along(h) - along(-h)) - (along(2 * h) - along(-2 * h))) / (12 * h)
-    assert np.vdot(at.factor_gradient(), D) == pytest.approx(slope, rel=1e-8)
-    assert at.along(D).value(0.7) == pytest.approx(along(0.7), rel=1e-11)
+    problem.twin = AutogradProblem(lambda W: naive(W, 0.37, regularizer), D_)
+    records = run_checks(problem, only=["problem.autograd_twin", "problem.gradient_slope", "problem.line_model"])
+    assert {record.verdict for record in records} == {CheckStatus.PASSED}, records
 
 
 @pytest.mark.parametrize("rank", range(1, D_ + 1))
@@ -90,8 +79,7 @@ def test_kta_with_trace_at_every_rank(rank):
 @pytest.mark.parametrize("regularizer", ["identity", "frobenius"])
 def test_linearity_at_every_rank(regularizer, rank):
     lam = 0.4
-    differences = [(X[i] - X[j], s) for s, part in zip((1, -1), PAIRS, strict=True) for i, j in part]
-    C = 0.5 * lam * sum(s * np.outer(v, v) for v, s in differences)
+    C = 0.5 * lam * (DIFFERENCES.T * SIGNS) @ DIFFERENCES
     shift, constant = (np.eye(D_), D_) if regularizer == "identity" else (0.0, 0)
     top = np.maximum(np.linalg.eigvalsh(shift - C)[::-1][:rank], 0.0)
     expected = constant - np.sum(top**2)
@@ -101,46 +89,49 @@ def test_linearity_at_every_rank(regularizer, rank):
 
 
 def test_products_are_with_X_alone_or_with_small_matrices():
-    assert (
-        len(kta_problem(sp.csr_array(X), Y, 0.05).maps)
-        == len(linearity_problem(sp.csr_array(X), PAIRS, 0.05).maps)
-        == 1
-    )
-    problem = kta_problem(X, Y, 0.05)
-    assert sorted(m.shape for m in problem.maps) == [(3, D_), (D_, D_)]
+    for problem in (kta_problem(sp.csr_array(X), Y, 0.05), linearity_problem(sp.csr_array(X), PAIRS, 0.05)):
+        assert len(problem.maps) == 1
+    assert sorted(m.shape for m in kta_problem(X, Y, 0.05).maps) == [(3, D_), (D_, D_)]
 
 
-@pytest.mark.parametrize("kind", ["kta", "linearity"])
-def test_large_sparse_never_forms_a_square_array(kind):
-    m, d, r = 8_000, 20_000, 3
-    rng = np.random.default_rng(0)
-    rows, columns = np.repeat(np.arange(m), 5), rng.integers(0, d, 5 * m)
-    data = sp.csr_array((rng.standard_normal(5 * m), (rows, columns)), shape=(m, d))
-    i = np.arange(0, m - 2, 3)
+def large_sparse():
+    m = 8_000
+    rows, columns = np.repeat(np.arange(m), 5), np.random.default_rng(0).integers(0, 20_000, 5 * m)
+    entries = np.random.default_rng(1).standard_normal(5 * m)
+    return sp.csr_array((entries, (rows, columns)), shape=(m, 20_000))
+
+
+def linearity_of_neighbours(data):
+    i = np.arange(0, data.shape[0] - 2, 3)
+    pairs = (np.column_stack([i, i + 1]), np.column_stack([i, i + 2]))
+    return linearity_problem(data, pairs, 1e-3, "frobenius")
+
+
+@pytest.mark.parametrize(
+    ("data", "build", "most"),
+    [
+        # a quarter of (m, m), itself 6 times smaller than (d, d)
+        (large_sparse, lambda X: kta_problem(X, np.arange(8_000) % 4, 1e-3, "frobenius"), 8_000**2 * 8 / 4),
+        (large_sparse, linearity_of_neighbours, 8_000**2 * 8 / 4),
+        # neither (m, m) nor (d, d), whichever is the larger; XᵀX of the tall X is a 300th of X
+        (
+            lambda: RNG.standard_normal((6_000, 20)),
+            lambda X: kta_problem(X, np.arange(6_000) % 3, 1e-3),
+            6_000**2 * 0.8,
+        ),
+        (lambda: RNG.standard_normal((20, 6_000)), lambda X: kta_problem(X, np.arange(20) % 3, 1e-3), 6_000**2 * 0.8),
+    ],
+    ids=["sparse kta", "sparse linearity", "tall", "wide"],
+)
+def test_large_data_make_no_square_array(data, build, most):
+    data = data()
     tracemalloc.start()
-    if kind == "kta":
-        problem = kta_problem(data, np.arange(m) % 4, 1e-3, "frobenius")
-    else:
-        pairs = (np.column_stack([i, i + 1]), np.column_stack([i, i + 2]))
-        problem = linearity_problem(data, pairs, 1e-3, "frobenius")
-    result = solve(problem, FlatQuotient(d, r), max_iterations=5)
+    problem = build(data)
+    result = solve(problem, FlatQuotient(data.shape[1], 3), max_iterations=5)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert result.value < problem.value_at_zero()
-    assert peak < m * m * 8 / 4  # itself 6 times smaller than d * d * 8
-
-
-@pytest.mark.parametrize(("m", "d"), [(6_000, 20), (20, 6_000)], ids=["tall", "wide"])
-def test_dense_data_make_no_array_larger_than_themselves(m, d):
-    """Neither (m, m) nor (d, d), whichever is the larger; XᵀX of the tall X is a 300th of X."""
-    data = np.random.default_rng(0).standard_normal((m, d))
-    tracemalloc.start()
-    problem = kta_problem(data, np.arange(m) % 3, 1e-3)
-    result = solve(problem, FlatQuotient(d, 3), max_iterations=5)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    assert result.value < problem.value_at_zero()
-    assert peak < 6_000 * 6_000 * 8 / 10
+    assert peak < most
 
 
 def test_wide_sparse_data_have_no_closed_form():
@@ -160,38 +151,24 @@ BAD_X = X.copy()
 BAD_X[2, 1] = np.nan
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ((BAD_X, Y, 1.0), "X must be finite; found 1 NaN or infinite entries"),
-        ((X[:, 0], Y, 1.0), "X must be a 2-D array; found 1 dimension"),
-        ((X, Y[:-1], 1.0), r"y must hold one label per sample, shape \(30,\); found shape \(29,\)"),
-        ((X, np.full(M, 7), 1.0), "y must hold at least 2 classes; found only 7"),
-        ((X, np.where(Y == 1, np.nan, Y), 1.0), "y must be finite; found 10 NaN or infinite entries"),
-        ((X, Y, -1.0), "lam must be a finite number of at least 0; found -1.0"),
-        ((X, Y, np.inf), "lam must be a finite number of at least 0; found inf"),
-        ((X, Y, 1.0, "trace", "yes"), "gram must be 'auto', True or False; found 'yes'"),
-    ],
-)
-def test_bad_input_of_kta(arguments, text):
-    with pytest.raises(InvalidInputError, match=text):
-        kta_problem(*arguments)
+BAD_CALLS = [
+    (kta_problem, (BAD_X, Y, 1.0), "X must be finite; found 1 NaN or infinite entries"),
+    (kta_problem, (X[:, 0], Y, 1.0), "X must be a 2-D array; found 1 dimension"),
+    (kta_problem, (X, Y[:-1], 1.0), r"y must hold one label per sample, shape \(30,\); found shape \(29,\)"),
+    (kta_problem, (X, np.full(M, 7), 1.0), "y must hold at least 2 classes; found only 7"),
+    (kta_problem, (X, np.where(Y == 1, np.nan, Y), 1.0), "y must be finite; found 10 NaN or infinite entries"),
+    (kta_problem, (X, Y, -1.0), "lam must be a finite number of at least 0; found -1.0"),
+    (kta_problem, (X, Y, np.inf), "lam must be a finite number of at least 0; found inf"),
+    (kta_problem, (X, Y, 1.0, "trace", "yes"), "gram must be 'auto', True or False; found 'yes'"),
+    (linearity_problem, (BAD_X, PAIRS, 1.0), "X must be finite; found 1 NaN or infinite entries"),
+    (linearity_problem, (X, ([], []), 1.0), "pairs must hold at least one pair; found none"),
+    (linearity_problem, (X, ([(0, 30)], []), 1.0), "pairs must hold indices between 0 and 29; found 30"),
+    (linearity_problem, (X, PAIRS, -2.0), "lam must be a finite number of at least 0; found -2.0"),
+    (linearity_problem, (X, PAIRS, 1.0, "trace"), "unknown regularizer 'trace'; known: frobenius, identity"),
+]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ((BAD_X, PAIRS, 1.0), "X must be finite; found 1 NaN or infinite entries"),
-        ((X, ([], []), 1.0), "pairs must hold at least one pair; found none"),
-        ((X, ([(0, 30)], []), 1.0), "pairs must hold indices between 0 and 29; found 30"),
-        ((X, PAIRS, -2.0), "lam must be a finite number of at least 0; found -2.0"),
-    ],
-)
-def test_bad_input_of_linearity(arguments, text):
-    with pytest.raises(InvalidInputError, match=text):
-        linearity_problem(*arguments)
-
-
-def test_linearity_has_no_trace():
-    with pytest.raises(UnknownNameError, match="unknown regularizer 'trace'; known: frobenius, identity"):
-        linearity_problem(X, PAIRS, 1.0, "trace")
+@pytest.mark.parametrize(("build", "arguments", "text"), BAD_CALLS)
+def test_bad_input(build, arguments, text):
+    with pytest.raises(UnknownNameError if "unknown" in text else InvalidInputError, match=text):
+        build(*arguments)

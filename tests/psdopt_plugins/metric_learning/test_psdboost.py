@@ -13,7 +13,6 @@ from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.methods import ConjugateGradient, TrustRegions
 from psdopt.methods.frank_wolfe import FrankWolfe
 from psdopt.running.smoothing import solve_smoothed
-from psdopt.testing import parametrize_with_checks
 from psdopt_plugins.metric_learning.psdboost import PSDBoost
 from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
 from psdopt_plugins.pair_sampling import nearest_triplets
@@ -26,11 +25,6 @@ def data(seed=0, N=20, d=4, m=30):
 
 def distances(X, M, i, j):
     return np.einsum("ri,ij,rj->r", X[i] - X[j], M, X[i] - X[j])
-
-
-@parametrize_with_checks([triplet_margin_problem(*data(2), 0.2, smoothing=0.5)])
-def test_the_smoothed_problem(check):
-    check()
 
 
 def test_methods_agree_to_their_gaps():
