@@ -38,14 +38,13 @@ def test_components_are_few_and_sorted_and_pickles_hold_no_data(learner):
     assert pickle.loads(stored).result_.certificate.relative == model.result_.certificate.relative
 
 
-def test_pipeline_and_grid_search():
-    data, labels = load_iris(return_X_y=True)
-    pipeline = make_pipeline(StandardScaler(), KTA(), KNeighborsClassifier(3))
-    search = GridSearchCV(pipeline, {"kta__lam": [1e-4, 1e-2], "kta__rank": [None, 2]}, cv=3).fit(data, labels)
-    assert search.best_score_ > 0.94
-    pipeline = make_pipeline(StandardScaler(), Linearity(), KNeighborsClassifier(3))
-    search = GridSearchCV(pipeline, {"linearity__n_neighbors": [2, 4]}, cv=3).fit(data, labels)
-    assert search.best_score_ > 0.94
+@pytest.mark.parametrize(
+    ("learner", "grid"),
+    [(KTA(), {"kta__lam": [1e-4, 1e-2], "kta__rank": [None, 2]}), (Linearity(), {"linearity__n_neighbors": [2, 4]})],
+)
+def test_pipeline_and_grid_search(learner, grid):
+    pipeline = make_pipeline(StandardScaler(), learner, KNeighborsClassifier(3))
+    assert GridSearchCV(pipeline, grid, cv=3).fit(*load_iris(return_X_y=True)).best_score_ > 0.94
 
 
 def test_pairs_instead_of_labels():

@@ -30,6 +30,8 @@ def distances(X, M, i, j):
 def test_methods_agree_to_their_gaps():
     X, t = data(4, d=3)
     problem, geometry = triplet_margin_problem(X, t, 0.2), Spectraplex(3)
+    built = triplet_margin_problem(X, t, 0.2, smoothing=0.5)
+    assert built.at(np.eye(3)).value == problem.smoothed(0.5).at(np.eye(3)).value
     exact = solve(problem, geometry, ColumnGeneration(), tol=1e-8, max_iterations=60)
     smooth = solve_smoothed(problem, geometry, FrankWolfe(variant="fully-corrective"), tol=1e-2, max_iterations=60)
     assert exact.optimal

@@ -250,7 +250,7 @@ def test_what_cannot_be_learned_from_is_refused(estimator, tuples, y):
 
 def test_labels_of_pairs_are_signs():
     estimator, pairs, signs = CASES[0]
-    for bad in (0.5 * signs, np.where(signs == 1, 1, 0), LABELS[: len(pairs)]):
+    for bad in (0.5 * signs, np.where(signs == 1, 1, 0), np.resize(LABELS, len(pairs))):
         with pytest.raises(InvalidInputError, match="must be \\+1 \\(similar\\) or -1"):
             clone(estimator).fit(pairs, bad)
     with pytest.raises(InvalidInputError, match="one per pair"):
