@@ -1,10 +1,12 @@
 """The builders that are shipped, called on the same data stored in other ways, and with one sample moved."""
 
 from functools import partial
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from psdopt.plugins import ProblemSpec
 from psdopt.problems import QuadraticSDP
 from psdopt.testing import Builder, parametrize_with_checks, run_checks
 from psdopt.testing.cli import targets
@@ -43,25 +45,13 @@ def test_what_is_no_problem_is_said():
     assert "is no Problem" in record.diagnosis
 
 
-class _Manager:
-    problems = ()
-
-    def __init__(self, spec):
-        self.spec = spec
-
-    def specs(self, kind):
-        return (self.spec,) if kind == "problem" else ()
-
-    def plugin_of(self, spec):
-        return "mine"
-
-
 @pytest.mark.parametrize("whole", [True, False])
 def test_an_example_that_calls_the_factory_gives_a_builder_to_check(whole):
-    from psdopt.plugins import ProblemSpec
-
     y = np.linspace(0.0, 1.0, 9)
     example = partial(psd_regression_problem, X, y) if whole else lambda: psd_regression_problem(X, y)
     spec = ProblemSpec("fit", psd_regression_problem, "a fit", example=example)
-    names = [target.name for target in targets("mine", _Manager(spec))]
+    manager = SimpleNamespace(
+        problems=(), specs=lambda kind: [spec] if kind == "problem" else [], plugin_of=lambda spec: "mine"
+    )
+    names = [target.name for target in targets("mine", manager)]
     assert names == (["problem:fit", "builder of problem:fit"] if whole else ["problem:fit"])

@@ -19,17 +19,13 @@ class Crashes(FlatQuotient):
         raise ZeroDivisionError("nothing to divide by")
 
 
-def test_a_crash_shows_where_it_arose():
+def test_a_crash_shows_where_it_arose_and_replay_shows_it_again(capsys):
     (record,) = run_checks(Crashes(4, 2), only=["geometry.metric"])
     assert not record.ok
     assert "ZeroDivisionError: nothing to divide by" in record.diagnosis
-    assert "in inner" in record.traceback
     assert "raised at" in str(record)
-
-
-def test_replay_shows_it_again(capsys):
-    record = replay("geometry.metric", Crashes(4, 2))
-    assert "in inner" in record.traceback
+    for each in (record, replay("geometry.metric", Crashes(4, 2))):
+        assert "in inner" in each.traceback
     assert "nothing to divide by" in capsys.readouterr().out
 
 
@@ -52,7 +48,8 @@ def test_what_explains_other_failures_comes_first():
     assert sorted(order) == sorted(check.name for check in checks_of("geometry"))
 
 
-def test_every_check_of_the_kit_has_the_version_that_added_it():
+def test_every_check_has_a_sentence_and_the_version_that_added_it():
+    assert [check.name for check in CHECKS.values() if not check.statement.endswith(".")] == []
     assert {one.since for one in CHECKS.values()} <= {"0.1", "0.2"}  # add the version that is being written
     assert CHECKS["geometry.metric"].since == "0.1"
     assert CHECKS["geometry.with_rank"].since == "0.2"
@@ -63,6 +60,7 @@ def test_newer_checks_do_not_run():
     assert [new.newer_than(version) for version in ("0.1", "0.1.9", "0.2", "0.2.0", "0.10", "1.0", None)] == [
         True, True, False, False, False, False, False
     ]  # fmt: skip
+    assert not replace(old, since="").newer_than("0.1")  # one of another package runs whatever is pinned
     records = {record.name: record for record in run_checks(FlatQuotient(3, 2), up_to="0.1")}
     assert records[old.name].verdict is CheckStatus.PASSED
     assert records[new.name].diagnosis == "is new in 0.2, after up_to='0.1'"
@@ -89,6 +87,8 @@ def test_a_newer_check_breaks_no_package_that_pins(monkeypatch, capsys):
     assert main(["check", "flat-quotient", "--up-to", "0.3"]) == 0
     assert "do not apply or are newer than 0.3" in capsys.readouterr().out
     assert main(["check", "flat-quotient"]) == 1
+    assert main(["check", "flat-quotient", "--up-to", "soon"]) == 2
+    assert "psdopt: error: --up-to must be a version such as '0.3'" in capsys.readouterr().err
 
 
 def test_the_checks_of_parts_are_pinned_too(monkeypatch):
@@ -102,10 +102,6 @@ def test_the_checks_of_parts_are_pinned_too(monkeypatch):
     assert run_checks(problem, only=["problem.terms"], up_to="0.3")[0].verdict is CheckStatus.PASSED
 
 
-def test_a_check_of_another_package_runs_whatever_is_pinned():
-    assert not replace(CHECKS["geometry.metric"], since="").newer_than("0.1")
-
-
 @pytest.mark.parametrize(
     ("up_to", "error"),
     [(0.3, InvalidTypeError), ("three", InvalidInputError), ("0.3rc1", InvalidInputError), ("3", InvalidInputError),
@@ -114,11 +110,6 @@ def test_a_check_of_another_package_runs_whatever_is_pinned():
 def test_what_is_no_version_is_refused(up_to, error):
     with pytest.raises(error, match=rf"^up_to must be a version such as '0.3', from '0.1' on.*; found {up_to!r}$"):
         run_checks(FlatQuotient(3, 2), up_to=up_to)
-
-
-def test_the_command_names_its_option(capsys):
-    assert main(["check", "flat-quotient", "--up-to", "soon"]) == 2
-    assert "psdopt: error: --up-to must be a version such as '0.3'" in capsys.readouterr().err
 
 
 def test_a_check_that_cannot_apply_is_not_made_a_test():

@@ -148,11 +148,6 @@ def test_the_retraction_that_leaves_the_cone(check):
     check()
 
 
-@parametrize_with_checks(examples("method"))
-def test_methods(check):
-    check()
-
-
 OTHER_METHODS = [
     FrankWolfe(variant="vanilla"), MatrixGeneration(),
     BILGO(local_search=LBFGS()), RiemannianGradient(search="modelled"),
@@ -160,8 +155,8 @@ OTHER_METHODS = [
 ]  # fmt: skip
 
 
-@parametrize_with_checks(OTHER_METHODS)
-def test_variants_of_methods(check):
+@parametrize_with_checks([*examples("method"), *OTHER_METHODS])
+def test_methods(check):
     check()
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from psdopt import Geometry
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Defect
+from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.linalg.operators import LinearMap
 from psdopt.problems import TermSum
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
@@ -55,18 +55,8 @@ TERMS = [
 ]
 
 
-@parametrize_with_checks(TERMS)
-def test_terms(check):
-    check()
-
-
-@parametrize_with_checks(MEASUREMENTS)
-def test_measurements(check):
-    check()
-
-
-@parametrize_with_checks(LOSSES)
-def test_losses(check):
+@parametrize_with_checks([*TERMS, *MEASUREMENTS, *LOSSES])
+def test_terms_measurements_and_losses(check):
     check()
 
 
@@ -91,53 +81,41 @@ def test_a_loss_without_its_size_is_found_out_through_a_problem():
     assert "loss.any_number" in records["problem.terms"].diagnosis
 
 
-class Projectors(Geometry):
+def beyond(words, array, allowed):
+    size = float(np.linalg.norm(array))
+    return Defect(words, size, allowed) if size > allowed else None
+
+
+class Projectors(FactorQuotient):
     """M = U Uᵀ for U (n, k) with orthonormal columns; one point where k = n."""
 
     abilities = frozenset({Ability.FACTOR, Ability.RIEMANNIAN})
-    retraction_order = 2
+    restricted, retraction_order = True, 2
 
     def __init__(self, n, k):
-        self.n, self.k, self.rank, self.dimension = n, k, k, k * (n - k)
-
-    def __repr__(self):
-        return f"Projectors({self.n}, {self.k})"
+        super().__init__(n, k)
+        self.dimension = k * (n - k)
 
     def check_point(self, point):
-        U = np.asarray(point)
-        if U.shape != (self.n, self.k) or not np.all(np.isfinite(U)):
-            return Defect("wrong shape or not finite", 1.0, 0.0)
-        apart = float(np.linalg.norm(U.T @ U - np.eye(self.k)))
-        return Defect("columns are not orthonormal", apart, 1e-10) if apart > 1e-10 else None
+        defect = super().check_point(point)
+        return defect or beyond("columns are not orthonormal", point.T @ point - np.eye(self.r), 1e-10)
 
     def check_vector(self, point, vector):
-        D = np.asarray(vector)
-        if D.shape != (self.n, self.k) or not np.all(np.isfinite(D)):
-            return Defect("wrong shape or not finite", 1.0, 0.0)
-        apart = float(np.linalg.norm(point.T @ D))
-        allowed = 1e-10 * max(1.0, float(np.linalg.norm(D)))
-        return Defect("no tangent vector", apart, allowed) if apart > allowed else None
+        defect = super().check_vector(point, vector)
+        return defect or beyond("no tangent vector", point.T @ vector, 1e-10 * max(1.0, np.linalg.norm(vector)))
 
     def random_point(self, rng):
-        return np.linalg.qr(rng.standard_normal((self.n, self.k)))[0]
-
-    def factor(self, point):
-        return point
+        return self.from_factor(rng.standard_normal((self.n, self.r)))
 
     def from_factor(self, Y):
-        U, _, Vt = np.linalg.svd(Y, full_matrices=False)
-        if Y.shape[1] == self.k:
-            return U @ Vt
-        return U[:, : self.k]
-
-    def inner(self, point, left, right):
-        return float(np.vdot(left, right))
+        U, _, Vt = np.linalg.svd(super().from_factor(Y), full_matrices=False)
+        return U @ Vt
 
     def horizontal(self, point, ambient):
         return ambient - point @ (point.T @ ambient)
 
     def random_vector(self, point, rng):
-        D = self.horizontal(point, rng.standard_normal((self.n, self.k)))
+        D = self.horizontal(point, rng.standard_normal((self.n, self.r)))
         size = np.linalg.norm(D)
         return D / size if size > 1e-10 else np.zeros_like(D)
 
@@ -169,7 +147,7 @@ def test_a_horizontal_part_that_is_always_zero_hides_nothing():
             return super().horizontal(point, 2.0 * (S @ point))
 
         def random_vector(self, point, rng):
-            D = super().horizontal(point, rng.standard_normal((self.n, self.k)))
+            D = super().horizontal(point, rng.standard_normal((self.n, self.r)))
             return D / np.linalg.norm(D)
 
     assert "geometry.horizontal_orthogonal" not in {r.name for r in run_checks(Projectors(5, 2)) if not r.ok}

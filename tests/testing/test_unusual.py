@@ -108,8 +108,11 @@ UNUSUAL = {
 }
 
 
-@parametrize_with_checks([make() for make in UNUSUAL.values()])
-def test_unusual_problems_pass(check):
+LOSSES = [Exponential(), LogCosh(1.0, 1.0), LogCosh(1e6, 1e-12)]
+
+
+@parametrize_with_checks([*(make() for make in UNUSUAL.values()), *LOSSES])
+def test_unusual_problems_and_losses_pass(check):
     check()
 
 
@@ -119,11 +122,6 @@ def test_slopes_pass_where_few_digits_or_short_steps_are_left(name, check):
     records = [replay(check, UNUSUAL[name](), scale, seed) for scale in ("scale-down", "scale-up") for seed in (1, 9)]
     assert all(record.ok for record in records)
     assert any(record.verdict is CheckStatus.PASSED for record in records)
-
-
-@parametrize_with_checks([Exponential(), LogCosh(1.0, 1.0), LogCosh(1e6, 1e-12)])
-def test_unusual_losses_pass(check):
-    check()
 
 
 @pytest.mark.parametrize("name", ["barrier", "likelihood by hand", "exponential"])

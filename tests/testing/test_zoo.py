@@ -10,15 +10,9 @@ ANIMALS = [pytest.param(cls, id=f"{kind}-{cls.__name__}") for kind, group in ZOO
 
 @pytest.mark.parametrize("cls", ANIMALS)
 def test_exactly_these_checks_reject_it(cls):
-    records = run_checks(cls())
-    assert {record.name for record in records if not record.ok} == set(cls.rejected_by)
-
-
-@pytest.mark.parametrize("cls", ANIMALS)
-def test_has_one_documented_sin(cls):
+    assert cls.__doc__  # its sin
     assert cls.rejected_by
-    assert set(cls.rejected_by) <= set(CHECKS)
-    assert cls.__doc__
+    assert {record.name for record in run_checks(cls()) if not record.ok} == set(cls.rejected_by)
 
 
 def test_every_check_has_a_zoo_entry():

@@ -1,24 +1,8 @@
-"""Naive twins of geometry: horizontal parts and projections, written straight from their definitions, dense."""
+"""Naive twins of geometry: projections, written straight from their definitions, dense."""
 
 import numpy as np
 
 from psdopt.linalg.arrays import Array
-
-
-def horizontal_by_least_squares(Y: Array, Z: Array) -> Array:
-    """Z minus its component along {YΩ : Ω skew}, by a dense least-squares fit over a basis of skew matrices."""
-    n, r = Y.shape
-    basis = []
-    for i in range(r):
-        for j in range(i):
-            W = np.zeros((r, r))
-            W[i, j], W[j, i] = 1.0, -1.0
-            basis.append((Y @ W).ravel())
-    if not basis:
-        return Z.copy()
-    V = np.array(basis).T
-    weights, *_ = np.linalg.lstsq(V, Z.ravel(), rcond=None)
-    return np.asarray(Z - (V @ weights).reshape(n, r))
 
 
 def project_simplex(x: Array, total: float = 1.0) -> Array:
