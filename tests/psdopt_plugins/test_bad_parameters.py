@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from psdopt import ConjugateGradient
 from psdopt.errors import InvalidInputError, PsdoptError, UnknownNameError
 from psdopt_plugins import kernel_learning, manifold_learning, metric_learning, regression, relaxations, spectral
 
@@ -62,6 +63,13 @@ def test_a_wrong_parameter_is_accepted_or_refused_in_our_words(estimator: Any, n
         except Exception as error:
             foreign.append(f"{value!r:.60}: {type(error).__name__}: {error!s:.100}")
     assert not foreign, "\n".join(foreign)
+
+
+@pytest.mark.parametrize("method", [{}, {"method": ConjugateGradient()}], ids=["default", "given"])
+@pytest.mark.parametrize("estimator", FITS, ids=lambda estimator: estimator.__name__)
+def test_an_unknown_solver_option_is_told(estimator: Any, method: dict[str, Any]) -> None:
+    with pytest.raises(UnknownNameError, match="unknown solver option 'tolerance'; did you mean 'tol'"):
+        estimator(solver_options={"tolerance": 1e-3, **method}).fit(*FITS[estimator])
 
 
 #: Values of the right type that no fit can do with.

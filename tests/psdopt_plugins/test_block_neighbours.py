@@ -1,3 +1,5 @@
+"""Nearest rows of data that are read in blocks: those of all distances, in few passes."""
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -8,16 +10,7 @@ from psdopt.linalg import linear_map, row_sources
 from psdopt_plugins import block_neighbours
 from psdopt_plugins.block_neighbours import ANY, OTHER, SAME, nearest_rows
 from psdopt_plugins.pair_sampling import nearest_pairs, nearest_triplets
-
-
-class Sliced:
-    """Rows that can be sliced and not loaded."""
-
-    def __init__(self, array):
-        self.array, self.shape, self.dtype = array, array.shape, array.dtype
-
-    def __getitem__(self, rows):
-        return self.array[rows]
+from tests.psdopt_plugins.instances import OnDisk
 
 
 @pytest.fixture
@@ -41,7 +34,7 @@ def test_neighbours_are_those_of_all_distances(kind):
         rng = np.random.default_rng(seed)
         X = rng.integers(-3, 4, (m, 3)) if whole else rng.standard_normal((m, 3)) + 1e6  # ties, offsets
         X, codes = X.astype(float), rng.integers(3, size=m)
-        (found,) = nearest_rows(linear_map(Sliced(X)), codes, count, (kind,))
+        (found,) = nearest_rows(linear_map(OnDisk(X)), codes, count, (kind,))
         for own in range(m):
             near = codes == codes[own]
             allowed = near if kind == SAME else ~near if kind == OTHER else np.ones(m, dtype=bool)
@@ -59,7 +52,7 @@ def test_neighbours_are_those_of_all_distances(kind):
 @pytest.mark.usefixtures("small_blocks")
 def test_chosen_queries_cost_a_pass_per_block_of_them():
     X, codes = np.random.default_rng(0).standard_normal((50, 3)), np.arange(50) % 4
-    rows = linear_map(Sliced(X))
+    rows = linear_map(OnDisk(X))
     queries = np.array([3, 49, 17])
     (found,) = nearest_rows(rows, codes, 2, (ANY,), queries)
     assert rows.passes == 1
@@ -74,8 +67,8 @@ def test_pairs_and_triplets_of_blocks_are_those_of_the_array():
     rng = np.random.default_rng(1)
     X, y = rng.standard_normal((40, 3)), np.array(["a", "b", "c", "c"] * 10)
     X[5], y[5] = X[4] + 9.0, "alone"  # a class of one sample
-    for blocks, array in zip(nearest_pairs(linear_map(Sliced(X)), y, 3), nearest_pairs(X, y, 3), strict=True):
+    for blocks, array in zip(nearest_pairs(linear_map(OnDisk(X)), y, 3), nearest_pairs(X, y, 3), strict=True):
         assert {tuple(pair) for pair in blocks} == {tuple(pair) for pair in array}
         assert len(blocks) == len(array)
-    blocks, array = nearest_triplets(linear_map(Sliced(X)), y, 2), nearest_triplets(X, y, 2)
+    blocks, array = nearest_triplets(linear_map(OnDisk(X)), y, 2), nearest_triplets(X, y, 2)
     assert {tuple(row) for row in blocks} == {tuple(row) for row in array}

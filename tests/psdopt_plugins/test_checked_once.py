@@ -89,18 +89,11 @@ INDICES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NUMBERS)
-def test_numbers_are_looked_through_once(name, looks):
-    made, given = NUMBERS[name]
+@pytest.mark.parametrize(("kind", "name"), [*((0, name) for name in NUMBERS), *((1, name) for name in INDICES)])
+def test_what_is_given_is_looked_through_once(kind, name, looks):
+    made, given = (NUMBERS, INDICES)[kind][name]
     made()
-    assert count(looks[0], given) == 1
-
-
-@pytest.mark.parametrize("name", INDICES)
-def test_indices_are_looked_through_once(name, looks):
-    made, given = INDICES[name]
-    made()
-    assert count(looks[1], given) == 1
+    assert count(looks[kind], given) == 1
 
 
 def test_what_was_checked_stays_as_it_was():
@@ -117,8 +110,7 @@ def test_what_was_checked_stays_as_it_was():
     with pytest.raises(InvalidInputError, match=r"i must have shape \(m,\); found \(150, 3\)"):
         indices(checked, "i", 40)
     for each in (checked, Graph.of(WEIGHTS)):
-        again = pickle.loads(pickle.dumps(each))
-        assert type(again) is type(each)
+        assert type(again := pickle.loads(pickle.dumps(each))) is type(each)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(checked)), TRIPLETS)
     assert Graph.of(again) is again
     assert (again.weights != Graph.of(WEIGHTS).weights).nnz == 0

@@ -37,15 +37,9 @@ def test_metric_panels(result: Result) -> None:
     X, y = classes(3)
     parts, labels = (X[:40], X[40:]), (y[:40], y[40:])
     figure = plot_metric(
-        result,
-        parts,
-        (X[:40, :2], X[40:, :2]),
-        labels,
-        errors=(0.25, 0.125),
-        title="T",
-        scaling="standardised features",
-        label_text=lambda c: f"class {c}",
-    )
+        result, parts, (X[:40, :2], X[40:, :2]), labels, errors=(0.25, 0.125), title="T",
+        scaling="standardised features", label_text=lambda c: f"class {c}",
+    )  # fmt: skip
     before, after, *_ = figure.axes
     assert len(figure.axes) == 4
     assert before.get_title() == "Before: standardised features\n3-NN test error 25.0 %"
@@ -86,8 +80,8 @@ def test_a_far_sample_does_not_squeeze_the_others_and_is_counted(result: Result)
 
 
 def test_many_samples_are_thinned(result: Result) -> None:
-    X, y = classes(2, m=20_000, d=2)
-    figure = plot_metric(result, (X[:10_000], X[10_000:]), (X[:10_000], X[10_000:]), (y[:10_000], y[10_000:]))
+    X, y = (np.split(part, 2) for part in classes(2, m=20_000, d=2))
+    figure = plot_metric(result, X, X, y)
     assert sum(len(collection.get_offsets()) for collection in figure.axes[0].collections) <= 6100
 
 

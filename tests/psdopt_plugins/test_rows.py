@@ -16,6 +16,7 @@ from psdopt_plugins.manifold_learning import SSTRESS, MaximumVarianceUnfolding
 from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost
 from psdopt_plugins.regression import PSDRegressor
 from psdopt_plugins.rows import validated
+from tests.psdopt_plugins.instances import OnDisk
 
 PAIRS = [[0, 1, 1], [60, 61, 1], [150, 151, 1], [0, 60, -1], [1, 150, -1], [61, 151, -1], [2, 90, -1]]
 TRIPLETS = [[0, 1, 60], [60, 61, 150], [150, 151, 0], [5, 9, 100]]
@@ -29,22 +30,6 @@ def wine(monkeypatch):
     X = StandardScaler().fit_transform(X)
     monkeypatch.setattr(row_sources, "BLOCK", X.shape[1] * 50)
     return X, y
-
-
-class OnDisk:
-    """Rows that can be sliced and not loaded."""
-
-    def __init__(self, array):
-        self._array, self.shape, self.dtype = array, array.shape, array.dtype
-
-    def __getitem__(self, rows):
-        return self._array[rows]
-
-    def __len__(self):
-        return len(self._array)
-
-    def __array__(self, *args, **kwargs):
-        raise AssertionError("loaded whole")
 
 
 #: Name -> (estimator, labels or what stands for them).
@@ -74,27 +59,25 @@ def test_the_answer_is_that_of_the_array(name, wine):
     if "n_constraints" not in estimator.get_params() or "pairs" in arguments:
         assert blocks.result_.value == pytest.approx(array.result_.value, rel=1e-4)
     assert blocks.n_features_in_ == X.shape[1]
-    if hasattr(array, "transform"):
-        both = blocks.transform(OnDisk(X)), blocks.transform(X)
-        assert np.allclose(*both, atol=1e-9 * scale)
-    else:
-        assert np.allclose(blocks.predict(OnDisk(X)), blocks.predict(X), atol=1e-9 * scale)
+    answer = blocks.transform if hasattr(array, "transform") else blocks.predict
+    assert np.allclose(answer(OnDisk(X)), answer(X), atol=1e-9 * scale)
 
 
 @pytest.mark.parametrize(
     "estimator",
-    [PairwiseKernel(), QuadraticKernel(), DistanceKernel(), SSTRESS(),
-     MaximumVarianceUnfolding()],
+    [PairwiseKernel(), QuadraticKernel(), DistanceKernel(), SSTRESS(), MaximumVarianceUnfolding()],
     ids=lambda estimator: type(estimator).__name__,
-)  # fmt: skip
+)
 def test_those_that_need_all_rows_say_so(estimator, wine):
     X, y = wine
     with pytest.raises(InvalidTypeError, match=r"X is a OnDisk that is read in blocks of rows, but \w+ needs all rows"):
         estimator.fit(OnDisk(X), y)
 
 
-def test_labels_of_another_length_and_nan_in_a_late_block_are_named(wine):
+def test_labels_of_another_length_other_features_and_nan_in_a_late_block_are_named(wine):
     X, y = wine
+    with pytest.raises(ValueError, match="12 features"):
+        KTA(rank=2).fit(OnDisk(X), y).transform(OnDisk(X[:, 1:]))
     with pytest.raises(InvalidInputError, match=r"y must have shape \(178,\), one per row of X; found \(177,\)"):
         KTA().fit(OnDisk(X), y[1:])
     X[170, 3] = np.nan
@@ -102,13 +85,6 @@ def test_labels_of_another_length_and_nan_in_a_late_block_are_named(wine):
         KTA().fit(OnDisk(X), y)
     with pytest.raises(InvalidInputError, match="y must be finite; found 1 NaN"):
         PSDRegressor().fit(OnDisk(X), np.where(np.arange(178) == 100, np.nan, y))
-
-
-def test_other_numbers_of_features_are_refused(wine):
-    X, y = wine
-    model = KTA(rank=2).fit(OnDisk(X), y)
-    with pytest.raises(ValueError, match="12 features"):
-        model.transform(OnDisk(X[:, 1:]))
 
 
 def test_rows_in_memory_go_through_scikit_learn(wine):
@@ -154,7 +130,6 @@ def test_entries_whose_squares_overflow_are_named(estimator, make):
 def test_entries_are_refused_where_their_squares_overflow_only(wine):
     X, _ = wine
     assert validated(KTA(), 1e100 * X).max() > 1e100
-    with pytest.raises(InvalidInputError, match="Scale the data"):
-        validated(KTA(), 1e200 * X)
-    with pytest.raises(InvalidInputError, match="Scale the data"):
-        validated(KTA(), np.float32(1e30) * X.astype(np.float32), dtype=[np.float64, np.float32])
+    for large, dtype in ((1e200 * X, np.float64), (np.float32(1e30) * X.astype(np.float32), [np.float64, np.float32])):
+        with pytest.raises(InvalidInputError, match="Scale the data"):
+            validated(KTA(), large, dtype=dtype)

@@ -125,56 +125,43 @@ def test_a_vertex_without_edges_has_a_zero_row():
     np.testing.assert_allclose(graph_laplacian(W).toarray(), [[1, -1, 0], [-1, 1, 0], [0, 0, 0]])
 
 
-def test_bad_graphs():
-    X = np.random.default_rng(0).random((6, 2))
-    for arguments, text in (
-        ({"n_neighbors": 0}, "n_neighbors must be"),
-        ({"sigma": 0.0}, "sigma .* must be"),
-        ({"sigma": "wide"}, "sigma .* must be"),
-    ):
-        with pytest.raises(InvalidInputError, match=text):
-            knn_laplacian(X, **arguments)
-    with pytest.raises(InvalidInputError, match="all samples coincide"):
-        knn_laplacian(np.ones((6, 2)))
-    with pytest.raises(InvalidInputError, match="X must be finite"):
-        knn_laplacian(np.full((6, 2), np.nan))
-    with pytest.raises(InvalidInputError, match="at least two rows"):
-        knn_laplacian(X[:1])
-    with pytest.raises(InvalidInputError, match="weights of at least 0"):
-        graph_laplacian(-np.ones((2, 2)))
-    with pytest.raises(InvalidInputError, match="W must be symmetric"):
-        graph_laplacian(np.triu(np.ones((3, 3))))
+@pytest.mark.parametrize(
+    ("build", "arguments", "text"),
+    [
+        (knn_laplacian, {"X": np.eye(6), "n_neighbors": 0}, "n_neighbors must be"),
+        (knn_laplacian, {"X": np.eye(6), "sigma": 0.0}, "sigma .* must be"),
+        (knn_laplacian, {"X": np.eye(6), "sigma": "wide"}, "sigma .* must be"),
+        (knn_laplacian, {"X": np.ones((6, 2))}, "all samples coincide"),
+        (knn_laplacian, {"X": np.full((6, 2), np.nan)}, "X must be finite"),
+        (knn_laplacian, {"X": np.ones((1, 2))}, "at least two rows"),
+        (graph_laplacian, {"W": -np.ones((2, 2))}, "weights of at least 0"),
+        (graph_laplacian, {"W": np.triu(np.ones((3, 3)))}, "W must be symmetric"),
+        (sampled_pairs, {"y": [0, 1], "fraction": -1.0, "rng": np.random.default_rng(0)}, "n_pairs must be"),
+    ],
+)
+def test_bad_graphs_and_numbers_of_pairs(build, arguments, text):
+    with pytest.raises(InvalidInputError, match=text):
+        build(**arguments)
 
 
 # pairs
 
 
 @pytest.mark.parametrize("n", [9, 400, 5000])
-def test_sampled_pairs_are_distinct_and_of_their_kind(n):
+def test_sampled_pairs_are_of_their_kind_and_stop_at_what_there_is(n):
     y = np.random.default_rng(0).integers(3, size=n)
     must, cannot = sampled_pairs(y, 0.6, np.random.default_rng(1))
-    assert len(must) == round(0.6 * n)
-    assert len(cannot) == round(0.6 * n)
+    assert len(must) == len(cannot) == round(0.6 * n)
     assert np.all(y[must[:, 0]] == y[must[:, 1]])
     assert np.all(y[cannot[:, 0]] != y[cannot[:, 1]])
-    for pairs in (must, cannot):
-        assert np.all(pairs[:, 0] < pairs[:, 1])
-        assert len(np.unique(pairs, axis=0)) == len(pairs)
-
-
-def test_sampled_pairs_stop_at_what_there_is():
     must, cannot = sampled_pairs([0, 0, 1], 5.0, np.random.default_rng(0))
     assert must.tolist() == [[0, 1]]
     assert cannot.tolist() == [[0, 2], [1, 2]]
-    with pytest.raises(InvalidInputError, match="n_pairs must be"):
-        sampled_pairs([0, 1], -1.0, np.random.default_rng(0))
 
 
-def test_contradictions_are_named():
+def test_contradictions_through_others_are_named():
     must, cannot = np.array([[0, 1], [1, 2]]), np.array([[3, 4]])
     check_consistent(must, cannot, 5)
-    with pytest.raises(InvalidInputError, match=r"found in both: \(0, 1\)$"):
-        check_consistent(must, np.array([[1, 0]]), 5)
     with pytest.raises(InvalidInputError, match=r"join through others: \(0, 2\)$"):
         check_consistent(must, np.array([[0, 2]]), 5)
 

@@ -39,18 +39,12 @@ def closed_form(N, tau, lam, rank):
 @pytest.mark.parametrize("convert", [sp.csr_array, sp.csr_array.toarray, aslinearoperator])
 @pytest.mark.parametrize("base", [N, 2.5], ids=["array", "number"])
 @pytest.mark.parametrize("tau", [0.0, 0.6])
-def test_value_and_gradient_against_the_dense_formula(base, tau, convert):
+def test_value_against_the_dense_formula(base, tau, convert):
     dense = N if base is N else base * np.eye(m)
     problem = quadratic_kernel_problem(base, convert(T), tau, 1.3)
     assert isinstance(problem, QuadraticSDP)
-    Y, D, h = RNG.standard_normal((m, 3)), RNG.standard_normal((m, 3)), 1e-3
+    Y = RNG.standard_normal((m, 3))
     assert problem.at(Y).value == pytest.approx(naive(Y @ Y.T, dense, tau, 1.3), rel=1e-11)
-
-    def along(mu):
-        return naive((Y + mu * D) @ (Y + mu * D).T, dense, tau, 1.3)
-
-    slope = (8 * (along(h) - along(-h)) - (along(2 * h) - along(-2 * h))) / (12 * h)
-    assert np.vdot(problem.at(Y).factor_gradient(), D) == pytest.approx(slope, rel=1e-8)
     W = np.linalg.inv(np.linalg.cholesky(dense)) @ Y
     assert problem.whitened().at(W).value == pytest.approx(problem.at(Y).value, rel=1e-11)
 

@@ -1,7 +1,5 @@
 """Newton steps for unfolding: block matrices, inertia, the dual bound, the certificate, growth of the rank."""
 
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.datasets import make_swiss_roll
@@ -49,30 +47,21 @@ def test_feasible_multiple_is_feasible_and_nearly_least():
     assert GRAPH.feasible_multiple(base_weights(weights), base, 1e-9, 0.3) == 0.0
 
 
-def test_the_dual_bound_is_met_at_the_optimum():
-    problem = mvu_problem(EDGES.matrix(), 0.5)
-    result = psdopt.solve(problem, PSDCone(120), UnfoldingNewton(), start=start(), tol=1e-7)
-    assert result.optimal
-    best = result.certificate.dual_value
-    assert best <= result.value <= best + 1e-7 * (problem.value_at_zero() - best)
-
-
 def start(columns=8):
     axes = geodesic_axes(EDGES, 2)
     return np.concatenate([axes, 0.1 * np.random.default_rng(1).standard_normal((120, columns - 2))], axis=1)
 
 
-def test_newton_agrees_with_conjugate_gradient_and_takes_few_steps():
+def test_newton_meets_its_dual_bound_agrees_with_conjugate_gradient_and_takes_few_steps():
     problem = mvu_problem(EDGES.matrix(), 0.5)
     newton = psdopt.solve(problem, PSDCone(120), UnfoldingNewton(), start=start(), tol=1e-8)
     assert newton.optimal
     assert newton.iterations <= 60
-    assert np.all(np.diff(newton.history["value"]) <= 0.0)
+    best = newton.certificate.dual_value
+    assert best <= newton.value <= best + 1e-7 * (problem.value_at_zero() - best)
     assert np.all(newton.history["gap"] >= newton.history["value"] - newton.value)
-    slow = psdopt.solve(
-        problem, FlatQuotient(120, 12), ConjugateGradient(), start=np.pad(start(), ((0, 0), (0, 4))) + 1e-3,
-        max_iterations=400,
-    )  # fmt: skip
+    wide = np.pad(start(), ((0, 0), (0, 4))) + 1e-3
+    slow = psdopt.solve(problem, FlatQuotient(120, 12), ConjugateGradient(), start=wide, max_iterations=400)
     assert newton.value <= slow.value + 1e-9 * abs(slow.value)
 
 
@@ -87,14 +76,6 @@ def test_columns_grow_where_the_gap_stops_falling():
     limited = psdopt.solve(problem, PSDCone(60), UnfoldingNewton(2), start=geodesic_axes(edges, 2), max_iterations=30)
     assert limited.matrix.rank == 2
     assert not limited.optimal
-
-
-def test_states_survive_pickling():
-    state = UnfoldingNewton().init(mvu_problem(EDGES.matrix(), 0.5), PSDCone(120), start(3))
-    twin = pickle.loads(pickle.dumps(state))
-    assert UnfoldingNewton().step(twin).evaluation.value == pytest.approx(
-        UnfoldingNewton().step(state).evaluation.value, rel=1e-10
-    )
 
 
 def test_tight_edges_are_certified_in_tens_of_steps():
@@ -190,12 +171,10 @@ class Tensioned(Problem):
 
 def test_any_problem_with_the_members_of_a_graph_dual_will_do():
     inner = UnfoldingProblem(EDGES, 0.1)
-    start = geodesic_axes(EDGES, 2)
-    geometry = PSDCone(120)
-    results = [psdopt.solve(p, geometry, UnfoldingNewton(), start=start, tol=1e-6, max_iterations=30)
-               for p in (Tensioned(inner), inner)]  # fmt: skip
-    assert results[0].value == pytest.approx(results[1].value, rel=1e-9)
+    options = {"geometry": PSDCone(120), "method": UnfoldingNewton(), "start": geodesic_axes(EDGES, 2)}
+    foreign, own = (psdopt.solve(p, tol=1e-6, max_iterations=30, **options) for p in (Tensioned(inner), inner))
+    assert foreign.value == pytest.approx(own.value, rel=1e-9)
     lacking = Tensioned(inner)
     del lacking.nu
     with pytest.raises(IncompatibleError, match=r"declares the ability .* and lacks nu"):
-        psdopt.solve(lacking, geometry, UnfoldingNewton())
+        psdopt.solve(lacking, **options)

@@ -39,15 +39,18 @@ def problem_of(name):
     return psd_regression_problem(X, y), n, r
 
 
+def in_units(problem, scales):
+    """The same with X diag(scales)."""
+    return psd_regression_problem(problem.maps[0].data * scales, problem.terms[0].loss.target)
+
+
 @pytest.mark.parametrize("start", STARTS)
 @pytest.mark.parametrize("name", DATA)
 def test_certificate_from_any_start_on_both_geometries(name, start):
     problem, n, r = problem_of(name)
     Y = STARTS[start](np.random.default_rng(5).standard_normal((n, r)))
-    results = [
-        solve(problem, geometry, start=LowRankPSD(Y), tol=1e-6, max_iterations=160)
-        for geometry in (FlatQuotient(n, r), Polar(n, r))
-    ]
+    geometries, options = (FlatQuotient(n, r), Polar(n, r)), {"tol": 1e-6, "max_iterations": 160}
+    results = [solve(problem, geometry, start=LowRankPSD(Y), **options) for geometry in geometries]
     for result in results:
         assert result.converged, result.message
         assert result.optimal or r < n, result.message
@@ -66,17 +69,12 @@ def test_iris_takes_tens_of_steps_where_it_took_thousands():
 def test_units_of_features_do_not_matter():
     """X → X diag(c) and M → diag(1/c) M diag(1/c): the same run on the flat geometry, up to the ridge."""
     problem, n, r = problem_of("low rank")
-    X, scales = problem.maps[0].data, np.logspace(-3, 3, n)
-    y = problem.terms[0].loss.target
-    Y = np.random.default_rng(1).standard_normal((n, r))
-    scaled = psd_regression_problem(X * scales, y)
+    scales, Y = np.logspace(-3, 3, n), np.random.default_rng(1).standard_normal((n, r))
     plain, other = (
-        solve(p, FlatQuotient(n, r), ConjugateGradient(), start=LowRankPSD(Z), tol=1e-12, max_iterations=10).history[
-            "value"
-        ]
-        for p, Z in ((problem, Y), (scaled, Y / scales[:, None]))
+        solve(p, FlatQuotient(n, r), ConjugateGradient(), start=LowRankPSD(Z), tol=1e-12, max_iterations=10)
+        for p, Z in ((problem, Y), (in_units(problem, scales), Y / scales[:, None]))
     )
-    np.testing.assert_allclose(other, plain, rtol=1e-4)
+    np.testing.assert_allclose(other.history["value"], plain.history["value"], rtol=1e-4)
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 2.0])
@@ -84,10 +82,9 @@ def test_the_default_reaches_the_same_value_in_any_units(spread):
     """Newton's damping has units: at a rank that binds, and there alone, that may cost it its turn."""
     problem, n, r = problem_of("rank binds")
     scales = np.logspace(-spread, spread, n)
-    scaled = psd_regression_problem(problem.maps[0].data * scales, problem.terms[0].loss.target)
     start = LowRankPSD(np.random.default_rng(1).standard_normal((n, r)) / scales[:, None])
     newton, plain = (
-        solve(scaled, FlatQuotient(n, r), method, start=start, max_iterations=500)
+        solve(in_units(problem, scales), FlatQuotient(n, r), method, start=start, max_iterations=500)
         for method in (LagrangeNewton(), ConjugateGradient())
     )
     assert newton.status is plain.status is Status.STATIONARY
@@ -104,11 +101,10 @@ def test_moment_is_the_mean_of_the_measured_matrices(form, monkeypatch):
     pairs = pairs[pairs[:, 0] != pairs[:, 1]][:m]
     if form == "kernel":
         problem, x = psd_regression_problem(None, 1.0, pairs, n=n), np.eye(n)[pairs[:, 0]] - np.eye(n)[pairs[:, 1]]
-    elif "pairs" in form:
-        data = sp.csr_array(X) if "sparse" in form else X
-        problem, x = psd_regression_problem(data, 1.0, pairs), X[pairs[:, 0]] - X[pairs[:, 1]]
     else:
-        problem, x = psd_regression_problem(sp.csr_array(X) if "sparse" in form else X, 1.0), X
+        given = pairs if "pairs" in form else None
+        problem = psd_regression_problem(sp.csr_array(X) if "sparse" in form else X, 1.0, given)
+        x = X if given is None else X[pairs[:, 0]] - X[pairs[:, 1]]
     C = x.T @ x / len(x)
     expected = np.diagonal(C) if form == "kernel" else C
     found = MomentPreconditioner(problem.terms[0].measurement).moment

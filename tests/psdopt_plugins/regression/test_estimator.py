@@ -52,17 +52,12 @@ def test_integer_weights_are_repetitions(geometry, case):
 
 
 @pytest.mark.parametrize("geometry", ["flat", "polar"])
-def test_recovers_the_form(geometry):
+def test_recovers_the_form_at_once_and_batch_by_batch(geometry):
     X, y = data()
     model = PSDRegressor(2, geometry=geometry).fit(X[:300], y[:300])
     assert model.score(X[300:], y[300:]) > 0.98
     assert model.components_.shape == (2, 6)
     assert model.result_.converged
-
-
-@pytest.mark.parametrize("geometry", ["flat", "polar"])
-def test_partial_fit_learns_batch_by_batch(geometry):
-    X, y = data()
     model, losses = PSDRegressor(2, geometry=geometry), []
     for _ in range(6):
         for k in range(0, 480, 96):

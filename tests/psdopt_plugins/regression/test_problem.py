@@ -95,9 +95,8 @@ def test_samples_of_weight_zero_are_left_out(kind, bounds):
     kept = np.flatnonzero(w)
     some = {**given, which: given[which][kept]}
     whole = psd_regression_problem(**given, y=y, direction=direction, weights=w)
-    rest = psd_regression_problem(
-        **some, y=y[kept], direction=None if direction is None else direction[kept], weights=w[kept]
-    )
+    kept_direction = None if direction is None else direction[kept]
+    rest = psd_regression_problem(**some, y=y[kept], direction=kept_direction, weights=w[kept])
     Y = rng.standard_normal((whole.n, 2))
     assert whole.abilities == rest.abilities
     assert whole.at(Y).value == rest.at(Y).value
@@ -117,11 +116,13 @@ def test_samples_of_weight_zero_are_left_out(kind, bounds):
         ({"X": np.ones((3, 2)), "y": 1.0, "direction": [2, 1, 1]}, "direction must be -1, 0 or"),
         ({"X": np.ones((2, 2, 3)), "y": 1.0}, "square matrices"),
         ({"pairs": [[0, 1]], "y": 1.0}, "must be an integer"),
+        ({"target": 1.0}, r"target must have shape \(m,\), m >= 1; found \(\)"),
+        ({"target": [1.0, np.nan]}, "target must be finite"),
     ],
 )
 def test_bad_input(arguments, text):
-    with pytest.raises(ValueError, match=text):
-        psd_regression_problem(**arguments)
+    with pytest.raises(InvalidInputError, match=text):
+        (LeastSquaresWithOffset if "target" in arguments else psd_regression_problem)(**arguments)
 
 
 RNG = np.random.default_rng(0)
@@ -142,13 +143,6 @@ def test_the_form_is_recovered_below_zero():
     result = solve(psd_regression_problem(X, Y, offset=True))
     assert result.optimal
     np.testing.assert_allclose(result.matrix.to_dense(), np.diag([1.0, 2.0, 0.0, 0.5]), atol=1e-4)
-
-
-def test_bad_targets():
-    with pytest.raises(InvalidInputError, match=r"target must have shape \(m,\), m >= 1; found \(\)"):
-        LeastSquaresWithOffset(1.0)
-    with pytest.raises(InvalidInputError, match="target must be finite"):
-        LeastSquaresWithOffset([1.0, np.nan])
 
 
 @parametrize_with_checks([psd_regression_problem(X, Y, offset=True)])
