@@ -1,4 +1,4 @@
-"""Data for tests of estimators: rows that are read in blocks, and distances."""
+"""Data for tests of estimators: rows that are read in blocks, distances, and how well classes are apart."""
 
 import numpy as np
 
@@ -22,3 +22,9 @@ class OnDisk:
 def distances(X):
     """|x_i − x_j| of all rows."""
     return np.linalg.norm(X[:, None] - X, axis=2)
+
+
+def share_within(Z, classes):
+    """Share of the squared distances from the mean that is within the classes."""
+    within = sum(((Z[classes == c] - Z[classes == c].mean(axis=0)) ** 2).sum() for c in np.unique(classes))
+    return within / ((Z - Z.mean(axis=0)) ** 2).sum()

@@ -83,10 +83,8 @@ INDICES = {
     "DistanceRegression.partial_fit": (lambda: DistanceRegression().partial_fit(X, pairs=SIGNED), PAIRS),
     "Linearity": (lambda: Linearity(solver_options=OPTIONS).fit(X, pairs=SIGNED), PAIRS),
     "PairwiseKernel": (lambda: PairwiseKernel(solver_options=OPTIONS).fit(X, must_link=PAIRS), PAIRS),
-    "pairwise_kernel_problem": (
-        lambda: pairwise_kernel_problem(np.eye(40), PAIRS, np.ones(len(PAIRS)), 1.0), PAIRS,
-    ),
-}  # fmt: skip
+    "pairwise_kernel_problem": (lambda: pairwise_kernel_problem(np.eye(40), PAIRS, np.ones(len(PAIRS))), PAIRS),
+}
 
 
 @pytest.mark.parametrize(("kind", "name"), [*((0, name) for name in NUMBERS), *((1, name) for name in INDICES)])

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.pair_sampling import nearest_pairs, random_pairs
-from psdopt_plugins.pairs import distinct_pairs, joined_pairs, listed_pairs, pair_codes, pairs_of, signed_pairs
+from psdopt_plugins.pairs import distinct_pairs, pair_codes, pairs_of, signed_pairs
 from psdopt_plugins.tuples import points_of_tuples
 from tests.psdopt_plugins.instances import distances
 
@@ -18,6 +18,8 @@ def test_both_ways_of_writing_pairs_agree():
     for pairs in (split, rows, listed):
         np.testing.assert_array_equal(pairs.ends, [(0, 1), (2, 3), (2, 4)])
         np.testing.assert_array_equal(pairs.signs, [1, 1, -1])
+    for pairs in (rows, listed):
+        np.testing.assert_array_equal(pairs.listed, [(0, 1, 1), (3, 2, 1), (2, 4, -1)])
     np.testing.assert_array_equal(split.listed, [(1, 0, 1), (2, 3, 1), (0, 1, 1), (4, 2, -1)])
     np.testing.assert_array_equal(split.summed(np.array([1.0, 2.0, 4.0, 8.0])), [5.0, 2.0, 8.0])
     np.testing.assert_array_equal(signed_pairs(([], [(4, 2)]), 5).ends, [(2, 4)])
@@ -114,15 +116,6 @@ def test_codes_stand_for_pairs_and_distinct_pairs_are_sorted_once():
     np.testing.assert_array_equal(pairs, [[0, 2], [1, 3]])
     np.testing.assert_array_equal(values, [0.0, 1.0])
     assert [part.shape for part in distinct_pairs([], [], 5)] == [(0, 2), (0,)]
-
-
-def test_two_lists_may_have_two_lengths():
-    near, far = [(0, 1), (50, 51), (2, 3)], [(0, 50), (1, 51)]
-    rows = listed_pairs((near, far))
-    np.testing.assert_array_equal(rows[:, 2], [1, 1, 1, -1, -1])
-    np.testing.assert_array_equal(rows, joined_pairs(np.array(near), np.array(far)))
-    np.testing.assert_array_equal(listed_pairs(rows), rows)
-    np.testing.assert_array_equal(listed_pairs([(0, 1, 1), (2, 3, -1)]), [[0, 1, 1], [2, 3, -1]])
 
 
 X = np.random.default_rng(0).standard_normal((9, 4))

@@ -27,6 +27,10 @@ def classes(k: int, m: int = 60, d: int = 3) -> tuple[Any, Any]:
     return rng.standard_normal((m, d)), np.arange(m) % k
 
 
+def halves(*parts: Any, at: int = 40) -> list[tuple[Any, Any]]:
+    return [(part[:at], part[at:]) for part in parts]
+
+
 def png(figure: Any) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", dpi=40)
@@ -35,11 +39,8 @@ def png(figure: Any) -> bytes:
 
 def test_metric_panels(result: Result) -> None:
     X, y = classes(3)
-    parts, labels = (X[:40], X[40:]), (y[:40], y[40:])
-    figure = plot_metric(
-        result, parts, (X[:40, :2], X[40:, :2]), labels, errors=(0.25, 0.125), title="T",
-        scaling="standardised features", label_text=lambda c: f"class {c}",
-    )  # fmt: skip
+    words: Any = {"title": "T", "scaling": "standardised features", "label_text": lambda c: f"class {c}"}
+    figure = plot_metric(result, *halves(X, X[:, :2], y), errors=(0.25, 0.125), **words)
     before, after, *_ = figure.axes
     assert len(figure.axes) == 4
     assert before.get_title() == "Before: standardised features\n3-NN test error 25.0 %"
@@ -62,7 +63,7 @@ def test_odd_data_is_drawn_without_a_warning(result: Result, case: str) -> None:
     if case == "text labels":
         y = np.array(["no", "yes"])[y]
     before: Any = scipy.sparse.csr_array(X) if case == "sparse" else X
-    figure = plot_metric(result, (before[:40], before[40:]), (after[:40], after[40:]), (y[:40], y[40:]))
+    figure = plot_metric(result, *halves(before, after, y))
     assert png(figure).startswith(b"\x89PNG")
     names = [text.get_text() for text in figure.axes[1].get_legend().get_texts()]
     assert names[-2:] == ["training", "test"]
@@ -73,15 +74,14 @@ def test_a_far_sample_does_not_squeeze_the_others_and_is_counted(result: Result)
     X, y = classes(2, m=600, d=2)
     X = np.clip(X, -1.5, 1.5)
     X[0] = 1e4
-    figure = plot_metric(result, (X[:400], X[400:]), (X[:400], X[400:]), (y[:400], y[400:]))
-    axes = figure.axes[0]
+    axes = plot_metric(result, *halves(X, X, y, at=400)).axes[0]
     assert np.ptp(axes.get_xlim()) < 100.0
     assert [text.get_text() for text in axes.texts] == ["1 sample outside"]
 
 
 def test_many_samples_are_thinned(result: Result) -> None:
-    X, y = (np.split(part, 2) for part in classes(2, m=20_000, d=2))
-    figure = plot_metric(result, X, X, y)
+    X, y = classes(2, m=20_000, d=2)
+    figure = plot_metric(result, *halves(X, X, y, at=10_000))
     assert sum(len(collection.get_offsets()) for collection in figure.axes[0].collections) <= 6100
 
 

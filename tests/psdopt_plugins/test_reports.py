@@ -22,14 +22,18 @@ from tests.cli.fakes import Scatter, blobs
 from tests.refusals import refused
 
 
-class Kernel(BaseEstimator):  # type: ignore[misc]
-    """K close to the class indicator, by the closed form or by descent."""
+class Fake(BaseEstimator):  # type: ignore[misc]
+    """An estimator with a real Result, spoilt by `fault`."""
 
-    def __init__(self, order: int | None = None, solver_options: dict[str, Any] | None = None) -> None:
-        self.order, self.solver_options = order, solver_options
+    def __init__(self, fault: Any = 0.0, solver_options: dict[str, Any] | None = None) -> None:
+        self.fault, self.solver_options = fault, solver_options
+
+
+class Kernel(Fake):
+    """K close to the class indicator, by the closed form or by descent; of order `fault`."""
 
     def fit(self, X: Any, y: Any) -> Any:
-        T = (y[:, None] == y[None, :]).astype(float)[: self.order, : self.order]
+        T = (y[:, None] == y[None, :]).astype(float)[: self.fault or None, : self.fault or None]
         self.result_ = solve(QuadraticSDP(B=1.0, C=-T), method=self.solver_options.get("method"))
         return self
 
@@ -42,7 +46,7 @@ def test_kernel_report_compares_with_the_linear_kernel_and_draws_the_samples_und
     assert float(found["alignment with the training labels, linear kernel"]) < 1.0
     assert found["purity of 3 clusters on the training labels, learned kernel"] == "100.0 %"
     with pytest.raises(InvalidInputError) as caught:
-        kernel_report(Kernel(order=9), blobs(), RunOptions())
+        kernel_report(Kernel(9), blobs(), RunOptions())
     assert str(caught.value) == "Kernel: kernel_report needs a kernel of order 45, the number of samples; found 9"
     linear, learned, *_ = report.figure().axes
     assert "purity" in linear.get_title()
@@ -63,24 +67,21 @@ def test_alignment_and_purity_against_their_definitions() -> None:
     assert cluster_purity(np.zeros((12, 2)), y, 3, seed=0) == pytest.approx(1 / 3)
 
 
-class Embedding(BaseEstimator):  # type: ignore[misc]
-    """The first two coordinates of the samples, or noise, with a real Result."""
-
-    def __init__(self, noise: bool = False, solver_options: dict[str, Any] | None = None) -> None:
-        self.noise, self.solver_options = noise, solver_options
+class Embedding(Fake):
+    """The first two coordinates of the samples, or noise."""
 
     def fit(self, X: Any, y: Any = None) -> Any:
         self.result_ = solve(QuadraticSDP(B=1.0, C=-(X @ X.T)), method=self.solver_options.get("method"))
-        self.embedding_ = np.random.default_rng(1).standard_normal((len(X), 2)) if self.noise else X[:, :2]
+        self.embedding_ = np.random.default_rng(1).standard_normal((len(X), 2)) if self.fault else X[:, :2]
         return self
 
 
 def test_embedding_report_tells_a_true_embedding_from_noise() -> None:
     X = np.random.default_rng(0).standard_normal((40, 2))
     plane = Dataset("plane", np.column_stack([X, np.zeros(40)]), np.arange(40.0), common_unit=True)
-    describe = lambda model: [("noise", str(model.noise))]  # noqa: E731
-    true = embedding_report(Embedding(), plane, RunOptions(), describe)
-    false = embedding_report(Embedding(noise=True), plane, RunOptions(), describe)
+    describe = lambda model: [("noise", str(model.fault))]  # noqa: E731
+    true = embedding_report(Embedding(False), plane, RunOptions(), describe)
+    false = embedding_report(Embedding(True), plane, RunOptions(), describe)
     assert dict(true.rows)["trustworthiness, embedding"] == "1.0000"
     assert dict(true.rows)["trustworthiness, 2 principal components"] == "1.0000"  # the plane itself
     assert float(dict(false.rows)["trustworthiness, embedding"]) < 0.8
@@ -90,16 +91,13 @@ def test_embedding_report_tells_a_true_embedding_from_noise() -> None:
     assert np.array_equal(figure.axes[1].collections[0].get_array(), np.arange(40.0))  # coloured along the numbers
 
 
-class TopK(BaseEstimator):  # type: ignore[misc]
-    """Exact eigenpairs, spoilt by `error`, with a real Result."""
-
-    def __init__(self, error: float = 0.0, solver_options: dict[str, Any] | None = None) -> None:
-        self.error, self.solver_options = error, solver_options
+class TopK(Fake):
+    """Eigenpairs, all values off by `fault`."""
 
     def fit(self, K: Any) -> Any:
         self.result_ = solve(QuadraticSDP(B=1.0, C=-K), **(self.solver_options or {}))
         values, vectors = np.linalg.eigh(K)
-        self.eigenvalues_, self.eigenvectors_ = values[::-1][:2] + self.error, vectors[:, ::-1][:, :2]
+        self.eigenvalues_, self.eigenvectors_ = values[::-1][:2] + self.fault, vectors[:, ::-1][:, :2]
         return self
 
 
@@ -137,11 +135,8 @@ def test_the_status_of_a_rank_that_is_meant_to_bind_names_the_columns_to_spare(m
     assert dict(report.rows)["proof"].endswith("that none larger is missing is not proven")
 
 
-class Quadratic(BaseEstimator):  # type: ignore[misc]
-    """y = |components x|², by least squares over M ⪰ 0."""
-
-    def __init__(self, offset: float = 0.0, solver_options: dict[str, Any] | None = None) -> None:
-        self.offset, self.solver_options = offset, solver_options
+class Quadratic(Fake):
+    """y = |components x|² + fault, by least squares over M ⪰ 0."""
 
     def fit(self, X: Any, y: Any) -> Any:
         self.result_ = solve(psd_regression_problem(X, y))
@@ -149,7 +144,7 @@ class Quadratic(BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict(self, X: Any) -> Any:
-        return self.result_.matrix.quadratic_form(X) + self.offset
+        return self.result_.matrix.quadratic_form(X) + self.fault
 
     def score(self, X: Any, y: Any) -> float:
         return -float(np.sum((self.predict(X) - y) ** 2))
@@ -160,13 +155,13 @@ def test_regression_report_measures_what_it_says() -> None:
     X = rng.standard_normal((60, 2))
     y = (X[:, 0] + 0.5) ** 2 + X[:, 1] ** 2
     data = Dataset("bowl", X, y)
-    report = regression_report(Quadratic(), data, RunOptions(grid={"offset": (5.0, 0.0), "other": (1, 2)}))
+    report = regression_report(Quadratic(), data, RunOptions(grid={"fault": (5.0, 0.0), "other": (1, 2)}))
     found = dict(report.rows)
     r2, error = found["test R² (error), learned"].rstrip(")").split(" (")
     assert r2 == "1.0000"
     assert float(error) <= 1e-2 * float(np.std(y))
     assert float(found["test R² (error), linear"].split()[0]) < 0.9
-    assert found["offset, by 5-fold cross-validation"] == "0.0 of 5.0, 0.0"
+    assert found["fault, by 5-fold cross-validation"] == "0.0 of 5.0, 0.0"
     panel = report.figure().axes[0]
     measured, predicted = np.asarray(panel.collections[0].get_offsets()).T
     assert np.abs(measured - predicted).max() <= 1e-2 * np.ptp(y)

@@ -87,13 +87,6 @@ def test_labels_of_another_length_other_features_and_nan_in_a_late_block_are_nam
         PSDRegressor().fit(OnDisk(X), np.where(np.arange(178) == 100, np.nan, y))
 
 
-def test_rows_in_memory_go_through_scikit_learn(wine):
-    X, y = wine
-    rows, labels = validated(KTA(), X.tolist(), y)
-    assert isinstance(rows, np.ndarray)
-    assert labels is not None
-
-
 def test_dask_arrays_are_summed_where_dask_computes(wine):
     da = pytest.importorskip("dask.array")
     X, y = wine
@@ -127,8 +120,11 @@ def test_entries_whose_squares_overflow_are_named(estimator, make):
         estimator().fit(make(X * 1e160), np.arange(20) % 2)
 
 
-def test_entries_are_refused_where_their_squares_overflow_only(wine):
-    X, _ = wine
+def test_rows_in_memory_go_through_scikit_learn_and_are_refused_where_squares_overflow_only(wine):
+    X, y = wine
+    rows, labels = validated(KTA(), X.tolist(), y)
+    assert isinstance(rows, np.ndarray)
+    assert labels is not None
     assert validated(KTA(), 1e100 * X).max() > 1e100
     for large, dtype in ((1e200 * X, np.float64), (np.float32(1e30) * X.astype(np.float32), [np.float64, np.float32])):
         with pytest.raises(InvalidInputError, match="Scale the data"):

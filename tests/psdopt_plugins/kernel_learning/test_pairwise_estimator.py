@@ -143,11 +143,8 @@ OLD, NEW = slice(0, None, 2), slice(1, None, 2)
 
 def test_ridge_regression_by_its_normal_equations():
     rng = np.random.default_rng(0)
-    samples, new, G = (
-        rng.standard_normal((20, 3)) + 5.0,
-        rng.standard_normal((4, 3)) + 5.0,
-        rng.standard_normal((20, 2)),
-    )
+    samples, new = (rng.standard_normal((size, 3)) + 5.0 for size in (20, 4))
+    G = rng.standard_normal((20, 2))
     centred = samples - samples.mean(axis=0)
     gram = samples @ samples.T
     means = gram.mean(axis=0)
@@ -173,10 +170,8 @@ def test_fitted_samples_keep_their_places(kernel):
 
 
 def test_new_samples_are_classified_by_the_learned_places():
-    model, sparse = (
-        DistanceKernel(5, alpha=0.5, kernel="rbf", random_state=0).fit(Z, Y[OLD])
-        for Z in (X[OLD], sp.csr_array(X[OLD]))
-    )
+    model = DistanceKernel(5, alpha=0.5, kernel="rbf", random_state=0).fit(X[OLD], Y[OLD])
+    sparse = DistanceKernel(5, alpha=0.5, kernel="rbf", random_state=0).fit(sp.csr_array(X[OLD]), Y[OLD])
     near = KNeighborsClassifier(3).fit(model.embedding_, Y[OLD])
     assert near.score(model.transform(X[NEW]), Y[NEW]) > 0.95
     np.testing.assert_allclose(sparse.transform(sp.csr_array(X[NEW])), model.transform(X[NEW]), atol=1e-6)

@@ -27,21 +27,15 @@ def instance(n=30, seed=0, gamma=5.0):
     return knn_laplacian(X, 4), pairs, targets, gamma
 
 
-def pattern(pairs, targets, n):
-    P, T = np.eye(n), np.eye(n)
-    for (i, j), t in zip(pairs, targets, strict=True):
-        P[i, j] = P[j, i] = 1.0
-        T[i, j] = T[j, i] = t
-    return P, T
-
-
 def test_methods_agree_and_a_dual_point_proves_it():
     L, pairs, targets, gamma = instance()
     problem = pairwise_kernel_problem(L, pairs, targets, gamma)
     results = [solve(problem, FlatQuotient(30, 10), m) for m in (ADMM(), ConjugateGradient(), LBFGS())]
     results.append(solve(problem, PSDCone(30), BILGO()))  # the hybrid of the paper
     assert all(result.optimal for result in results)
-    P, T = pattern(pairs, targets, 30)
+    (i, j), P, T = pairs.T, np.eye(30), np.eye(30)
+    P[i, j] = P[j, i] = 1.0
+    T[i, j] = T[j, i] = targets
     for result in results:
         # max −⟨Z, T⟩ − |Z|²/(2γ) over Z on the pattern with L + Z ⪰ 0; a multiple of I makes any Z feasible
         Z = gamma * P * (result.matrix.to_dense() - T)

@@ -158,15 +158,10 @@ class Tensioned(Problem):
     def __init__(self, inner):
         self.inner, self.n, self.nu, self.graph = inner, inner.n, inner.nu, inner.graph
         self.abilities = frozenset({"gradient", "convex", GRAPH_HESSIAN})
+        self.tensions, self.dual_value = inner.tensions, inner.dual_value
 
     def at(self, Y):
         return self.inner.at(Y)
-
-    def tensions(self, evaluation):
-        return self.inner.tensions(evaluation)
-
-    def dual_value(self, weights):
-        return self.inner.dual_value(weights)
 
 
 def test_any_problem_with_the_members_of_a_graph_dual_will_do():

@@ -9,6 +9,7 @@ from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
 from psdopt_plugins.manifold_learning.sstress import SSTRESS, sstress_problem
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression, pair_distance_problem
+from tests.psdopt_plugins.instances import distances, share_within
 
 
 def test_thresholds_are_percentiles_of_the_baseline():
@@ -17,8 +18,6 @@ def test_thresholds_are_percentiles_of_the_baseline():
     d = [(i - j) ** 2 for i in range(12) for j in range(i)]
     problem = pair_distance_problem(X, ([(0, 1)], [(0, 5)]), baseline=baseline, percentiles=(10, 90))
     np.testing.assert_allclose(problem.terms[0].loss.target, np.percentile(d, [10, 90]))
-    with pytest.raises(ValueError, match="thresholds must satisfy"):
-        pair_distance_problem(X, ([(0, 1)], [(0, 5)]), upper=2.0, lower=1.0)
 
 
 @pytest.mark.parametrize("geometry", ["flat", "polar"])
@@ -35,31 +34,25 @@ def test_distance_regression_meets_its_constraints(geometry, rank):
 def test_distance_kernel_separates_classes():
     X, y = load_iris(return_X_y=True)
     plain, learned = DistanceKernel(3, random_state=0).fit(X), DistanceKernel(3, alpha=0.5, random_state=0).fit(X, y)
-
-    def ratio(Z):
-        total = ((Z - Z.mean(axis=0)) ** 2).sum()
-        return sum(((Z[y == c] - Z[y == c].mean(axis=0)) ** 2).sum() for c in range(3)) / total
-
-    assert ratio(learned.embedding_) < ratio(plain.embedding_)
+    assert share_within(learned.embedding_, y) < share_within(plain.embedding_, y)
     assert learned.embedding_.shape == (150, 3)
 
 
 def test_sstress_recovers_a_plane_from_part_of_the_distances():
     rng = np.random.default_rng(0)
-    G = rng.standard_normal((40, 2))
-    D = np.linalg.norm(G[:, None] - G[None], axis=2)
+    D = distances(rng.standard_normal((40, 2)))
+    true = D.copy()
     hidden = np.triu(rng.random((40, 40)) < 0.4, 1)
     D[hidden | hidden.T] = np.nan
     model = SSTRESS(dissimilarity="precomputed").fit(D)
-    full = np.linalg.norm(model.embedding_[:, None] - model.embedding_[None], axis=2)
-    np.testing.assert_allclose(full, np.linalg.norm(G[:, None] - G[None], axis=2), atol=1e-2)
+    full = distances(model.embedding_)
+    np.testing.assert_allclose(full, true, atol=1e-2)
     known = ~np.isnan(D) & np.triu(np.ones((40, 40), bool), 1)
     assert model.stress_ == pytest.approx(((full[known] ** 2 - D[known] ** 2) ** 2).sum(), abs=1e-6)
 
 
 def test_sstress_warm_restart_is_short_and_keeps_the_picture():
-    rng = np.random.default_rng(1)
-    D = np.linalg.norm((G := rng.standard_normal((30, 3)))[:, None] - G[None], axis=2)
+    D = distances(np.random.default_rng(1).standard_normal((30, 3)))
     model = SSTRESS(dissimilarity="precomputed", warm_start=True).fit(D)
     before, cold = model.embedding_, model.result_.iterations
     D[0, 1] = D[1, 0] = 1.05 * D[0, 1]
@@ -69,9 +62,10 @@ def test_sstress_warm_restart_is_short_and_keeps_the_picture():
 
 
 def test_bad_input():
-    pairs = np.array([[0, 1], [2, 5], [3, 4]])
+    with pytest.raises(ValueError, match="thresholds must satisfy"):
+        pair_distance_problem(np.eye(6), ([(0, 1)], [(0, 5)]), upper=2.0, lower=1.0)
     with pytest.raises(ValueError, match="at least 0"):
-        sstress_problem(-np.ones(3), pairs, n=6)
+        sstress_problem(-np.ones(3), np.array([[0, 1], [2, 5], [3, 4]]), n=6)
     with pytest.raises(ValueError, match="alpha needs same"):
         distance_kernel_problem(4, [[0, 1]], [2.0], alpha=0.1)
 
