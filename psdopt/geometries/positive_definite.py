@@ -237,9 +237,12 @@ class Congruence(FactorCurve):
 
 
 def _exp_inverse(A: Array, E: Array) -> Array:
-    """(D exp(A))⁻¹[E]."""
+    """(D exp(A))⁻¹[E]. Raises FloatingPointError where exp(A) underflows."""
     logs, P = np.linalg.eigh(A)
-    return np.asarray(P @ ((P.T @ E @ P) / _loewner(logs)) @ P.T)
+    differences = _loewner(logs)
+    if not np.all(differences > 0.0):
+        raise FloatingPointError("eigenvalues of M underflow, where the von Neumann metric is not defined")
+    return np.asarray(P @ ((P.T @ E @ P) / differences) @ P.T)
 
 
 def _loewner(logs: Array) -> Array:
