@@ -191,8 +191,10 @@ class Computation:
 
     @property
     def worth_a_bound(self) -> bool:
-        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`, but not by far: the
-        curvature takes images of n columns, once for each problem."""
+        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`, but not by far.
+
+        Farther off, the curvature is not worth its images of n columns, once for each problem.
+        """
         quadratic = Ability.QUADRATIC in self.problem.abilities
         if self.trace is not None or self.proven or self.dense is None or not quadratic:
             return False
