@@ -255,8 +255,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         near = infeasibility <= self.bounds_from
         if waiting or (near and (infeasibility <= share * state.bounded or state.rounds % LONG == 0)):
             self._bound(state)
-        off = max(infeasibility, MINOR * FEASIBLE)  # less is minor beside what is feasible
-        if infeasibility > share * last and infeasibility == off and not state.grown:
+        settled = MINOR * FEASIBLE  # less is minor beside what is feasible
+        if infeasibility > max(share * last, settled) and not state.grown:
             state.sigma = min(state.sigma / share, MINOR / EPS * state.base)
         if self._relative(state) <= FEASIBLE / SLIGHT:
             self._meet(state)
@@ -268,6 +268,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
                 violation = relative_violation(problem, problem.measured(narrower), narrower)
                 state.infeasibility = max(state.infeasibility, violation)
         if not state.grown:
+            off = max(infeasibility, settled)
             state.aim = max(min(self.tightening * state.aim, SLIGHT * off), min(SLIGHT**2 * off, state.aim))
         state.inside = self._begin(state)
 
@@ -329,11 +330,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         self._put(state, wider)
         # the new columns have not converged: multipliers and penalty stay until they have
         # columns may replace others again and again: such rounds count as idle
-        state.aim, state.bounded, state.grown = (
-            max(state.aim, SLIGHT**2 * self.bounds_from),
-            math.inf,
-            wider.shape[1] > columns,
-        )
+        state.aim = max(state.aim, SLIGHT**2 * self.bounds_from)
+        state.bounded, state.grown = math.inf, wider.shape[1] > columns
 
     @staticmethod
     def _put(state: AugmentedLagrangianState, Y: Array) -> None:

@@ -109,7 +109,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
             needed = move.needed(fit, active, lost)
             if needed <= sigma:
                 break
-            if EPS * needed > MINOR * state.base:  # the linearised constraints do not lead to a solution
+            if not EPS * needed <= MINOR * state.base:  # the linearised constraints do not lead to a solution
                 return stalled
             sigma = 2.0 * needed
         active = Active.of(fit, a, state.y, sigma)
