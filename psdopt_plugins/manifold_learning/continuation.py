@@ -68,7 +68,7 @@ def by_continuation(
         iterations += result.iterations
         if result.iterations == 0 and not last:
             # the start already counts as optimal, because nu tr M is below tol · (F(0) − F)
-            given["tol"] = max(SLIGHT * given["tol"], ROOT_EPS)
+            given["tol"] = min(given["tol"], max(SLIGHT * given["tol"], ROOT_EPS))
         Z = _kept(result)
         errors = edge_errors(edges, coordinates.apply(Z))
         median = float(np.median(errors))

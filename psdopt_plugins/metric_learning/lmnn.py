@@ -18,7 +18,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import finished, options_for_solve, sample_weights, sorted_components
-from psdopt_plugins.limits import SLIGHT, SPECTRUM_ORDER
+from psdopt_plugins.limits import SPECTRUM_ORDER
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_stream
 from psdopt_plugins.metric_learning.lmnn_rounds import Labelled, Rounds
 from psdopt_plugins.metric_learning.lmnn_start import (
@@ -38,6 +38,8 @@ from psdopt_plugins.regression.online import BATCH, OnlineModel
 from psdopt_plugins.rows import validated, validated_with, weighted
 
 TARGET_METRICS = ("auto", "euclidean", "whitened")
+#: Tolerance for `solve` unless `solver_options` give another.
+DEFAULT_TOL = 0.1
 
 
 class LMNN(MahalanobisTransformer):
@@ -177,9 +179,9 @@ class LMNN(MahalanobisTransformer):
 
     def _on_labels(self, data: LinearMap, y: Any, Z: Array) -> Array:
         """The factor at the end of the rounds of the active set."""
-        options = options_for_solve(self.solver_options, tol=SLIGHT)
+        options = options_for_solve(self.solver_options, tol=DEFAULT_TOL)
         labelled = Labelled(data, y, self.targets_, self.lam, self._weights)
-        waits = bool(options["tol"] < SLIGHT)
+        waits = bool(options["tol"] < DEFAULT_TOL)
         rounds = Rounds(labelled, self.rank, self.max_rounds, self.max_triplets, options, waits)
         Z = rounds.run(Z)
         self.result_, self.warm_up_values_ = rounds.result, rounds.warm_up_values
@@ -236,7 +238,7 @@ class LMNN(MahalanobisTransformer):
     def _on_triplets(self, data: LinearMap, targets: CheckedIndices, triplets: CheckedIndices, Z: Array) -> Array:
         """The factor at the end of one solve with the triplets given."""
         problem = lmnn_problem(data, targets, triplets, self.lam, self._weights)
-        given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, "tol": SLIGHT}
+        given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, "tol": DEFAULT_TOL}
         start = LowRankPSD(Z) if norm(Z) > 0.0 else None
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, start=start, **given)), 4)
         self.n_rounds_, self.n_iter_, self.warm_up_values_ = 1, self.result_.iterations, []
