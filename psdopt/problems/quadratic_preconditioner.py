@@ -31,7 +31,7 @@ class QuadraticPreconditioner(Preconditioner):
     scale.
 
     The decomposition of A is computed at first use and stored: one O(n³) eigendecomposition if A is an array of
-    order up to 3000, else a randomised one of 64 pairs with two block products.
+    order up to 1500, else a randomised one of 64 pairs with two block products.
 
     Parameters
     ----------

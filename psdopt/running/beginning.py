@@ -66,8 +66,8 @@ class Beginning:
             if problem.device is not None:
                 point = geometry.from_factor(problem.check_factor(geometry.factor(point)))
             tol = self.rules.tol
-            # only the final rank needs accuracy: before, certificates are computed at ten times tol, or halfway between
-            # tol and a minor error
+            # only the final rank needs accuracy: before, certificates are computed at ten times tol, or at the
+            # geometric mean of tol and a minor error
             inner_tol = max(tol / SLIGHT, math.sqrt(MINOR * tol)) if self.escape.allowed else tol
             run = Run(_first(method, problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
             run.first_trace = norm(run.state.evaluation.factor) ** 2
