@@ -12,6 +12,7 @@ from psdopt.certificates.certify import certify
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints import Constrained, Constraint, read_sdpa
 from psdopt.contracts.abilities import Ability, Requires, Verdict
+from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.curve import FactorCurve, Mixture
 from psdopt.contracts.geometry import Atom, Defect, Geometry
 from psdopt.contracts.images import Images
@@ -54,6 +55,7 @@ __all__ = [
     "Constrained",
     "Constraint",
     "ConstraintRecord",
+    "Curvature",
     "Defect",
     "Duality",
     "EntryFit",

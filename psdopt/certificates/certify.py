@@ -17,6 +17,7 @@ from psdopt.certificates.bounds import (
 )
 from psdopt.certificates.certificate import DIGITS, Certificate
 from psdopt.certificates.constrained.certify import certify_constrained
+from psdopt.certificates.curved_bound import curved_gap
 from psdopt.certificates.dense_proof import DenseProof, may_be_formed
 from psdopt.certificates.scales import (
     measured_rounding,
@@ -36,13 +37,16 @@ from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.contracts.signatures import accepts
-from psdopt.devices import placed, released
+from psdopt.devices import on_host, placed, released
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
+from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
 
-#: How much work goes into a proof.
+#: How much work goes into a proof: into the best bound there is, or only into bounds that cost little.
 PROOFS = ("full", "cheap")
+#: The same for one certificate; "needed" leaves out bounds that would not prove `tol`, for runs that go on without one.
+EFFORTS = (*PROOFS, "needed")
 #: If tr M differs from the fixed trace by more than this share, M is not in the set, and F(M) − min F is not bounded.
 OFF_TRACE = EPS**0.75
 #: The residuals that are measured; the curvature of F may compensate for the last one.
@@ -52,7 +56,7 @@ RESIDUALS = ("stationarity", "complementarity", "dual_infeasibility")
 class Computation:
     """What is known about M on the cone so far; :func:`certify` calls the methods in the order of their definition.
 
-    `full` : whether a proof on the whole cone is sought where the residuals are small.
+    `proof` : one of EFFORTS.
     """
 
     def __init__(
@@ -62,9 +66,9 @@ class Computation:
         tol: float,
         trace: float | None,
         dual: Any,
-        full: bool = True,
+        proof: str = "full",
     ) -> None:
-        self.full = full
+        self.full, self.proof = proof != "cheap", proof
         self.problem, self.evaluation, self.tol, self.trace, self.dual = problem, evaluation, tol, trace, dual
         self.value, self.Y = float(evaluation.value), evaluation.factor
         if math.isnan(self.value):
@@ -118,7 +122,7 @@ class Computation:
         start = self.Y[:, np.argmax(np.einsum("ij,ij->j", self.Y, self.Y))]
         self.dense = dense_gradient(self.evaluation)
         proof = DenseProof(self.evaluation, self.dense, start / norm(start))
-        gap = proof.gap_by_curvature(self.tol * self.unit)
+        gap = proof.gap_from_identity(self.tol * self.unit)
         if gap is None or not -proof.floor <= allowed:
             return False
         self.gaps = [gap]
@@ -153,8 +157,25 @@ class Computation:
         if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:
             atom = geometry.minimize_linear(self.S, 0.25 * self.tol * max(self.unit, np.finfo(float).tiny))
             self.gaps.append(max(product + self.epsilon - (atom.value - atom.gap_bound), 0.0))
-        if trace is not None and abs(self.tr - trace) > OFF_TRACE * trace:
+        if self.problem.n <= DENSE_LIMIT or not self.proven:
+            self.bound_by_curvature(thorough=False)
+        if self.outside:
             self.gaps = []
+
+    def bound_by_curvature(self, thorough: bool) -> None:
+        """The bounds of the curvatures that the evaluation offers, exact where F is their model: from any M.
+
+        Beyond order DENSE_LIMIT they are sought only if nothing cheaper proves M optimal. Under a fixed trace only a
+        modulus of strong convexity is used.
+        """
+        problem, trace = self.problem, self.trace
+        plain = type(problem.duality).subgradient is Duality.subgradient
+        if self.outside or not (self.full and self.convex and plain and may_be_formed(problem)):
+            return
+        for each in self.evaluation.curvatures(thorough):
+            if trace is None or each.root is None:
+                self.dense = dense_gradient(self.evaluation) if self.dense is None else self.dense
+                self._take_gap(curved_gap(self.dense, on_host(self.Y), each, trace))
 
     def resolve(self) -> None:
         """At a fixed trace: the rounding of F at M, and the problem's own bound, if a proof depends on either of them.
@@ -177,6 +198,11 @@ class Computation:
         ask = self.problem.duality.dual_bound
         formed: dict[str, Any] = {"S": self.dense} if self.dense is not None and accepts(ask, "S") else {}
         return ask(self.evaluation, self.dual, **formed)
+
+    @property
+    def outside(self) -> bool:
+        """Whether tr M differs from the fixed trace."""
+        return self.trace is not None and abs(self.tr - self.trace) > OFF_TRACE * self.trace
 
     @property
     def proven(self) -> bool:
@@ -205,8 +231,7 @@ class Computation:
     def prove_by_curvature(self) -> None:
         """A bound from the curvature of a quadratic F, if λ_min(S) alone does not give one."""
         if self.dense is not None:
-            gap = DenseProof(self.evaluation, self.dense, self.pair.vector).gap_by_curvature(self.tol * self.unit)
-            self.gaps += [] if gap is None else [gap]
+            self._take_gap(DenseProof(self.evaluation, self.dense, self.pair.vector).gap_from_identity(self.most))
 
     def prove_or_refute(self, tried: float = math.inf) -> None:
         """A bound from S as an array, if it may be formed; without a bound, the best step along the vectors found."""
@@ -218,8 +243,7 @@ class Computation:
                 self._take_bound(self._dual_bound())
             if not self.proven:
                 proof = DenseProof(self.evaluation, self.dense, self.pair.vector)
-                gap = proof.gap(self.tol * self.unit, tried)
-                self.gaps += [] if gap is None else [gap]
+                self._take_gap(proof.gap(self.most, tried))
                 direction = None if self.proven else proof.descent()
                 if direction is not None:
                     self.shortfall = proof.shortfall
@@ -228,6 +252,23 @@ class Computation:
             decrease, descent = improvement(self.evaluation, vectors, CANCELLED * EPS * self.pair.norm)
             if decrease > self.rounding:
                 self.decrease, self.descent = decrease, descent
+
+    def bound_anyway(self) -> None:
+        """The best bound where nothing proves M optimal: how far F(M) may be from min F."""
+        if self.problem.n <= SMALL_ORDER:
+            self.bound_by_curvature(thorough=True)
+        if self.trace is None and self.convex and self.tr > 0.0 and may_be_formed(self.problem):
+            self.dense = dense_gradient(self.evaluation) if self.dense is None else self.dense
+            self._take_gap(DenseProof(self.evaluation, self.dense, self.pair.vector).gap(self.most))
+
+    @property
+    def most(self) -> float:
+        """The bound below which a search is worth its cost: the best so far, or the one that proves M optimal."""
+        return self.tol * self.unit if self.proof == "needed" else min(self.gaps, default=math.inf)
+
+    def _take_gap(self, gap: float | None) -> None:
+        if gap is not None and gap < math.inf:
+            self.gaps.append(gap)
 
     def _take_bound(self, bound: float | None) -> None:
         if bound is not None and (self.bound is None or bound > self.bound):
@@ -293,21 +334,24 @@ def certify(
     the weights. `geometry` : if it has its own linear oracle, the oracle's lower bound on ⟨S, N⟩ over the set is used
     as well. `tried` : a proof at a matrix near M is sought only if the `shortfall` is below this value, at which the
     search failed earlier in the run (:class:`psdopt.certificates.dense_proof.DenseProof`).
-    `proof` : "full", or "cheap" to use only the eigenpair, the multipliers and the problem's own bound, without a
-    search for a matrix near M at which the gradient is semidefinite. Cost: one evaluation and one extreme eigenpair of
-    S; next to an optimum some more, see :mod:`psdopt.certificates.bounds`.
+    `proof` : "full", or "cheap" to use only the eigenpair, the multipliers and the problem's own bound, without the
+    curvature of F or a search for a matrix near M at which the gradient is semidefinite; or "needed", as "full" but
+    without bounds too weak to prove `tol`. With "full" a bound is sought at every M, however far from an optimum, and
+    the same whatever `tol` is. Cost: one evaluation and one extreme eigenpair of S; where F is curved or M not optimal,
+    a spectrum or some factorisations of order n, see :mod:`psdopt.certificates.curved_bound` and
+    :mod:`psdopt.certificates.dense_proof`.
     """
     problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
     trace = number_or_none(trace, "trace", above=0.0)
     if geometry is not None:
         instance(geometry, "geometry", Geometry)
     evaluation = _evaluation(problem, matrix)
-    one_of(proof, "proof", PROOFS)
+    one_of(proof, "proof", EFFORTS)
     if Ability.CONSTRAINTS in problem.abilities:
         return certify_constrained(
             constrained_of(problem), evaluation, tol=tol, start=start, seed=seed, dual=dual, proof=proof
         )
-    found = Computation(problem, evaluation, tol, trace, dual, full=proof == "full")
+    found = Computation(problem, evaluation, tol, trace, dual, proof)
     found.find_eigenpair(start, seed)
     found.measure_residuals()
     found.collect_bounds(geometry)
@@ -316,6 +360,8 @@ def certify(
         found.prove_or_refute(tried)
     elif found.worth_a_bound:
         found.prove_by_curvature()
+    if proof == "full" and not found.proven:
+        found.bound_anyway()
     return Certificate(**found.fields())
 
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
-from functools import cached_property
-from itertools import islice
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -23,25 +22,22 @@ from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.limits import MOST_STEPS, SPECTRUM_ORDER
 from psdopt.linalg.subset import eigenpairs, spectrum
-from psdopt.linalg.tolerances import EPS, ROUNDINGS
-
-#: Perturbations of a quadratic F are tried at these shares of the goal; the smaller one gives the sharper bound.
-COSTS = (0.5, 0.95)
+from psdopt.linalg.tolerances import EPS, MINOR, ROUNDINGS, SLIGHT
 
 
 class DenseProof:
     """A bound on F(M) − min F over the whole cone, from a matrix near M where the gradient is positive semidefinite.
 
     For convex F and any P ⪰ 0 with S' = ∇F(P) ⪰ 0, F(N) >= F(P) + ⟨S', N − P⟩ >= F(P) − ⟨S', P⟩ for every N ⪰ 0,
-    whatever its trace. If S ⪰ 0, P = M itself is used; else P = M + s Z with Z ≻ 0 and the s that the goal allows.
-    S' ⪰ 0 is proved by a Cholesky factor of S' scaled to a unit diagonal, up to ROUNDINGS · n · eps, so that the proof
-    does not depend on the scales of the coordinates.
+    whatever its trace. If S ⪰ 0, P = M itself is used; else P = M + s Z with Z ≻ 0 and the least s, to a fifth, for
+    which S' ⪰ 0: S' grows with s, and so does the cost F(M) − F(P) + ⟨S', P⟩, which is the bound. S' ⪰ 0 is proved by a
+    Cholesky factor of S' scaled to a unit diagonal, up to ROUNDINGS · n · eps, so that the proof does not depend on the
+    scales of the coordinates. The bound depends on M alone, not on the accuracy that is asked for.
 
-    Where F is quadratic, S' = S + s H with H = ∇²F[Z], and the cost F(M) − F(P) + ⟨S', P⟩ is
-    ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: one factorisation for each Z; H for Z = I is stored with the problem.
-    For other F, s is found by some evaluations at n + r columns. These cost more than many steps of a method, so they
-    are made only up to order DENSE_LIMIT; other proofs up to SPECTRUM_ORDER (:func:`may_be_formed`). Memory: a few
-    arrays (n, n) and images of n columns.
+    Where F is quadratic, S' = S + s H with H = ∇²F[Z], and the cost is ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: some
+    factorisations for each Z; the H are stored with the problem. For other F, s is found by some evaluations at n + r
+    columns. These cost more than many steps of a method, so they are made only up to order DENSE_LIMIT; other proofs up
+    to SPECTRUM_ORDER (:func:`may_be_formed`). Memory: a few arrays (n, n) and images of n columns.
 
     `S` : ∇F(M) (n, n), symmetric, from :func:`dense_gradient`. `lowest` : a unit vector v of small vᵀSv, if one is
     known. If v shows that S is not semidefinite, S is not factorised.
@@ -52,55 +48,57 @@ class DenseProof:
         self.problem, self.evaluation, self.n, self.S = evaluation.problem, evaluation, evaluation.problem.n, S
         self.quadratic = Ability.QUADRATIC in self.problem.abilities
         self.factor = on_host(evaluation.factor)
+        self.own = inner(S @ self.factor, self.factor)
         self.finite = bool(np.all(np.isfinite(S)))
         self.floor = -math.inf  # a lower bound on λ_min(S), once a proof has found one
 
-    def gap(self, goal: float, tried: float = math.inf) -> float | None:
-        """A proven bound on F(M) − min F, at most `goal` if one can be found; None if there is none.
+    def gap(self, most: float = math.inf, tried: float = math.inf) -> float | None:
+        """A proven bound on F(M) − min F, less than `most`; None if none is found.
 
-        Unless F is quadratic, a P other than M is sought only if the :attr:`shortfall`, divided by the share of the
-        goal that ⟨S, M⟩ leaves, is below `tried`.
+        The best of those for each Z, or the first that is :attr:`enough`; the first at all if F is not quadratic.
+        Unless F is quadratic, a P other than M is sought only if the :attr:`shortfall`, divided by the share of `most`
+        that ⟨S, M⟩ leaves, is below `tried`.
         """
         if not self.finite:
             return None
-        Y = self.factor
-        own = inner(self.S @ Y, Y)
         if not self._refuted() and (rounding := self._definite(self.S)) is not None:
-            proven = max(own, 0.0) + self._lost(rounding, row_dots(Y, Y))
-            if not proven > goal:
-                return proven
-        if not (goal > 0.0 and norm(Y) > 0.0):
+            proven = max(self.own, 0.0) + self._lost(rounding, row_dots(self.factor, self.factor))
+            return proven if not proven > most else None
+        if not (most > 0.0 and norm(self.factor) > 0.0):
             return None
         if self.quadratic:
-            return self._perturbed_quadratic(own, goal)
-        if self.n > DENSE_LIMIT or not self.shortfall < tried * (1.0 - abs(own) / goal):
+            found = (self._least_bound(Z, most) for Z in _shifts(self.problem))
+        elif self.n > DENSE_LIMIT or not self.shortfall < tried * (1.0 - abs(self.own) / most):
             return None
-        return next((found for L in self._directions() if (found := self._perturbed(L, goal)) is not None), None)
+        else:
+            found = (self._least_perturbed(L, most) for L in self._directions())
+        best = math.inf
+        for bound in found:
+            best = min(best, math.inf if bound is None else bound)
+            if best <= self.enough or (best < math.inf and not self.quadratic):
+                break
+        return best if best < math.inf else None
 
-    def gap_by_curvature(self, goal: float) -> float | None:
+    def gap_from_identity(self, most: float) -> float | None:
         """The bound of :meth:`gap` with P = M + s I only, for a quadratic F whose `lowest` v is known.
 
-        The sign of vᵀ(S + s H)v first shows whether the curvature makes up for vᵀSv < 0. If the curvature along v is
-        large, even an eigenvalue of S far below zero, in units of F / tr M, costs the bound little. At most one
-        factorisation for each share of the goal.
+        If the curvature along v is large, even an eigenvalue of S far below zero, in units of F / tr M, costs the bound
+        little. If v shows that the bound exceeds `most`, nothing is factorised.
         """
-        v, Y = self.lowest, self.factor
-        if v is None or not (self.quadratic and self.finite and goal > 0.0 and norm(Y) > 0.0):
+        if self.lowest is None or not (self.quadratic and self.finite and most > 0.0 and norm(self.factor) > 0.0):
             return None
-        H = _origin(self.problem).curvature
-        own, slope, bend = inner(self.S @ Y, Y), inner(H @ Y, Y), float(np.trace(H))
-        if not math.isfinite(slope + bend):
-            return None
-        s = _step_of_cost(own, slope, bend, COSTS[-1] * goal)
-        if s is None or not float(v @ (self.S @ v) + s * (v @ (H @ v))) >= 0.0:
-            return None
-        return self._bound_along(H, np.ones(self.n), own, slope, bend, goal)
+        return self._least_bound(next(_shifts(self.problem)), most)
 
     def descent(self) -> Array | None:
         """The direction v of least vᵀSv in units of the coordinates, so that a refutation does not depend on scales."""
         if not self.finite:
             return None
         return self._least[1]
+
+    @property
+    def enough(self) -> float:
+        """Twice ⟨S, M⟩, which no bound of this kind falls below, and the rounding of F."""
+        return 2.0 * abs(self.own) + ROUNDINGS * self.n * EPS * abs(float(self.evaluation.value))
 
     @property
     def shortfall(self) -> float:
@@ -140,10 +138,13 @@ class DenseProof:
         """The loss in the bound at P with this `diagonal` (n,), if only S' + diag(e) ⪰ 0 is proven instead of S' ⪰ 0.
 
         F(N) >= F(P) + ⟨S', N − P⟩ + sigma/2 |N − P|² >= F(P) − ⟨S', P⟩ − Σ_i (e_i P_ii + e_i²/(2 sigma)) for F that is
-        strongly convex with modulus sigma. Without sigma, the loss is neglected.
+        strongly convex with modulus sigma. Without sigma, the loss is Σ_i e_i N_ii: neglected for a quadratic F, of
+        whose terms e is the rounding; else N_ii is taken to be P_ii, as ∇F(0), and e with it, may be out of proportion.
         """
         sigma = self.problem.lower_curvature
-        return float(e @ diagonal + (e @ e) / (2.0 * sigma)) if sigma > 0.0 else 0.0
+        if not sigma > 0.0:
+            return 0.0 if self.quadratic else float(e @ diagonal)
+        return float(e @ diagonal + (e @ e) / (2.0 * sigma))
 
     def _scale(self, S: Array) -> Array:
         """1/√(size of the diagonals of S, ∇F(M) and ∇F(0)) (n,)."""
@@ -152,86 +153,104 @@ class DenseProof:
         return np.asarray(1.0 / np.sqrt(np.maximum(sizes, max(EPS**2 * largest, np.finfo(float).tiny))))
 
     def _directions(self) -> Iterator[Array]:
-        """Factors L of Z = L Lᵀ: the identity, scaled coordinates, and the inverse of the curvature's trace."""
-        share = norm(self.evaluation.factor) ** 2 / self.n
-        yield math.sqrt(share) * np.eye(self.n)
+        """Factors L of Z = L Lᵀ for any F: scaled coordinates, the identity, the inverse of the curvature's trace."""
+        share = norm(self.factor) ** 2 / self.n
         scale = self._scale(self.S)
         yield np.diag(scale * math.sqrt(share * self.n) / norm(scale))
-        curvature = (
-            _origin(self.problem).curvature if self.quadratic else self._difference(np.eye(self.n), 1e-4 * share)
-        )
-        if np.all(np.isfinite(curvature)):
-            values, U = spectrum(curvature)
-            if not values[-1] > 0.0:
-                return  # F does not depend on the trace, such as a fit of off-diagonal entries
-            root = 1.0 / np.sqrt(np.maximum(values / values[-1], ROUNDINGS * EPS))
-            yield U * (root * math.sqrt(share * self.n) / norm(root))
+        yield math.sqrt(share) * np.eye(self.n)
+        curvature = dense_gradient(self.evaluation.append(math.sqrt(1e-4 * share) * np.eye(self.n))) - self.S
+        for root in _inverse_roots(curvature, 1.0):
+            yield root * (math.sqrt(share * self.n) / norm(root))
 
-    def _difference(self, L: Array, share: float) -> Array:
-        """∇F(M + share L Lᵀ) − ∇F(M)."""
-        return dense_gradient(self.evaluation.append(math.sqrt(share) * L)) - self.S
+    def _least_bound(self, shift: _Shift, most: float) -> float | None:
+        """The cost ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2 of the least s with S + s H ⪰ 0, if it is below `most`."""
+        H, slope = shift.H, inner(shift.H @ self.factor, self.factor)
+        if not math.isfinite(slope + shift.bend):
+            return None
+        v = self.lowest if self.lowest is not None else self._least[1]
+        lacking, rise = -float(v @ (self.S @ v)), float(v @ (H @ v))
+        if lacking > 0.0 and not rise > 0.0:
+            return None
 
-    def _curvatures(self) -> Iterator[tuple[Array, Array, float]]:
-        """(H, the diagonal of Z, ⟨H, Z⟩) with H = ∇²F[Z], for the Z of `_directions`, of a quadratic F."""
-        first = _origin(self.problem).curvature
-        yield first, np.ones(self.n), float(np.trace(first))
-        for L in islice(self._directions(), 1, None):
-            H = self._difference(L, 1.0)
-            yield H, row_dots(L, L), inner(H @ L, L)
+        def cost(s: float) -> float:
+            return self.own + s * (slope + 0.5 * s * shift.bend)
 
-    def _perturbed_quadratic(self, own: float, goal: float) -> float | None:
-        """The bound from P = M + s Z of a cost within the goal, for quadratic F; `own` is ⟨S, M⟩."""
-        Y = self.factor
-        for H, diagonal, bend in self._curvatures():
-            slope = inner(H @ Y, Y)
-            found = self._bound_along(H, diagonal, own, slope, bend, goal) if math.isfinite(slope + bend) else None
-            if found is not None:
-                return found
-        return None
+        least = max(lacking, 0.0) / rise if rise > 0.0 else 0.0
+        first = _step_of_cost(self.own, slope, shift.bend, self.enough) / (1.0 + SLIGHT)
+        found = _least_step(lambda s: self._definite(self.S + s * H), cost, max(least, first), most, self.enough)
+        if found is None:
+            return None
+        s, rounding = found
+        self.floor = -s * float(np.linalg.norm(H, np.inf)) - float(rounding.max())
+        lost = self._lost(rounding, row_dots(self.factor, self.factor) + s * shift.diagonal)
+        return max(cost(s), 0.0) + lost
 
-    def _bound_along(
-        self, H: Array, diagonal: Array, own: float, slope: float, bend: float, goal: float
-    ) -> float | None:
-        """The cost ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2 of an s with S + s H ⪰ 0; None if no share in COSTS is enough."""
-        for share in COSTS:
-            s = _step_of_cost(own, slope, bend, share * goal)
-            rounding = None if s is None else self._definite(self.S + s * H)
-            if s is not None and rounding is not None:
-                self.floor = -s * float(np.linalg.norm(H, np.inf)) - float(rounding.max())
-                lost = self._lost(rounding, row_dots(self.factor, self.factor) + s * diagonal)
-                return max(own + s * (slope + 0.5 * s * bend), 0.0) + lost
-        return None
+    def _least_perturbed(self, L: Array, most: float) -> float | None:
+        """:meth:`_least_bound` for Z = L Lᵀ and any F, from evaluations at M + s L Lᵀ.
 
-    def _perturbed(self, L: Array, goal: float) -> float | None:
-        """The bound from P = M + s L Lᵀ at the s whose cost is between a quarter of the goal and the goal.
-
-        None as soon as the direction v of least vᵀSv shows that no such s makes S' semidefinite.
+        The rise of vᵀS'v over a small s, v the direction of least vᵀSv, says where the search begins.
         """
-        value, own, s = float(self.evaluation.value), inner(self.S @ self.factor, self.factor), 1e-6
-        r = self.evaluation.factor.shape[1]
+        value, r, v = float(self.evaluation.value), self.evaluation.factor.shape[1], self._least[1]
         both = self.evaluation.append(L)  # the maps are applied to L once, for every s
-        for _ in range(MOST_STEPS):
-            there = both.mix(np.diag(np.r_[np.ones(r), np.full(self.n, math.sqrt(s))]))
-            if not math.isfinite(there.value):
-                return None
-            cost = value - float(there.value) + 0.5 * inner(there.factor_gradient(), there.factor)
-            if cost > goal:
-                s *= min(0.5, max(0.5 * goal / cost, 1e-4))
-                continue
-            S = dense_gradient(there)
-            rounding = self._definite(S) if np.all(np.isfinite(S)) else None
-            if rounding is not None:
-                return max(cost, 0.0) + self._lost(rounding, row_dots(there.factor, there.factor))
-            if cost >= 0.25 * goal:
-                return None
-            least = self._least[1]
-            lacking = -float(least @ (self.S @ least))
-            rise = lacking + float(least @ (S @ least))
-            farther = min((0.5 * goal - own) / max(cost - own, EPS * goal), 1e4)  # half the goal, if the cost is linear
-            if not 4.0 * farther * rise >= lacking:
-                return None
-            s *= max(farther, 2.0)
+
+        @cache
+        def there(s: float) -> Evaluation:
+            return both.mix(np.diag(np.r_[np.ones(r), np.full(self.n, math.sqrt(s))]))
+
+        def cost(s: float) -> float:
+            P = there(s)
+            found = value - float(P.value) + 0.5 * inner(P.factor_gradient(), P.factor)
+            return found if math.isfinite(found) else math.inf
+
+        def definite(s: float) -> Array | None:
+            S = dense_gradient(there(s))
+            return self._definite(S) if np.all(np.isfinite(S)) else None
+
+        lacking, rise = -float(v @ (self.S @ v)), 0.0
+        for small in (MINOR, 1.0, 1.0 / MINOR):
+            if lacking > 0.0 and not rise > 0.0:
+                rise = (lacking + float(v @ (there(small).gradient @ v[:, None])[:, 0])) / small
+        if not (lacking <= 0.0 or rise > 0.0):
+            return None
+        first = max(lacking, 0.0) / rise if rise > 0.0 else MINOR
+        found = _least_step(definite, cost, first, most, self.enough)
+        if found is None:
+            return None
+        s, rounding = found
+        return max(cost(s), 0.0) + self._lost(rounding, row_dots(there(s).factor, there(s).factor))
+
+
+def _least_step(
+    definite: Callable[[float], Array | None],
+    cost: Callable[[float], float],
+    first: float,
+    most: float,
+    enough: float,
+) -> tuple[float, Array] | None:
+    """(s, definite(s)) for the least s, to a fifth, where `definite` is not None; to less if cost(s) <= `enough`.
+
+    None as soon as cost(s) is not below `most`. Both grow with s. Trials leave `first`, where the search begins, by
+    growing factors.
+    """
+    low, s, factor = 0.0, (1.0 + SLIGHT) * first, 2.0
+    for _ in range(MOST_STEPS):
+        if not (0.0 < s < math.inf and cost(s) < most):
+            return None
+        found = definite(s)
+        if found is not None:
+            break
+        low, s, factor = s, factor * s, 2.0 * factor
+    else:
         return None
+    factor = 1.0 + 2.0 * SLIGHT
+    while s > (1.0 + 2.0 * SLIGHT) * low and cost(s) > enough:
+        middle = math.sqrt(low * s) if low > 0.0 else s / factor
+        better = definite(middle)
+        if better is None:
+            low = middle
+        else:
+            s, found, factor = middle, better, factor * factor
+    return s, found
 
 
 def may_be_formed(problem: Problem) -> bool:
@@ -247,13 +266,50 @@ def may_be_formed(problem: Problem) -> bool:
     return small and (Ability.QUADRATIC in problem.abilities or accepts(problem.duality.dual_bound, "S"))
 
 
-def _step_of_cost(own: float, slope: float, bend: float, cost: float) -> float | None:
-    """The s > 0 with own + s slope + s² bend / 2 = cost; None where there is none."""
-    room = cost - own
-    if not room > 0.0:
-        return None
-    root = slope + math.sqrt(slope**2 + 2.0 * max(bend, 0.0) * room)
-    return 2.0 * room / root if root > 0.0 else None
+def _step_of_cost(own: float, slope: float, bend: float, cost: float) -> float:
+    """The s > 0 with own + s slope + s² bend / 2 = cost >= own; 0 where there is none."""
+    root = slope + math.sqrt(slope**2 + 2.0 * max(bend, 0.0) * (cost - own))
+    return 2.0 * (cost - own) / root if root > 0.0 else 0.0
+
+
+class _Shift(NamedTuple):
+    """Z and H = ∇²F[Z] (n, n) of a quadratic F, with the `diagonal` (n,) of Z, and `bend` = ⟨H, Z⟩."""
+
+    H: Array
+    diagonal: Array
+    bend: float
+
+
+def _shifts(problem: Problem) -> Iterator[_Shift]:
+    """The Z of a quadratic F: I, and up to order DENSE_LIMIT K^-½ and K⁻¹, K = ∇²F[I]. Each is made once.
+
+    K^-½ has the units of M where F is a tr((A M)²), K⁻¹ where F is a loss of measurements x_tᵀMx_t.
+    """
+    K = _origin(problem).curvature
+    yield _Shift(K, np.ones(problem.n), float(np.trace(K)))
+    if problem.n > DENSE_LIMIT:
+        return
+
+    def made() -> list[_Shift]:
+        if not np.all(np.isfinite(K)):
+            return []
+        zero = problem.at(np.zeros((problem.n, 1)))
+        start, shifts = dense_gradient(zero), []
+        for power in (0.5, 1.0):
+            for L in _inverse_roots(K, power):
+                H = dense_gradient(problem.at(L)) - start
+                shifts.append(_Shift(H, row_dots(L, L), inner(H @ L, L)))
+        return shifts
+
+    yield from problem.once("shifts", made)
+
+
+def _inverse_roots(K: Array, power: float) -> Iterator[Array]:
+    """L with L Lᵀ = K^-power, eigenvalues of K at least rounding of the largest; nothing if K has no positive one."""
+    if np.all(np.isfinite(K)):
+        values, U = spectrum(K)
+        if values[-1] > 0.0:  # else F does not depend on the trace, such as a fit of off-diagonal entries
+            yield U * np.maximum(values / values[-1], ROUNDINGS * EPS) ** (-0.5 * power)
 
 
 class _Origin(NamedTuple):

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.checks import finite
+from psdopt.contracts.curvature import Curvature, added
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.roles import Duality, Starts
 from psdopt.devices import Device, placed
@@ -183,6 +184,14 @@ class Evaluation(ABC):
     def bend(self, D: Array) -> Array | None:
         """Z (n, r) of the arc Y + mu D + mu² Z along which stiff losses of M change least; None if unknown."""
         return None
+
+    def curvatures(self, thorough: bool = False) -> Sequence[Curvature]:
+        """Lower bounds on the curvature of F seen from M, each by itself a proof of how far F(M) is from min F.
+
+        `thorough` : whether those may be computed that cost more than a few steps of a method. Default: the problem's
+        `lower_curvature`.
+        """
+        return added((), self.problem.lower_curvature)
 
 
 class Problem(ABC):

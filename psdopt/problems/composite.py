@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.contracts.abilities import Ability
+from psdopt.contracts.curvature import Curvature, added
 from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
@@ -83,6 +84,11 @@ class CompositeEvaluation(Evaluation):
     def hessian_vector(self, D: Array) -> Array:
         lifted = self.problem.lifted(D)
         return np.asarray(self.problem.lowered(sum(part.hessian_vector(lifted) for part in self.parts)))
+
+    def curvatures(self, thorough: bool = False) -> Sequence[Curvature]:
+        if self.problem.W is not None or Ability.CONVEX not in self.problem.abilities:
+            return super().curvatures()
+        return added(each for part in self.parts for each in part.curvatures(thorough))
 
     def along(self, D: Array) -> LineModel:
         return CompositeLine(self, D, [part.along(self.problem.lifted(D)) for part in self.parts])

@@ -10,6 +10,7 @@ import numpy as np
 
 from psdopt.checks import instances, number
 from psdopt.contracts.abilities import Ability
+from psdopt.contracts.curvature import Curvature, added
 from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
@@ -262,6 +263,13 @@ class TermEvaluation(Evaluation):
     def bend(self, D: Array) -> Array | None:
         known = self.problem._preconditioner
         return None if known is None else known.bend(self, D)
+
+    def curvatures(self, thorough: bool = False) -> list[Curvature]:
+        problem, found = self.problem, list[Curvature]()
+        if all(term.convex for term in problem.terms):
+            for k, term in enumerate(problem.terms):
+                found += term.curvatures(self.images, self.feature(k), thorough)
+        return added(found, problem.lower_curvature)
 
     def _once(self, kind: str, make: Callable[[TermEvaluation], Callable[[Array], Array]]) -> Callable[[Array], Array]:
         """A preconditioner; on a device its values are requested before they are used."""

@@ -81,8 +81,11 @@ class Judge:
         self._tighten(certificate, stationarity, ended)
         return None
 
-    def certify(self) -> Certificate:
-        """The certificate of the current state. The run keeps it, and the best one so far with its state."""
+    def certify(self, ended: bool = False) -> Certificate:
+        """The certificate of the current state. The run keeps it, and the best one so far with its state.
+
+        Until the run has `ended`, bounds that would not prove `tol` are not sought.
+        """
         run = self.run
         start = None if run.certificate is None else run.certificate.eigenvector
         # a new seed each time: the probabilistic bound on λ_min assumes an S that does not depend on the seed
@@ -95,8 +98,8 @@ class Judge:
             seed=run.iteration,
             dual=run.state.dual,
             geometry=run.geometry,
-            tried=run.patience.worth_trying,
-            proof=self.proof,
+            tried=math.inf if ended else run.patience.worth_trying,
+            proof="needed" if self.proof == "full" and not ended else self.proof,
         )
         run.patience.note(run.certificate, self.tol)
         self.certified = run.state
@@ -112,7 +115,8 @@ class Judge:
         the status with which the loop ended.
         """
         run = self.run
-        certificate = run.certificate if self.certified is run.state and run.certificate else self.certify()
+        known = run.certificate if self.certified is run.state else None
+        certificate = known if known is not None and known.proves(self.tol) else self.certify(ended=True)
         if run.nearest is not None and status in (Status.NO_PROGRESS, Status.UNBOUNDED, Status.DIVERGED):
             state, nearest = run.nearest
             if nearest.relative < CLEARLY * certificate.relative and state.geometry == run.state.geometry:

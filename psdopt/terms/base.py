@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.images import Images
 from psdopt.devices import Device
 from psdopt.errors import InvalidTypeError
@@ -67,6 +68,13 @@ class Term(ABC):
     def hessian(self, U: Images, features: Any, D: Images, V: Images) -> Forces:
         """∇²f(M)[U Dᵀ + D Uᵀ] V; only if `has_hessian`."""
         raise InvalidTypeError(f"{type(self).__name__} offers no Hessian")
+
+    def curvatures(self, U: Images, features: Any, thorough: bool) -> list[Curvature]:
+        """Lower bounds on the curvature of a convex f seen from M = U Uᵀ (:class:`~psdopt.contracts.Curvature`).
+
+        `thorough` : whether they may cost more than a few steps of a method.
+        """
+        return []
 
     def add_gradient_to(self, S: Array, U: Images, features: Any) -> None:
         """S += ∇f(M) for a dense S (n, n), without applying a map; only if `has_entries`.

@@ -61,6 +61,13 @@ class Loss(ABC):
         """∇²phi(a) · direction, shape (m,), for a direction (m,)."""
         return self.second(a) * direction
 
+    def least_curvature(self, a: Array, floor: float) -> Array | None:
+        """c (m,), c_t >= 0, with phi_t(x) >= phi_t(a_t) + phi_t'(a_t)(x − a_t) + c_t/2 (x − a_t)² for x >= `floor`.
+
+        None if none is known. Default: phi_t'' of a convex loss of degree 2.
+        """
+        return self.second(a) if self.degree == 2 and self.convex and self.separable else None
+
     def derivatives(self, a: Array) -> tuple[Array, Array]:
         """(:meth:`derivative`, :meth:`second`); override it if the two share work."""
         return self.derivative(a), self.second(a)
@@ -160,6 +167,10 @@ class SquaredHinge(Loss):
     def second(self, a: Array) -> Array:
         return (self.margin - self.sign * a > 0.0) * (2.0 * self.weights)
 
+    def least_curvature(self, a: Array, floor: float) -> Array:
+        bound = np.where(self.sign < 0.0, -self.margin, np.inf)
+        return 2.0 * self.weights * _kept_share(a, bound, floor)
+
 
 class HalfSquaredOneSided(Loss):
     """½ Σ_t w_t max(0, direction_t (a_t − target_t))², and ½ w_t (a_t − target_t)² where direction_t = 0.
@@ -197,6 +208,10 @@ class HalfSquaredOneSided(Loss):
         active = (self.direction == 0.0) | (self.direction * (a - self.target) > 0.0)
         return np.where(active, self.weights, 0.0)
 
+    def least_curvature(self, a: Array, floor: float) -> Array:
+        bound = np.where(self.direction > 0.0, self.target, np.inf)
+        return self.weights * np.where(self.direction == 0.0, 1.0, _kept_share(a, bound, floor))
+
 
 class Linear(Loss):
     """Σ_t w_t a_t, weights of any sign."""
@@ -216,6 +231,16 @@ class Linear(Loss):
 
     def second(self, a: Array) -> Array:
         return np.zeros_like(a)
+
+
+def _kept_share(a: Array, bound: Array, floor: float) -> Array:
+    """c with h(x) >= h(a) + h'(a)(x − a) + c/2 (x − a)² for all x >= floor, h(x) = ½ max(0, x − bound)².
+
+    1 if bound <= floor, where h is a parabola; 0 if a <= bound; else 1 − ((bound − floor)/(a − floor))²: x = floor.
+    """
+    with np.errstate(invalid="ignore", divide="ignore"):
+        past = np.maximum(bound - floor, 0.0) / (a - floor)
+        return np.where(a > bound, np.maximum(1.0 - past * past, 0.0), 0.0)
 
 
 def _numbers(value: Any, name: str) -> Array:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import numpy as np
 
 from psdopt.checks import instance, number
+from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.images import Images
 from psdopt.devices import Device, DeviceArray, once
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.limits import SMALL_ORDER
+from psdopt.linalg.tolerances import SLIGHT
 from psdopt.terms.base import Forces, Term
+from psdopt.terms.curvature import FEW_FLOPS, MOST_FLOPS, fourth_moment_curvature
 from psdopt.terms.losses import Loss
-from psdopt.terms.measurements import Measurement
+from psdopt.terms.measurement import Measurement, RankOne
 from psdopt.terms.models import Curve, LaterCurve, PolynomialCurve, QuadraticSurface, Surface
 
 
@@ -38,6 +42,7 @@ class MeasuredTerm(Term):
         self.has_entries = not measurement.maps
         self.device = measurement.device or loss.device
         self._losses: dict[Device, Loss] = {}
+        self._curvatures: dict[float, list[Curvature]] = {}
         self.nonnegative = loss.nonnegative and weight >= 0.0
         self.convex = loss.degree == 1 or (loss.convex and weight >= 0.0)
 
@@ -65,6 +70,28 @@ class MeasuredTerm(Term):
             return []
         moved = 2.0 * self.measurement.pair(U, D)
         return self.measurement.adjoint(self.weight * self.loss_at(features).curvature(features, moved), V)
+
+    def curvatures(self, U: Images, features: Array, thorough: bool) -> list[Curvature]:
+        """From the fourth moments of measurements a_t = x_tᵀMx_t >= 0, weighted by the curvature of the loss there."""
+        m, n, loss = self.measurement.size, self.n, self.loss
+        again = SLIGHT if self.degree != 2 else 1.0  # weights that depend on M: once for each M
+        flops = max(again * MOST_FLOPS, FEW_FLOPS) if thorough else FEW_FLOPS
+        small = self.convex and self.device is None and n <= SMALL_ORDER and m * n <= flops / n
+        if not (small and isinstance(self.measurement, RankOne) and all(each.is_matrix for each in self.maps)):
+            return []
+        weights = loss.least_curvature(features, 0.0)
+        if weights is None or np.count_nonzero(weights) < n * (n + 1) // 2:
+            return []
+
+        def found() -> list[Curvature]:
+            directions = self.measurement.directions(Images(self.maps, np.eye(n)))
+            return fourth_moment_curvature(directions, self.weight * weights, flops)
+
+        if self.degree != 2:
+            return found()
+        if flops not in self._curvatures:
+            self._curvatures[flops] = found()
+        return self._curvatures[flops]
 
     def along(self, U: Images, features: Array, D: Images) -> Curve:
         a1, a2 = self.measurement.along(U, D)

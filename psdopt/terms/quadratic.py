@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from functools import partial
+import math
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from psdopt.checks import number
+from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.images import Images
 from psdopt.devices import Deferred
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.extreme import DENSE_LIMIT
+from psdopt.linalg.limits import SPECTRUM_ORDER
+from psdopt.linalg.subset import least_eigenvalue
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 from psdopt.terms.base import Forces, Term
-from psdopt.terms.forms import as_form
+from psdopt.terms.curvature import product_curvature
+from psdopt.terms.forms import Form, IdentityForm, as_form
 from psdopt.terms.models import Curve, LaterCurve, PolynomialCurve, QuadraticSurface
 
 
@@ -67,6 +74,24 @@ class ProductTerm(Term):
             return self.A.force(U, 2.0 * w * ADV) + self.A.force(D, 2.0 * w * AUV)
         BUV, BDV = self.B.gram(U, V), self.B.gram(D, V)
         return self.A.force(U, w * BDV) + self.A.force(D, w * BUV) + self.B.force(U, w * ADV) + self.B.force(D, w * AUV)
+
+    def curvatures(self, U: Images, features: Any, thorough: bool) -> list[Curvature]:
+        """w tr(A E B E) = w |A^½ E A^½|² for A = B, and at least w λ_min(A) λ_min(B) |E|²."""
+        cheap = self.n <= DENSE_LIMIT or (self.n <= SPECTRUM_ORDER and self.A.dense_is_cheap and self.B.dense_is_cheap)
+        if not (self.convex and self.weight > 0.0 and cheap):
+            return []
+        if self.same and not isinstance(self.A, IdentityForm):
+            return self._own_curvature
+        return self._plain_curvature
+
+    @cached_property
+    def _own_curvature(self) -> list[Curvature]:
+        return product_curvature(self.A.to_dense(), self.weight)
+
+    @cached_property
+    def _plain_curvature(self) -> list[Curvature]:
+        modulus = 2.0 * self.weight * _least(self.A) * _least(self.B)
+        return [Curvature(modulus)] if 0.0 < modulus < math.inf else []
 
     def along(self, U: Images, features: tuple[Array, Array], D: Images) -> Curve:
         A = self.A.gram(U, D), self.A.gram(D, D)
@@ -145,6 +170,14 @@ class LinearTerm(Term):
         atom = self.C.trace(v, v)
         g, H = self.weight * np.array([features, atom]), np.zeros((2, 2))
         return QuadraticSurface(0.0, g, H, lambda alpha, beta: alpha * features + beta * atom)
+
+
+def _least(form: Form) -> float:
+    """λ_min of a semidefinite form, less its rounding."""
+    if isinstance(form, IdentityForm):
+        return form.scale
+    A = form.to_dense()
+    return max(least_eigenvalue(A) - ROUNDINGS * form.n * EPS * norm(A), 0.0)
 
 
 def _quadratic_in_mu(P0: Array, cross: Array, own: Array) -> Array:

@@ -89,8 +89,9 @@ def certify_constrained(
         # large multipliers give S large rounding; those of ⟨A_t, M⟩ = 0 do not enter σ(y), so smaller ones may suffice
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
         best = max([best, *shrunk], key=Bounded.rank)
-    if best.bound is None and proof == "full":
-        best = replace(best, bound=cone_bound(problem, Y, best.y, 0.5 * tol * gap_unit(problem, evaluation, value)))
+    if best.bound is None and proof != "cheap":
+        most = 0.5 * tol * gap_unit(problem, evaluation, value) if proof == "needed" else np.inf
+        best = replace(best, bound=cone_bound(problem, Y, best.y, most))
     y, S, pair, base, bound = best.y, best.S, best.pair, best.base, best.bound
     SY = np.asarray(S @ Y)
     dual_infeasibility = max(0.0, -pair.lower_bound)

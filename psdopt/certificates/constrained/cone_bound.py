@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from psdopt.certificates.constrained.slack import adjoint_operator
+from psdopt.certificates.curved_bound import curved_gap
 from psdopt.certificates.dense_proof import DenseProof
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability
@@ -20,12 +21,13 @@ from psdopt.problems.term_sum import TermSum
 from psdopt.terms.quadratic import LinearTerm
 
 
-def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, goal: float) -> float | None:
-    """A lower bound on F(N) for all feasible N, about `goal` or less below L(M) − σ(y); None if none is found.
+def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, most: float) -> float | None:
+    """A lower bound on F(N) for all feasible N, less than `most` below L(M) − σ(y); None if none is found.
 
-    :class:`~psdopt.certificates.dense_proof.DenseProof` of L at M = Y Yᵀ finds it for convex curved F of an order up to
-    500, or 1500 if F is quadratic; on a face with basis W it is applied to L(W N Wᵀ). A few factorisations; y (m,) must
-    be admissible.
+    The curvature of L at M = Y Yᵀ (:mod:`psdopt.certificates.curved_bound`) or a matrix near M
+    (:class:`~psdopt.certificates.dense_proof.DenseProof`) gives it for convex curved F of an order up to 500, or 1500
+    if F is quadratic; on a face with basis W they are of L(W N Wᵀ). A spectrum or a few factorisations; y (m,) must be
+    admissible.
     """
     face = problem.face
     if Ability.CONVEX not in problem.abilities or problem.conic is not None or problem.n > SPECTRUM_ORDER:
@@ -40,8 +42,11 @@ def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, goal: float) -> fl
         F, Y, A = problem.on_face, np.asarray(W.T @ Y), W.T @ (A @ W)
     L = _plus_linear(F, np.asarray(0.5 * (A + A.T)))
     evaluation = L.at(Y)
-    gap = DenseProof(evaluation, dense_gradient(evaluation)).gap(goal)
-    return None if gap is None else float(evaluation.value) - gap - problem.support(y)
+    S = dense_gradient(evaluation)
+    gaps = [gap for each in evaluation.curvatures() if (gap := curved_gap(S, Y, each)) < most]
+    if not gaps and (gap_near := DenseProof(evaluation, S).gap(most)) is not None:
+        gaps = [gap_near]
+    return float(evaluation.value) - min(gaps) - problem.support(y) if gaps else None
 
 
 def _plus_linear(F: Problem, A: Array) -> Problem:

@@ -180,7 +180,9 @@ def test_iterates_turn_with_the_columns():
 def test_at_the_optimum_it_comes_to_an_end():
     problem = PROBLEMS["cut"]
     result = solve(problem, FlatQuotient(N, N), LagrangeNewton(), tol=1e-300, max_iterations=500, rng=0)
-    assert result.status is Status.NO_PROGRESS
+    assert result.iterations < 500
+    assert result.status in (Status.NO_PROGRESS, Status.OPTIMAL)  # a gap of rounding, or a little more
+    assert result.certificate.gap <= 1e-13 * result.certificate.unit
     assert result.certificate.stationarity_relative < 1e-13
 
 

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
 from psdopt.contracts.roles import Starts
@@ -170,6 +171,20 @@ class TooMuchCurvature(Healthy):
     def __init__(self) -> None:
         super().__init__()
         self.lower_curvature = 200.0 * B
+
+
+class _TooSteep(ProductTerm):
+    def curvatures(self, U: Any, features: Any, thorough: bool) -> list[Curvature]:
+        return [Curvature(4.0 * each.modulus, each.root) for each in super().curvatures(U, features, thorough)]
+
+
+class TooSteepAProduct(Healthy):
+    """The curvature of tr((A M)²) in its own metric is overstated fourfold."""
+
+    rejected_by = ("problem.strong_convexity",)
+
+    def product(self, form: MatrixForm) -> Term:
+        return _TooSteep(form, form)
 
 
 class OtherFormula(Healthy):

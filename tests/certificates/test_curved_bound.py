@@ -1,0 +1,98 @@
+"""The bound by curvature: the minimum of the model where F is the model, never below the truth, in any units."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt import Curvature, FlatQuotient, QuadraticSDP, TermSum, certify, solve
+from psdopt.certificates.curved_bound import curved_gap
+from psdopt.contracts.gradient import dense_gradient
+from psdopt.terms import HalfSquaredOneSided, LeastSquares, MeasuredTerm, QuadraticForms
+from tests.instances import symmetric
+
+
+def gaps(problem, Y, trace=None):
+    evaluation = problem.at(Y)
+    S = dense_gradient(evaluation)
+    return [curved_gap(S, Y, each, trace) for each in evaluation.curvatures(thorough=True)]
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    n=st.integers(1, 8), seed=st.integers(0, 2**31), digits=st.floats(0.0, 6.0), scale=st.sampled_from([1e-9, 1.0, 1e9])
+)
+@pytest.mark.parametrize("kind", ["ridge", "product"])
+def test_of_a_single_quadratic_the_bound_is_the_true_gap(kind, n, seed, digits, scale):
+    rng = np.random.default_rng(seed)
+    d = 10.0 ** rng.uniform(-0.5 * digits, 0.5 * digits, n)  # coordinates of other units
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    A = (Q * np.linspace(1.0, 2.0, n)) @ Q.T * d * d[:, None]
+    C = symmetric(rng, n)
+    if kind == "ridge":
+        problem, U = QuadraticSDP(None, scale, C), np.eye(n)
+    else:
+        problem, U = QuadraticSDP(A, None, C * d * d[:, None]), np.linalg.inv(np.linalg.cholesky(A)).T
+    least = problem.at(problem.solve_in_closed_form().factor).value
+    here = problem.at(U @ rng.standard_normal((n, rng.integers(1, n + 1))))
+    (gap,) = gaps(problem, here.factor)
+    rounding = 1e-9 * (abs(here.value) + abs(least))
+    assert here.value - least - rounding <= gap <= here.value - least + rounding
+
+
+def measured(one_sided, seed, d=5, m=120):
+    rng = np.random.default_rng(seed)
+    X = rng.standard_normal((m, d)) * 10.0 ** rng.uniform(-2.0, 2.0, d)
+    a = ((X @ (rng.standard_normal((d, 2)) / np.abs(X).max(axis=0)[:, None])) ** 2).sum(axis=1)
+    target = a * rng.uniform(0.3, 1.7, m)
+    loss = HalfSquaredOneSided(target, rng.choice([-1.0, 1.0], m)) if one_sided else LeastSquares(target)
+    return TermSum([MeasuredTerm(QuadraticForms(X), loss, 1.0 / m)])
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_certificates_of_unfinished_runs_bound_the_true_gap(one_sided, seed):
+    problem = measured(one_sided, seed)
+    best = solve(problem, tol=1e-8, max_iterations=3000)
+    lower = best.value - (best.certificate.gap or 0.0)
+    for steps in (1, 5, 20):
+        result = solve(problem, FlatQuotient(5, 3), max_iterations=steps, rng=1)
+        gap = result.certificate.gap
+        assert gap is not None
+        assert gap >= result.value - best.value
+        assert gap <= (60.0 if one_sided else 20.0) * (result.value - lower)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_what_is_proven_does_not_depend_on_the_accuracy_asked(seed):
+    X = np.random.default_rng(seed).standard_normal((6, 4))
+    flat = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(1.0))])
+    for problem in (measured(False, seed), measured(True, seed), flat):
+        Y = problem.starts.proposed_start(np.random.default_rng(seed).standard_normal((problem.n, 2)))
+        found = [certify(problem, Y, tol=tol).gap for tol in (1.0, 1e-4, 1e-12)]
+        assert found[0] is not None
+        assert found[1:] == found[:1] * 2
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_at_a_fixed_trace_the_model_is_minimised_on_the_spectraplex(seed):
+    rng = np.random.default_rng(seed)
+    n, t = 6, 2.0
+    K = symmetric(rng, n)
+    problem = QuadraticSDP(None, 1.0, -K)
+    values, U = np.linalg.eigh(K)
+    theta = max((values[k:].sum() - t) / (n - k) for k in range(n))
+    best = problem.at(U * np.sqrt(np.maximum(values - theta, 0.0)))
+    assert best.size**2 == pytest.approx(t)
+    Y = rng.standard_normal((n, 3))
+    Y *= math.sqrt(t) / np.linalg.norm(Y)
+    (gap,) = gaps(problem, Y, trace=t)
+    assert gap == pytest.approx(problem.at(Y).value - best.value, rel=1e-9)
+    assert certify(problem, Y, trace=t).gap == pytest.approx(gap)
+
+
+def test_a_gradient_or_a_modulus_without_numbers_gives_no_bound():
+    assert curved_gap(np.full((2, 2), np.nan), np.eye(2), Curvature(1.0)) == math.inf
+    assert curved_gap(1e300 * np.eye(2), np.eye(2), Curvature(1e-300)) == math.inf
