@@ -38,7 +38,15 @@ from psdopt.running.run import Snapshot
 from psdopt.running.smoothing import solve_smoothed
 from psdopt.running.solve import solve
 from psdopt.running.starts import starting_point
-from psdopt.running.stopping import MaxIterations, MaxTime, SmallDecrease, SmallStationarity, Stopping, ValueBelow
+from psdopt.running.stopping import (
+    MaxIterations,
+    MaxTime,
+    ProvenGap,
+    SmallDecrease,
+    SmallStationarity,
+    Stopping,
+    ValueBelow,
+)
 from psdopt.version import __version__
 
 sys.meta_path.append(FormerModules())
@@ -78,6 +86,7 @@ __all__ = [
     "PlaneModel",
     "Preconditioner",
     "Problem",
+    "ProvenGap",
     "PsdoptError",
     "QuadraticSDP",
     "Requires",

@@ -53,6 +53,7 @@ CALLS: dict[Callable[..., Any], dict[str, Any]] = {
     psdopt.MaxTime: {"seconds": 1.0},
     psdopt.SmallDecrease: {"tol": 1e-3},
     psdopt.SmallStationarity: {"tol": 1e-3},
+    psdopt.ProvenGap: {"share": 1e-2},
     psdopt.ValueBelow: {"target": 1.0},
     psdopt.ArrayStream: {"X": X, "y": np.arange(8.0)},
     psdopt.certify: {"problem": QUADRATIC, "matrix": np.eye(N)},

@@ -120,10 +120,10 @@ class Certificate:
     dual_infeasibility : max(0, −lower_bound), a bound, not an estimate; relative: times tr M / unit.
     complementarity : |⟨S, M⟩|; relative: / unit.
     gap : the least proven bound on F(M) − min F, or None: from λ_min(S) at a fixed trace, from the geometry's linear
-        oracle, from strong convexity, from `dual_value`, or from a matrix near M where S ⪰ 0
-        (:class:`psdopt.certificates.dense_proof.DenseProof`, up to order 1,500, once the residuals are small);
-        relative: / unit. The bound holds up to the rounding of F and S as the problem computes them, so a gap of 0 is
-        not exact.
+        oracle, from the curvature of F (:mod:`psdopt.certificates.curved_bound`), from `dual_value`, or from a matrix
+        near M where S ⪰ 0 (:class:`psdopt.certificates.dense_proof.DenseProof`, up to order 1,500); relative: / unit.
+        The bound is sought at any M, optimal or not. It holds up to the rounding of F and S as the problem computes
+        them, so a gap of 0 is not exact.
     value_scale : |F(M)| at a fixed trace, for which a proof must give two digits; inf elsewhere.
     rounding : the error that F(M) and ⟨S, M⟩ may have. At a fixed trace, if a proof depends on it, this error is
         measured from recomputed values of F (:func:`psdopt.certificates.scales.measured_rounding`), and is at least 64

@@ -161,7 +161,8 @@ class Driver:
             if ended and state is run.state:
                 return NO_PROGRESS
         value, step = run.state.evaluation.value, run.state.step
-        met = self.rules.limits.met(Progress(run.iteration, run.seconds, value, stationarity, step, run.values))
+        gap = self._proven_gap(stationarity)
+        met = self.rules.limits.met(Progress(run.iteration, run.seconds, value, stationarity, step, run.values, gap))
         moved = state is not run.state
         # a run that has just moved to a better point is stopped by its budgets only
         if met is not None and (not moved or met.status in BUDGETS):
@@ -170,6 +171,14 @@ class Driver:
             verdict = self.judge.verdict(stationarity, True)
             return verdict if verdict is not None or state is not run.state else NO_PROGRESS
         return None
+
+    def _proven_gap(self, stationarity: float) -> float:
+        """The proven gap over its unit, if a criterion waits for one and it is known at this point; else inf."""
+        awaited = self.rules.limits.awaited_gap
+        if awaited == 0.0:
+            return math.inf
+        near = stationarity <= awaited or self.run.iteration >= PATIENT_STEPS
+        return self.judge.proven_gap(awaited, near, now() - self.clock)
 
     def _diverged(self) -> bool:
         run = self.run
@@ -196,7 +205,8 @@ class Driver:
         run = self.run
         run.seconds = now() - self.clock
         stationarity = run.record(self.problem, self.method.descends, self._counts())
-        self.rules.show(run.iteration, run.values[-1], stationarity)
+        known = run.certificate
+        self.rules.show(run.iteration, run.values[-1], stationarity, None if known is None else known.gap_relative)
 
     def _counts(self) -> dict[str, int]:
         now = self.problem.counts()
@@ -279,7 +289,7 @@ class Driver:
             return status, message
         if self.judge.certified is not self.run.state:
             try:
-                self.judge.certify()
+                self.judge.certify(ended=status not in DECIDED)
             except (FloatingPointError, np.linalg.LinAlgError) as error:
                 return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
         return (status, message) if status in DECIDED else self.judge.final_verdict(status, message)

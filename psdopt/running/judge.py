@@ -15,6 +15,7 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.deadline import now
 from psdopt.linalg.tolerances import MINOR, SLIGHT, tie
 from psdopt.running.escape import CLEARLY, clearly_bound, rank_binds, widened
 from psdopt.running.result import Status
@@ -32,18 +33,23 @@ from psdopt.running.verdicts import (
 
 #: The next certificate follows after this share of further steps (at least 10), however slowly stationarity falls.
 LONGER = 0.25
+#: Statuses of runs that might have gone on: their message says how far from min F they are at most.
+LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED)
 Binds = Callable[[], bool]
 
 
 class Judge:
     """Computes certificates of a run and decides what follows; changes `run` if it continues from another point.
 
-    `certified` : the state to which the current certificate of the run belongs.
+    `certified` : the state to which the current certificate of the run belongs; `ended` : the same, if all bounds were
+    sought for it. `seconds` : the seconds that certificates have taken.
     """
 
     def __init__(self, problem: Problem, method: Method, run: Run, tol: float, proof: str = "full") -> None:
         self.problem, self.method, self.run, self.tol, self.proof = problem, method, run, tol, proof
         self.certified: State | None = None
+        self.ended: State | None = None
+        self.seconds = 0.0
 
     def is_due(self, stationarity: float) -> bool:
         """Whether to compute a certificate: stationarity has reached its target, or the last certificate is old."""
@@ -81,18 +87,19 @@ class Judge:
         self._tighten(certificate, stationarity, ended)
         return None
 
-    def certify(self, ended: bool = False) -> Certificate:
+    def certify(self, ended: bool = False, tol: float | None = None) -> Certificate:
         """The certificate of the current state. The run keeps it, and the best one so far with its state.
 
-        Until the run has `ended`, bounds that would not prove `tol` are not sought.
+        Until the run has `ended`, bounds that would not prove `tol`, by default that of the run, are not sought.
         """
-        run = self.run
+        run, tol = self.run, self.tol if tol is None else max(tol, self.tol)
+        begun = now()
         start = None if run.certificate is None else run.certificate.eigenvector
         # a new seed each time: the probabilistic bound on λ_min assumes an S that does not depend on the seed
         run.certificate = certify(
             self.problem,
             run.state.evaluation,
-            tol=self.tol,
+            tol=tol,
             trace=run.geometry.trace,
             start=start,
             seed=run.iteration,
@@ -101,12 +108,27 @@ class Judge:
             tried=math.inf if ended else run.patience.worth_trying,
             proof="needed" if self.proof == "full" and not ended else self.proof,
         )
-        run.patience.note(run.certificate, self.tol)
-        self.certified = run.state
+        run.patience.note(run.certificate, tol)
+        self.certified, self.ended = run.state, run.state if ended else None
         run.history.note("certificate", run.certificate.relative)
+        self.seconds += now() - begun
         if run.nearest is None or run.certificate.relative < run.nearest[1].relative:
             run.nearest = run.state, run.certificate
         return run.certificate
+
+    def proven_gap(self, awaited: float, near: bool, elapsed: float) -> float:
+        """The proven gap of the current point over its unit, inf if none is known.
+
+        It comes from a new certificate at the tolerance `awaited`, if the point may be `near` enough, and if all
+        certificates so far took at most a slight share of the `elapsed` seconds.
+        """
+        run = self.run
+        if self.certified is not run.state and near and self.seconds <= SLIGHT * elapsed:
+            self.certify(tol=awaited)
+        certificate = run.certificate if self.certified is run.state else None
+        if certificate is None or not certificate.convex or certificate.misses(self.tol):
+            return math.inf
+        return math.inf if certificate.gap_relative is None else certificate.gap_relative
 
     def final_verdict(self, status: Status, message: str) -> Conclusion:
         """The verdict after the returned point is certified.
@@ -116,7 +138,8 @@ class Judge:
         """
         run = self.run
         known = run.certificate if self.certified is run.state else None
-        certificate = known if known is not None and known.proves(self.tol) else self.certify(ended=True)
+        enough = known is not None and (known.proves(self.tol) or self.ended is run.state)
+        certificate = known if known is not None and enough else self.certify(ended=True)
         if run.nearest is not None and status in (Status.NO_PROGRESS, Status.UNBOUNDED, Status.DIVERGED):
             state, nearest = run.nearest
             if nearest.relative < CLEARLY * certificate.relative and state.geometry == run.state.geometry:
@@ -135,6 +158,8 @@ class Judge:
             if certificate.residual < CLEARLY * certificate.relative:  # a weak bound hides small residuals
                 found = f"{found}, relative residuals {certificate.residual:.2g}"
             return status, f"{message}; {found}"
+        if status in LIMITS and certificate.convex and certificate.gap_relative is not None:
+            return status, f"{message}; F(M) - min F is proven to be at most {certificate.gap_relative:.2g} of its unit"
         return status, message
 
     def better_at_zero(self) -> bool:

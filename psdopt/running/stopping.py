@@ -14,7 +14,8 @@ from psdopt.running.result import Status
 
 @dataclass(frozen=True)
 class Progress:
-    """The data of a criterion: `seconds` since the start, `stationarity` relative as in the Certificate."""
+    """The data of a criterion: `seconds` since the start, `stationarity` and the proven `gap` relative as in the
+    Certificate; inf if no gap is proven at this point."""
 
     iteration: int
     seconds: float
@@ -22,6 +23,7 @@ class Progress:
     stationarity: float
     step: float
     values: Sequence[float]  # of all iterations so far, the newest last
+    gap: float = math.inf
 
 
 class Stopping(ABC):
@@ -36,6 +38,8 @@ class Stopping(ABC):
 
     #: Seconds after which the criterion is certainly met; longer work is cut there.
     longest: float = math.inf
+    #: The proven gap that the criterion waits for, for which certificates are computed during the run; 0 for none.
+    awaited_gap: float = 0.0
 
     @abstractmethod
     def met(self, progress: Progress) -> Stopping | None:
@@ -109,6 +113,33 @@ class SmallStationarity(Stopping):
 
 
 @dataclass(frozen=True)
+class ProvenGap(Stopping):
+    """F(M) − min F <= share · unit is proven, with the unit of the :class:`~psdopt.Certificate`: 0.01 is one per cent.
+
+    Certificates are computed at intervals: the first once the relative stationarity is at most `share`, or after some
+    steps; each later one if all of them so far took at most a tenth of the seconds of the run. A bound is known where
+    the curvature of F, a fixed trace, a geometry's linear oracle or the problem's own dual gives one, and at moderate
+    orders in most other cases.
+    """
+
+    share: float
+    converges: ClassVar[bool] = True
+
+    @property
+    def awaited_gap(self) -> float:  # type: ignore[override]
+        return self.share
+
+    def __post_init__(self) -> None:
+        number(self.share, "share", above=0.0)
+
+    def met(self, progress: Progress) -> Stopping | None:
+        return self if progress.gap <= self.share else None
+
+    def reason(self) -> str:
+        return f"F(M) - min F is proven to be at most {self.share:g} of its unit"
+
+
+@dataclass(frozen=True)
 class SmallDecrease(Stopping):
     """|F_{t−window} − F_t| <= tol · (|F_t| + 1). For a method that descends: Yuan et al., algorithm 1, line 5.
 
@@ -160,6 +191,10 @@ class AnyOf(Stopping):
         return min(part.longest for part in self.parts)
 
     @property
+    def awaited_gap(self) -> float:  # type: ignore[override]
+        return max(part.awaited_gap for part in self.parts)
+
+    @property
     def converges(self) -> bool:  # type: ignore[override]
         return all(part.converges for part in self.parts)
 
@@ -183,6 +218,10 @@ class AllOf(Stopping):
     @property
     def longest(self) -> float:  # type: ignore[override]
         return max(part.longest for part in self.parts)
+
+    @property
+    def awaited_gap(self) -> float:  # type: ignore[override]
+        return max(part.awaited_gap for part in self.parts)
 
     def met(self, progress: Progress) -> Stopping | None:
         return self if all(part.met(progress) is not None for part in self.parts) else None

@@ -8,11 +8,22 @@ import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, Status, certify, solve
 from psdopt.errors import InvalidInputError
+from psdopt.running import driver, judge
+from psdopt.running import solve as solving
 from psdopt.running.escape import SETTLING, Escape, clearly_bound, explained, rank_binds, widened
 from psdopt.running.patience import PATIENT_STEPS, Patience
 from psdopt.running.progress import progress_bar
 from psdopt.running.run import Run
-from psdopt.running.stopping import MaxIterations, MaxTime, Progress, SmallDecrease, SmallStationarity, ValueBelow
+from psdopt.running.stopping import (
+    MaxIterations,
+    MaxTime,
+    Progress,
+    ProvenGap,
+    SmallDecrease,
+    SmallStationarity,
+    ValueBelow,
+)
+from tests.instances import psd, symmetric
 from tests.running.problems import kta
 
 PROBLEM = QuadraticSDP(None, 1.0, np.diag([-1.0, -2.0, 3.0]))
@@ -219,28 +230,29 @@ def test_a_search_that_failed_is_repeated_at_a_clearly_smaller_shortfall():
 
 def test_the_bar_starts_at_the_given_iteration_and_shows_the_numbers(capsys):
     with progress_bar(True, "a run", iteration=5) as bar:
-        bar(7, 1.25, 3e-4)
-        bar(9, -2.5, 1e-6)
+        bar(7, 1.25, 3e-4, None)
+        bar(9, -2.5, 1e-6, 2e-2)
     out, err = capsys.readouterr()
     assert out == ""
     assert "a run: 9 iterations" in err
-    assert "value -2.5, stationarity 1.0e-06" in err
+    assert "value -2.5, stationarity 1.0e-06, proven gap 2.0e-02" in err
 
 
 def test_no_bar_unless_wanted(capsys):
     with progress_bar(False, "a run") as bar:
-        bar(7, 1.25, 3e-4)
+        bar(7, 1.25, 3e-4, None)
     assert capsys.readouterr() == ("", "")
 
 
-def at(iteration=0, seconds=0.0, value=0.0, stationarity=1.0, step=1.0, values=(0.0,)):
-    return Progress(iteration, seconds, value, stationarity, step, values)
+def at(iteration=0, seconds=0.0, value=0.0, stationarity=1.0, step=1.0, values=(0.0,), gap=math.inf):
+    return Progress(iteration, seconds, value, stationarity, step, values, gap)
 
 
 @pytest.mark.parametrize(("criterion", "before", "after"), [
     (MaxIterations(5), at(iteration=4), at(iteration=5)),
     (MaxTime(1.5), at(seconds=1.4), at(seconds=1.5)),
     (SmallStationarity(1e-3), at(stationarity=2e-3), at(stationarity=1e-3)),
+    (ProvenGap(0.01), at(gap=0.011), at(gap=0.01)),
     (ValueBelow(-2.0), at(value=-1.9), at(value=-2.0)),
     (SmallDecrease(1e-2), at(values=[5.0, 4.0]), at(values=[4.01, 4.0])),
     # E-L7: without the absolute value the printed rule is met at the first decrease
@@ -271,6 +283,62 @@ def test_combinations():
     assert (either.converges, both.converges) == (False, True)
     assert (small | SmallStationarity(1.0)).converges
     assert not (many & low).converges
+    assert [each.awaited_gap for each in (small | many, many | ProvenGap(0.1), low & ProvenGap(0.1))] == [0.0, 0.1, 0.1]
+
+
+def slow_quadratic():
+    """Conjugate gradient on a factor takes about 150 steps."""
+    rng = np.random.default_rng(0)
+    return QuadraticSDP(psd(rng, 30, condition=1e3), 1e-3, symmetric(rng, 30))
+
+
+@pytest.mark.parametrize("share", [0.3, 1e-2, 1e-4])
+def test_a_run_ends_once_its_gap_is_proven_to_be_a_share_of_the_unit(monkeypatch, share):
+    problem = slow_quadratic()
+    monkeypatch.setattr(judge, "now", lambda: 0.0)  # certificates take no time: one at each point
+    pieces = FlatQuotient(30, 30), ConjugateGradient(preconditioner="none")
+    result = solve(problem, *pieces, tol=1e-9, stopping=ProvenGap(share))
+    assert result.status is Status.STOPPED
+    assert result.message == f"F(M) - min F is proven to be at most {share:g} of its unit"
+    assert result.certificate.gap_relative <= share
+    best = solve(problem, tol=1e-9)
+    assert result.certificate.gap >= result.value - best.value
+    if share == 1e-4:  # the others are met when the first certificate is computed
+        assert result.certificate.gap_relative > 0.1 * share  # not later than needed
+    assert result.iterations < solve(problem, *pieces, tol=1e-9).iterations
+
+
+def test_certificates_for_a_proven_gap_take_a_tenth_of_the_run(monkeypatch):
+    clock, taken = [0.0], []
+    inside = judge.certify
+
+    def certify(*arguments, **options):
+        taken.append(clock[0])
+        clock[0] += 1.0
+        return inside(*arguments, **options)
+
+    class Slow(ConjugateGradient):
+        def step(self, state):
+            clock[0] += 0.5
+            return super().step(state)
+
+    monkeypatch.setattr(judge, "certify", certify)
+    for module in (judge, driver, solving):
+        monkeypatch.setattr(module, "now", lambda: clock[0])
+    pieces = FlatQuotient(30, 30), Slow(preconditioner="none")
+    result = solve(
+        slow_quadratic(), *pieces, tol=1e-12, stopping=ProvenGap(1e-15) & MaxIterations(99), max_iterations=48
+    )
+    assert result.iterations == 48
+    assert taken == [10.0, 11.5, 20.0, 27.0]  # after 20 steps, each other if those before took a tenth, and at the end
+
+
+def test_a_run_that_its_limit_ends_says_how_far_it_may_be_from_the_best():
+    problem = kta(np.random.default_rng(0))
+    result = solve(problem, FlatQuotient(8, 8), ConjugateGradient(), tol=1e-10, max_iterations=2)
+    assert result.status is Status.ITERATION_LIMIT
+    said = f"F(M) - min F is proven to be at most {result.certificate.gap_relative:.2g} of its unit"
+    assert result.message == f"the limit of 2 iterations was reached; {said}"
 
 
 def test_in_a_run():
@@ -297,6 +365,7 @@ def test_in_a_run():
 
 @pytest.mark.parametrize(("make", "text"), [
     (lambda: MaxIterations(-1), "limit must be an integer of at least 0; found -1"),
+    (lambda: ProvenGap(0.0), "share must be a finite number above 0; found 0.0"),
     (lambda: MaxTime(float("nan")), "seconds must be a finite number of at least 0; found nan"),
     (lambda: SmallStationarity(-1.0), "tol must be a finite number of at least 0; found -1.0"),
     (lambda: SmallDecrease(-1.0), "tol must be a finite number of at least 0; found -1.0"),
