@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import psdopt
-from psdopt.certificates.certificate import Certificate
-from psdopt.certificates.certify import DIGITS, certify
+from psdopt.certificates.certificate import DIGITS, Certificate
+from psdopt.certificates.certify import certify
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.metric_learning import kta_problem, triplet_margin_problem

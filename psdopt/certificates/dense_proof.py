@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from functools import cache, cached_property
-from typing import NamedTuple
+from itertools import islice
 
 import numpy as np
 
-from psdopt.certificates.scales import reference_value
+from psdopt.certificates.stored_curvature import Shift, inverse_root, origin, stored_shifts
 from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.gradient import dense_gradient
@@ -21,7 +20,7 @@ from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.limits import MOST_STEPS, SPECTRUM_ORDER
-from psdopt.linalg.subset import eigenpairs, spectrum
+from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.tolerances import EPS, MINOR, ROUNDINGS, SLIGHT
 
 
@@ -67,16 +66,17 @@ class DenseProof:
         if not (most > 0.0 and norm(self.factor) > 0.0):
             return None
         if self.quadratic:
-            found = (self._least_bound(Z, most) for Z in _shifts(self.problem))
+            found = (self._least_bound(Z, most) for Z in self._shifts())
         elif self.n > DENSE_LIMIT or not self.shortfall < tried * (1.0 - abs(self.own) / most):
             return None
         else:
             found = (self._least_perturbed(L, most) for L in self._directions())
         best = math.inf
-        for bound in found:
-            best = min(best, math.inf if bound is None else bound)
-            if best <= self.enough or (best < math.inf and not self.quadratic):
-                break
+        with np.errstate(all="ignore"):  # far from M, F may overflow: no bound comes of such a step
+            for bound in found:
+                best = min(best, math.inf if bound is None else bound)
+                if best <= self.enough or (best < math.inf and not self.quadratic):
+                    break
         return best if best < math.inf else None
 
     def gap_from_identity(self, most: float) -> float | None:
@@ -87,7 +87,7 @@ class DenseProof:
         """
         if self.lowest is None or not (self.quadratic and self.finite and most > 0.0 and norm(self.factor) > 0.0):
             return None
-        return self._least_bound(next(_shifts(self.problem)), most)
+        return self._least_bound(next(stored_shifts(self.problem)), most)
 
     def descent(self) -> Array | None:
         """The direction v of least vᵀSv in units of the coordinates, so that a refutation does not depend on scales."""
@@ -127,7 +127,7 @@ class DenseProof:
 
         Also None if rounding of S exceeds ∇F(0): S then hides the sign of ∇F(0) in directions without curvature.
         """
-        scale, allowed, known = self._scale(S), ROUNDINGS * self.n * EPS, float(_origin(self.problem).sizes.max())
+        scale, allowed, known = self._scale(S), ROUNDINGS * self.n * EPS, float(origin(self.problem).sizes.max())
         if 0.0 < known < allowed * max(float(S.max()), -float(S.min())):
             return None
         scaled = S * scale
@@ -148,26 +148,38 @@ class DenseProof:
 
     def _scale(self, S: Array) -> Array:
         """1/√(size of the diagonals of S, ∇F(M) and ∇F(0)) (n,)."""
-        sizes = np.abs(np.diagonal(S)) + np.abs(np.diagonal(self.S)) + _origin(self.problem).sizes
+        sizes = np.abs(np.diagonal(S)) + np.abs(np.diagonal(self.S)) + origin(self.problem).sizes
         largest = max(float(sizes.max()), float(S.max()), -float(S.min()))
         return np.asarray(1.0 / np.sqrt(np.maximum(sizes, max(EPS**2 * largest, np.finfo(float).tiny))))
 
     def _directions(self) -> Iterator[Array]:
         """Factors L of Z = L Lᵀ for any F: scaled coordinates, the identity, the inverse of the curvature's trace."""
         share = norm(self.factor) ** 2 / self.n
-        scale = self._scale(self.S)
-        yield np.diag(scale * math.sqrt(share * self.n) / norm(scale))
+        yield self._scaled_coordinates()
         yield math.sqrt(share) * np.eye(self.n)
-        curvature = dense_gradient(self.evaluation.append(math.sqrt(1e-4 * share) * np.eye(self.n))) - self.S
-        for root in _inverse_roots(curvature, 1.0):
+        root = inverse_root(dense_gradient(self.evaluation.append(math.sqrt(1e-4 * share) * np.eye(self.n))) - self.S)
+        if root is not None:
             yield root * (math.sqrt(share * self.n) / norm(root))
 
-    def _least_bound(self, shift: _Shift, most: float) -> float | None:
+    def _scaled_coordinates(self) -> Array:
+        """diag(1/√(size of S_ii)), of the size of M: it does not depend on the units of the coordinates."""
+        scale = self._scale(self.S)
+        return np.diag(scale * (norm(self.factor) / norm(scale)))
+
+    def _shifts(self) -> Iterator[Shift]:
+        """The same for a quadratic F, with the curvature along Z; beyond order DENSE_LIMIT the identity first."""
+        yield from islice(stored_shifts(self.problem), 0 if self.n <= DENSE_LIMIT else 1)
+        L = self._scaled_coordinates()
+        H = dense_gradient(self.evaluation.append(L)) - self.S
+        yield Shift(H, row_dots(L, L), inner(H @ L, L))
+        yield from islice(stored_shifts(self.problem), 0 if self.n <= DENSE_LIMIT else 1, None)
+
+    def _least_bound(self, shift: Shift, most: float) -> float | None:
         """The cost ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2 of the least s with S + s H ⪰ 0, if it is below `most`."""
         H, slope = shift.H, inner(shift.H @ self.factor, self.factor)
         if not math.isfinite(slope + shift.bend):
             return None
-        v = self.lowest if self.lowest is not None else self._least[1]
+        v = self._least[1] if self.lowest is None or self.n <= DENSE_LIMIT else self.lowest
         lacking, rise = -float(v @ (self.S @ v)), float(v @ (H @ v))
         if lacking > 0.0 and not rise > 0.0:
             return None
@@ -199,17 +211,20 @@ class DenseProof:
 
         def cost(s: float) -> float:
             P = there(s)
-            found = value - float(P.value) + 0.5 * inner(P.factor_gradient(), P.factor)
+            found = value - float(P.value) + 0.5 * inner(on_host(P.factor_gradient()), on_host(P.factor))
             return found if math.isfinite(found) else math.inf
 
+        @cache
+        def slack(s: float) -> Array:
+            return dense_gradient(there(s))
+
         def definite(s: float) -> Array | None:
-            S = dense_gradient(there(s))
-            return self._definite(S) if np.all(np.isfinite(S)) else None
+            return self._definite(slack(s)) if np.all(np.isfinite(slack(s))) else None
 
         lacking, rise = -float(v @ (self.S @ v)), 0.0
         for small in (MINOR, 1.0, 1.0 / MINOR):
             if lacking > 0.0 and not rise > 0.0:
-                rise = (lacking + float(v @ (there(small).gradient @ v[:, None])[:, 0])) / small
+                rise = (lacking + float(v @ (slack(small) @ v))) / small
         if not (lacking <= 0.0 or rise > 0.0):
             return None
         first = max(lacking, 0.0) / rise if rise > 0.0 else MINOR
@@ -217,7 +232,8 @@ class DenseProof:
         if found is None:
             return None
         s, rounding = found
-        return max(cost(s), 0.0) + self._lost(rounding, row_dots(there(s).factor, there(s).factor))
+        Y = on_host(there(s).factor)
+        return max(cost(s), 0.0) + self._lost(rounding, row_dots(Y, Y))
 
 
 def _least_step(
@@ -270,68 +286,3 @@ def _step_of_cost(own: float, slope: float, bend: float, cost: float) -> float:
     """The s > 0 with own + s slope + s² bend / 2 = cost >= own; 0 where there is none."""
     root = slope + math.sqrt(slope**2 + 2.0 * max(bend, 0.0) * (cost - own))
     return 2.0 * (cost - own) / root if root > 0.0 else 0.0
-
-
-class _Shift(NamedTuple):
-    """Z and H = ∇²F[Z] (n, n) of a quadratic F, with the `diagonal` (n,) of Z, and `bend` = ⟨H, Z⟩."""
-
-    H: Array
-    diagonal: Array
-    bend: float
-
-
-def _shifts(problem: Problem) -> Iterator[_Shift]:
-    """The Z of a quadratic F: I, and up to order DENSE_LIMIT K^-½ and K⁻¹, K = ∇²F[I]. Each is made once.
-
-    K^-½ has the units of M where F is a tr((A M)²), K⁻¹ where F is a loss of measurements x_tᵀMx_t.
-    """
-    K = _origin(problem).curvature
-    yield _Shift(K, np.ones(problem.n), float(np.trace(K)))
-    if problem.n > DENSE_LIMIT:
-        return
-
-    def made() -> list[_Shift]:
-        if not np.all(np.isfinite(K)):
-            return []
-        zero = problem.at(np.zeros((problem.n, 1)))
-        start, shifts = dense_gradient(zero), []
-        for power in (0.5, 1.0):
-            for L in _inverse_roots(K, power):
-                H = dense_gradient(problem.at(L)) - start
-                shifts.append(_Shift(H, row_dots(L, L), inner(H @ L, L)))
-        return shifts
-
-    yield from problem.once("shifts", made)
-
-
-def _inverse_roots(K: Array, power: float) -> Iterator[Array]:
-    """L with L Lᵀ = K^-power, eigenvalues of K at least rounding of the largest; nothing if K has no positive one."""
-    if np.all(np.isfinite(K)):
-        values, U = spectrum(K)
-        if values[-1] > 0.0:  # else F does not depend on the trace, such as a fit of off-diagonal entries
-            yield U * np.maximum(values / values[-1], ROUNDINGS * EPS) ** (-0.5 * power)
-
-
-class _Origin(NamedTuple):
-    """`sizes` : |∇F(0)_ii| (n,), 0 where undefined. `curvature` : ∇²F[I] = ∇F(I) − ∇F(0) (n, n) of a quadratic F, else
-    empty."""
-
-    sizes: Array
-    curvature: Array
-
-
-def _origin(problem: Problem) -> _Origin:
-    """The gradient and the curvature of F at 0, computed once for each problem and kept with it."""
-
-    def compute() -> _Origin:
-        S, curvature = np.full((1, 1), math.nan), np.empty((0, 0))
-        if math.isfinite(reference_value(problem, 0.0)):  # where F may yet have no gradient
-            with suppress(FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError), np.errstate(all="ignore"):
-                S = dense_gradient(problem.at(np.zeros((problem.n, 1))))
-        if Ability.QUADRATIC in problem.abilities:
-            curvature = dense_gradient(problem.at(np.eye(problem.n)))
-            curvature -= S
-        sizes = np.abs(np.diagonal(S))
-        return _Origin(np.where(np.isfinite(sizes), sizes, 0.0), curvature)
-
-    return problem.once("origin", compute)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from psdopt import AutogradProblem, FlatQuotient, LagrangeNewton, QuadraticSDP, TermEvaluation, TermSum, certify, solve
 from psdopt.certificates import dense_proof as module
 from psdopt.certificates.dense_proof import DenseProof, may_be_formed
+from psdopt.certificates.stored_curvature import origin
 from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg import definite
@@ -142,9 +143,9 @@ def test_a_certificate_of_a_quadratic_fit_takes_a_few_factorisations(monkeypatch
 def test_the_curvature_is_kept_as_long_as_the_problem():
     problem, root = projection(5, np.random.default_rng(2))
     assert proof_of(problem, 0.999 * root).gap(1.0) is not None
-    kept = module._origin(problem)[1]
+    kept = origin(problem)[1]
     assert proof_of(problem, 0.999 * root).gap(1.0) is not None
-    assert module._origin(problem)[1] is kept
+    assert origin(problem)[1] is kept
     np.testing.assert_allclose(kept, np.eye(5) * kept[0, 0], atol=1e-14)
 
 

@@ -143,7 +143,7 @@ def calls_of_the_door(steps: int, name: str) -> int:
     problem, start = PROBLEMS[name](here), np.random.default_rng(0).standard_normal((N, R))
     sys.setprofile(watch)
     try:
-        solve(problem, FlatQuotient(N, R), LBFGS(), start=start, max_iterations=steps, tol=1e-14)
+        solve(problem, FlatQuotient(N, R), LBFGS(), start=start, max_iterations=steps, tol=1e-14, proof="cheap")
     finally:
         sys.setprofile(None)
     return count

@@ -9,7 +9,7 @@ import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, Polar, Status, certify, solve
 from psdopt.certificates import bounds
-from psdopt.certificates.certify import Computation
+from psdopt.certificates.computation import Computation
 from psdopt.contracts.roles import Duality
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
