@@ -12,10 +12,11 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
+from psdopt.certificates.curved_bound import curved_gap
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.problem import Evaluation
-from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.extreme import ExtremePair
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair
 from psdopt.linalg.tolerances import rounding
 
 
@@ -23,9 +24,10 @@ from psdopt.linalg.tolerances import rounding
 class Bounded:
     """S = ∇F(M) + A*(y), its smallest eigenpair, `base` F(M) − ⟨∇F(M), M⟩ − σ(y), and the `bound` that they prove.
 
-    The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F whose curvature is
-    at least rho it is also base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)). None if λ < 0 and neither τ nor rho is
-    known.
+    The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F of known curvature
+    (:mod:`psdopt.certificates.curved_bound`) it is also base + ⟨S, M⟩ less the gap of F + ⟨A*(y), ·⟩ on the cone; on a
+    face, and beyond order 500, base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)), rho the modulus of strong convexity.
+    None if λ < 0 and neither τ nor a curvature is known.
 
     On a face (:class:`~psdopt.constraints.faces.face.Face`) every feasible N is P N P, so that ⟨S, N⟩ = ⟨P S P, N⟩. P S
     P, or WᵀSW for N = W N' Wᵀ, then takes the place of S. The constraints that define the face drop out of it, and
@@ -103,10 +105,22 @@ def dual_bound(
         bound = base + low * (limit.least if low > 0.0 else limit.value)
     elif low < 0.0:
         bound = None
-    rho = problem.problem.lower_curvature
-    if rho > 0.0 and low < 0.0:
-        # curvature adds (rho/2) |N − M|² to F(N), and ⟨S, N⟩ >= low tr N >= low (tr M + √n |N − M|)
-        trace = float(np.vdot(evaluation.factor, evaluation.factor))
-        curved = base + low * trace - problem.n * low * (low / (2.0 * rho))
-        bound = curved if bound is None else max(bound, curved)
+    if low < 0.0:
+        curved = [base - loss for loss in _losses_by_curvature(problem, evaluation, S, low)]
+        bound = max([*curved, *([] if bound is None else [bound])], default=None)
     return Bounded(y, S, pair, base, bound)
+
+
+def _losses_by_curvature(problem: ConstrainedModel, evaluation: Evaluation, S: Any, low: float) -> list[float]:
+    """Bounds on −⟨S, N⟩ less what the curvature of F adds to F(N), over N ⪰ 0; `low` <= λ_min(S)."""
+    Y, n = evaluation.factor, problem.n
+    if problem.face is not None or n > DENSE_LIMIT or problem.problem.device is not None:
+        rho = problem.problem.lower_curvature
+        # curvature adds (rho/2) |N − M|² to F(N), and ⟨S, N⟩ >= low tr N >= low (tr M + √n |N − M|)
+        return [n * low * (low / (2.0 * rho)) - low * float(np.vdot(Y, Y))] if rho > 0.0 else []
+    curvatures = evaluation.curvatures()
+    if not curvatures:
+        return []
+    dense = S if isinstance(S, np.ndarray) else np.asarray(S @ np.eye(n))
+    product = inner(dense @ Y, Y)
+    return [curved_gap(dense, Y, each) - product for each in curvatures]

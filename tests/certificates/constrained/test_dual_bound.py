@@ -109,7 +109,7 @@ def test_curvature_bounds_where_the_trace_does_not() -> None:
 @pytest.mark.parametrize("rho", [0.2, 3.0])
 @pytest.mark.parametrize("least", [-2.5, -0.3, 0.4])
 def test_a_strongly_convex_function_has_a_bound_where_the_slack_is_not_psd(size, rho, least) -> None:
-    """base + λ tr M − n λ²/(2 rho) for λ = λ_min(S) < 0, without a bound on the trace; the base alone where S ⪰ 0."""
+    """min F on the cone, −|C₋|²/(2 rho), if λ_min(S) < 0, without a bound on the trace; the base alone where S ⪰ 0."""
     M = size * np.diag([1.0, 2.0, 0.0, 0.0, 0.0])
     C = np.diag([1.0, 2.0, least, 3.0, 3.0]) - rho * M  # ∇F(M) = C + rho M
     problem = Constrained(QuadraticSDP(B=0.5 * rho, C=0.5 * C), constraints.entries([0], [1], N, 0.0))
@@ -117,7 +117,7 @@ def test_a_strongly_convex_function_has_a_bound_where_the_slack_is_not_psd(size,
     Y = np.sqrt(M)[:, :2]
     found, value = bound_of(problem, np.zeros(1), Y), problem.at(Y).value
     assert found.base == pytest.approx(value - 5.0 * size)
-    expected = found.base if least > 0.0 else found.base + least * 3.0 * size - N * least**2 / (2.0 * rho)
+    expected = found.base if least > 0.0 else -np.sum(np.minimum(np.diagonal(C), 0.0) ** 2) / (2.0 * rho)
     assert found.bound == pytest.approx(expected, rel=1e-9)
     assert found.bound <= value
     assert found.pair.lower_bound == pytest.approx(least, rel=1e-10)
