@@ -28,6 +28,7 @@ from psdopt.certificates.scales import (
 )
 from psdopt.constraints.limits import CANCELLED
 from psdopt.contracts.abilities import Ability
+from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
@@ -75,6 +76,7 @@ class Computation:
         self.decrease, self.descent = 0.0, cast("Array | None", None)
         self.shortfall = 0.0
         self.gaps: list[float] = []
+        self.used: list[Curvature] = []
 
     def find_eigenpair(self, start: Array | None, seed: int) -> None:
         """The least eigenpair of S, to the accuracy that `tol` requires, and the unit of values."""
@@ -149,7 +151,8 @@ class Computation:
         if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:
             atom = geometry.minimize_linear(self.S, 0.25 * self.tol * max(self.unit, np.finfo(float).tiny))
             self.gaps.append(max(product + self.epsilon - (atom.value - atom.gap_bound), 0.0))
-        if self.problem.n <= DENSE_LIMIT or not self.proven:
+        best = min(self.gaps, default=math.inf)
+        if best > self.rounding and (self.problem.n <= DENSE_LIMIT or not self.proven):
             self.bound_by_curvature(thorough=False)
         if self.outside:
             self.gaps = []
@@ -165,7 +168,9 @@ class Computation:
         if self.outside or not (self.full and self.convex and plain and may_be_formed(problem)):
             return
         for each in self.evaluation.curvatures(thorough):
-            if trace is None or each.root is None:
+            known = any(each.root is other.root and each.modulus == other.modulus for other in self.used)
+            if not known and (trace is None or each.root is None):
+                self.used.append(each)
                 self.dense = dense_gradient(self.evaluation) if self.dense is None else self.dense
                 self._take_gap(curved_gap(self.dense, on_host(self.Y), each, trace))
 

@@ -109,7 +109,7 @@ class Judge:
             proof="needed" if self.proof == "full" and not ended else self.proof,
         )
         run.patience.note(run.certificate, tol)
-        self.certified, self.ended = run.state, run.state if ended else None
+        self.certified, self.ended = run.state, run.state if ended or self.proof == "cheap" else None
         run.history.note("certificate", run.certificate.relative)
         self.seconds += now() - begun
         if run.nearest is None or run.certificate.relative < run.nearest[1].relative:
