@@ -91,8 +91,7 @@ class Computation:
             self.S = self.dense = dense_gradient(evaluation)  # for the eigenpair and for the proof
         self.unit = max(own_unit(problem, self.value, self.tr, unit_on_the_cone(problem, evaluation)), 0.0)
         per_trace = self.unit / self.tr if self.tr > 0.0 else 0.0
-        # strong convexity proves a gap from λ_min(S) alone
-        if problem.n > DENSE_LIMIT and not problem.lower_curvature and self._proven_first(tol * per_trace, seed):
+        if problem.n > DENSE_LIMIT and (self._proven_by_dual(seed) or self._proven_first(tol * per_trace, seed)):
             return
         self.pair = checked_eigenpair(
             problem,
@@ -104,6 +103,14 @@ class Computation:
             seed=seed,
         )
 
+    def _proven_by_dual(self, seed: int) -> bool:
+        """Whether the dual variables that a method handed over prove F(M) minimal; S then needs no accurate pair."""
+        bound = None if self.dual is None else self._dual_bound()
+        if bound is None or not self.value - bound <= self.tol * self.unit:
+            return False
+        self.pair = smallest_eigenpair(self.S, max_products=CHECKED_COLUMNS, seed=seed)
+        return True
+
     def _proven_first(self, allowed: float, seed: int) -> bool:
         """Whether factorisation proves F(M) minimal for a quadratic F, and λ_min(S) >= −`allowed`, without Lanczos.
 
@@ -111,6 +118,8 @@ class Computation:
         """
         small = max(abs(self.product), norm(self.SY) * self.size) <= self.tol * self.unit
         quadratic = self.convex and Ability.QUADRATIC in self.problem.abilities and may_be_formed(self.problem)
+        if self.problem.lower_curvature:  # strong convexity proves a gap from λ_min(S) alone
+            return False
         if not (quadratic and small and self.tr > 0.0 and self.full):
             return False
         start = self.Y[:, np.argmax(np.einsum("ij,ij->j", self.Y, self.Y))]
@@ -152,7 +161,8 @@ class Computation:
             atom = geometry.minimize_linear(self.S, 0.25 * self.tol * max(self.unit, np.finfo(float).tiny))
             self.gaps.append(max(product + self.epsilon - (atom.value - atom.gap_bound), 0.0))
         best = min(self.gaps, default=math.inf)
-        if best > self.rounding and (self.problem.n <= DENSE_LIMIT or not self.proven):
+        whole = self.problem.n <= DENSE_LIMIT and self.dual is None  # dual variables prove what they can
+        if best > self.rounding and (whole or not self.proven):
             self.bound_by_curvature(thorough=False)
         if self.outside:
             self.gaps = []
@@ -160,8 +170,8 @@ class Computation:
     def bound_by_curvature(self, thorough: bool) -> None:
         """The bounds of the curvatures that the evaluation offers, exact where F is their model: from any M.
 
-        Beyond order DENSE_LIMIT they are sought only if nothing cheaper proves M optimal. Under a fixed trace only a
-        modulus of strong convexity is used.
+        Beyond order DENSE_LIMIT, or with dual variables, they are sought only if nothing else proves M optimal. Under a
+        fixed trace only a modulus of strong convexity is used.
         """
         problem, trace = self.problem, self.trace
         plain = type(problem.duality).subgradient is Duality.subgradient

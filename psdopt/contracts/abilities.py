@@ -23,6 +23,7 @@ class Ability(StrEnum):
     QUADRATIC_FIT = "quadratic-fit"  # linear terms and one quadratic loss of measurements
     PRECONDITIONER = "preconditioner"
     CLOSED_FORM = "closed-form"
+    DIAGONAL_FORM = "diagonal-form"  # quadratic, with a diagonal Hessian in coordinates that keep M ⪰ 0
     RESTRICTION = "restriction"  # F on the matrices with range in a given span is a problem of that small order
     MARGINS = "margins"  # linear measurements under a piecewise linear loss: a master LP exists
     SPLIT = "biconvex-split"
@@ -49,6 +50,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.NEAREST: ("constrained",),
     Ability.CONSTRAINED_FIT: ("constrained_fit", "constrained"),
     Ability.CLOSED_FORM: ("solve_in_closed_form",),
+    Ability.DIAGONAL_FORM: ("diagonal_form",),
     Ability.MARGINS: ("margins",),
     Ability.SPLIT: ("split",),
     Ability.STREAM: ("stream", "batch_gradient"),

@@ -66,6 +66,11 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
         {"steps": "conjugate gradient steps before the first Newton step"},
     ),
     methods.ClosedForm: ("the known minimiser, for problems that have one", YUAN, {}),
+    methods.EigenSplitting: (
+        "quadratic F with a ridge: splitting where its Hessian is diagonal",
+        "Boyd, Parikh, Chu, Peleato, Eckstein (2011)",
+        {"iterations": "iterations per step", "relaxation": "over-relaxation, 1 to 2"},
+    ),
     methods.TrustRegions: ("Riemannian trust regions on the factor", "Absil, Baker, Gallivan (2007)", {}),
     methods.TruncatedNewton: (
         "Newton's method on the factor, systems by conjugate gradient",

@@ -14,14 +14,16 @@ from psdopt.checks import integer_or_none, number
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.matrix import LowRankPSD
-from psdopt.contracts.roles import Starts
+from psdopt.contracts.roles import Duality, Starts
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import FACTOR_ORDER
+from psdopt.linalg.definite import factor_above
+from psdopt.linalg.limits import FACTOR_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS
+from psdopt.problems.diagonal_form import DiagonalDuality, DiagonalForm
 from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
 from psdopt.problems.term_sum import TermSum
 from psdopt.problems.unconstrained import positive_part
@@ -74,6 +76,8 @@ class QuadraticSDP(TermSum):
         self.abilities |= {Ability.RESTRICTION}
         if self.device is None and self._ridge is not None:
             self.abilities |= {Ability.CLOSED_FORM}
+            if self._ridge > 0.0 and self.n <= SPECTRUM_ORDER:
+                self.abilities |= {Ability.DIAGONAL_FORM}
 
     @property
     def _ridge(self) -> float | None:
@@ -116,6 +120,27 @@ class QuadraticSDP(TermSum):
         """
         return self._closed_form(rank) if rank is not None and rank < self.n else self._minimizer
 
+    def diagonal_form(self) -> DiagonalForm:
+        """F on B N Bᵀ, in the eigenvectors of A, for B = b I, b > 0. O(n³), once."""
+        return self._diagonal_form
+
+    @cached_property
+    def _diagonal_form(self) -> DiagonalForm:
+        b, C = self._ridge, self.C
+        if not b or C is None:
+            raise InvalidTypeError("a diagonal form needs B = b I with b > 0, C, and an order of at most 1500")
+        a, V = self._eigenvectors
+        a = np.maximum(a, 0.0)  # A ⪰ 0, up to rounding
+        basis = V / (a * a + b) ** 0.25
+        scale = np.sqrt(a * a + b)
+        h = 2.0 * (np.outer(a, a) + b) / np.outer(scale, scale)
+        c = 2.0 * (basis.T @ C.to_dense() @ basis)
+        return DiagonalForm(basis, h, 0.5 * (c + c.T), self.constant)
+
+    @property
+    def duality(self) -> Duality:
+        return DiagonalDuality(self.diagonal_form) if Ability.DIAGONAL_FORM in self.abilities else super().duality
+
     @cached_property
     def _minimizer(self) -> LowRankPSD | None:
         return self._closed_form(None)
@@ -127,20 +152,34 @@ class QuadraticSDP(TermSum):
         C = self.C.to_dense()
         if self.A is None:
             return LowRankPSD.from_dense(-C / ridge, rank)
+        if ridge > 0.0:
+            return None if rank is not None else self._unconstrained(-C, ridge)
         a, V = spectrum(self.A.to_dense())
-        CV = V.T @ C @ V
-        if ridge == 0.0:
-            if a[0] <= len(a) * EPS * a[-1]:
-                return None
-            inverse_root = 1.0 / np.sqrt(a)
-            inside = LowRankPSD.from_dense(-CV * np.outer(inverse_root, inverse_root), rank)
-            return LowRankPSD(V @ (inverse_root[:, None] * inside.factor))
-        if rank is not None:
+        if a[0] <= len(a) * EPS * a[-1]:
             return None
-        values, vectors = spectrum(-CV / (np.outer(a, a) + ridge))
+        inverse_root = 1.0 / np.sqrt(a)
+        inside = LowRankPSD.from_dense(-(V.T @ C @ V) * np.outer(inverse_root, inverse_root), rank)
+        return LowRankPSD(V @ (inverse_root[:, None] * inside.factor))
+
+    def _unconstrained(self, target: Array, ridge: float) -> LowRankPSD | None:
+        """The minimiser over all symmetric matrices, target_ij / (a_i a_j + b) in the eigenvectors of A, if it is PSD.
+
+        A factorisation that fails says that it is not, for a fraction of a spectrum.
+        """
+        a, V = self._eigenvectors
+        N = (V.T @ target @ V) / (np.outer(a, a) + ridge)
+        rounding = 64.0 * len(a) * EPS * float(np.abs(N).sum(axis=1).max())
+        if rounding > 0.0 and factor_above(0.5 * (N + N.T), -rounding) is None:
+            return None
+        values, vectors = spectrum(N)
         if values[0] < -64 * len(a) * EPS * values[-1]:
             return None
         return LowRankPSD(V @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+
+    @cached_property
+    def _eigenvectors(self) -> tuple[Array, Array]:
+        """(a (n,), V) with A = V diag(a) Vᵀ."""
+        return (np.zeros(self.n), np.eye(self.n)) if self.A is None else spectrum(self.A.to_dense())
 
 
 class QuadraticStarts(Starts):

@@ -48,7 +48,7 @@ class Beginning:
     ) -> tuple[Geometry, Method]:
         """Geometry and method of the run. Raises IncompatibleError if the pieces do not fit."""
         with self._in_time():
-            geometry, method, self.chosen = choose(self.problem, geometry, method)
+            geometry, method, self.chosen = choose(self.problem, geometry, method, max_rank)
             compatible(self.problem, geometry, method).require()
             limit = max_rank or self.problem.n
             escape = escape and geometry.can_grow

@@ -25,6 +25,7 @@ from psdopt.methods import (
     ColumnGeneration,
     ConjugateGradient,
     DualNewton,
+    EigenSplitting,
     FrankWolfe,
     InteriorPoint,
     LagrangeNewton,
@@ -87,11 +88,12 @@ THRESHOLDS = Thresholds()
 
 
 def choose(
-    problem: Problem, geometry: Geometry | None, method: Method | None
+    problem: Problem, geometry: Geometry | None, method: Method | None, most: int | None = None
 ) -> tuple[Geometry, Method, tuple[str, ...]]:
-    """Fill in geometry and method; the third item names what was chosen.
+    """Fill in geometry and method; the third item names what was chosen. `most` : the limit of the rank, if any.
 
-    With neither given: the closed form if the problem has one; for margins, which scale with the trace, column
+    With neither given, and any rank allowed: the closed form if the problem has one, else splitting in coordinates in
+    which its Hessian is diagonal, if it has these; for margins, which scale with the trace, column
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
     Conjugate gradient is followed by Newton steps for quadratic fits of few measurements. Beyond order 2000 its block
     form is chosen for problems that can be restricted to a span. With one of geometry and method given: the first
@@ -106,20 +108,24 @@ def choose(
         return geometry, method, ()
     chosen = tuple(name for name, piece in (("geometry", geometry), ("method", method)) if piece is None)
     asked = problem.abilities if method is None else problem.abilities & set(method.requires.get("problem", ()))
-    if len(chosen) == 2 and _has_closed_form(problem):
-        return PSDCone(problem.n), ClosedForm(), chosen
+    limited = most is not None and most < problem.n
+    dense = None if limited else _on_the_whole_cone(problem)
+    if len(chosen) == 2 and dense is not None:
+        return PSDCone(problem.n), dense, chosen
     if Ability.MARGINS in asked:
         return geometry or Spectraplex(problem.n), method or ColumnGeneration(), chosen
     if Ability.CONSTRAINTS in asked:
         return *_constrained(constrained_of(problem), geometry, method), chosen
     if method is None:
-        closed = geometry is not None and Ability.FULL_CONE in geometry.abilities
-        method = ClosedForm() if closed and _has_closed_form(problem) else _iteration(problem, geometry)
+        full = geometry is not None and Ability.FULL_CONE in geometry.abilities
+        method = (dense if full else None) or _iteration(problem, geometry)
         if geometry is not None:
             method = _first_fit(problem, [geometry], [method, *PARTNERS])[1]
     if geometry is None:
         n = problem.n
-        places = [PSDCone(n), FlatQuotient(n, first_rank(n)), Spectraplex(n), PositiveDefinite(n)]
+        on_a_factor = FlatQuotient(n, min(first_rank(n), most or n))
+        first = [on_a_factor, PSDCone(n)] if limited else [PSDCone(n), on_a_factor]
+        places = [*first, Spectraplex(n), PositiveDefinite(n)]
         geometry = _first_fit(problem, places, [method])[0]
     return geometry, method, chosen
 
@@ -239,5 +245,8 @@ def first_rank(n: int) -> int:
     return n if n <= 128 else max(40, math.isqrt(n))
 
 
-def _has_closed_form(problem: Problem) -> bool:
-    return Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is not None
+def _on_the_whole_cone(problem: Problem) -> Method | None:
+    """The method for a quadratic F that its eigenvectors solve, at once or by splitting; None for others."""
+    if Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is not None:
+        return ClosedForm()
+    return EigenSplitting() if Ability.DIAGONAL_FORM in problem.abilities else None

@@ -1,0 +1,124 @@
+"""Splitting of a quadratic F over the cone in coordinates in which its Hessian is diagonal."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.checks import integer, number
+from psdopt.contracts.abilities import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.method import Method, Outcome, Residual, State
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.subset import spectrum
+from psdopt.problems.diagonal_form import DiagonalForm
+
+#: The penalty changes by this factor once one residual exceeds the other by the square of it.
+BALANCE = 2.0
+
+
+@dataclass(kw_only=True)
+class SplittingState(State):
+    """Z ⪰ 0 and the scaled multiplier U (n, n) of N = Z, the penalty `rho`, and the best `bound` on min F so far."""
+
+    Z: Array
+    U: Array
+    rho: float
+    bound: float
+
+
+@dataclass(frozen=True)
+class EigenSplitting(Method[SplittingState]):
+    """Over-relaxed ADMM for min F(B N Bᵀ), N ⪰ 0, where the Hessian of N is diagonal (Boyd et al. 2011, section 3).
+
+    With h, c and B of :class:`~psdopt.problems.diagonal_form.DiagonalForm`, an iteration is
+    N = (rho (Z − U) − c) / (h + rho), elementwise; T = relaxation N + (1 − relaxation) Z + U; Z = T₊, U = T − Z ⪯ 0.
+    Ψ = −rho U ⪰ 0 proves min F >= constant − Σ (c − Ψ)²/(2 h), so the gap is known after every iteration. The penalty
+    rho balances the residuals |N − Z| and rho |Z⁺ − Z|. Cost: 9 n³ flops an iteration, whatever the rank of the
+    solution; O(n²) memory. No term of the condition number of A enters, only √b / max a.
+
+    Parameters
+    ----------
+    iterations : iterations of a step, between two evaluations of F from its own data and two changes of rho.
+    relaxation : between 1 and 2.
+    """
+
+    iterations: int = 2
+    relaxation: float = 1.6
+
+    requires: ClassVar[Requires] = {"problem": (Ability.DIAGONAL_FORM,), "geometry": (Ability.FULL_CONE,)}
+    residual: ClassVar[Residual] = Residual.GAP
+    scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = True
+    starts_at_zero: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        integer(self.iterations, "iterations", 1)
+        number(self.relaxation, "relaxation", least=1.0, below=2.0)
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> SplittingState:
+        evaluation = evaluation or problem.at(geometry.factor(start))
+        form = _form(problem)
+        Z = form.coordinates(LowRankPSD(evaluation.factor))
+        rho = math.sqrt(float(form.h.min()) * float(form.h.max()))
+        return SplittingState(
+            problem,
+            geometry,
+            start,
+            evaluation,
+            gradient_norm=math.inf,
+            Z=Z,
+            U=np.zeros_like(Z),
+            rho=rho,
+            bound=-math.inf,
+        )
+
+    def step(self, state: SplittingState) -> SplittingState:
+        form = _form(state.problem)
+        Z, U, rho, last = state.Z, state.U, state.rho, state.Z
+        for _ in range(self.iterations):
+            N = (rho * (Z - U) - form.c) / (form.h + rho)
+            T = self.relaxation * N + (1.0 - self.relaxation) * Z + U
+            values, vectors = spectrum(T)
+            positive = values > 0.0
+            root = vectors[:, positive] * np.sqrt(values[positive])
+            last, Z = Z, root @ root.T
+            U = T - Z
+        rest = vectors[:, ~positive] * np.sqrt(-rho * np.minimum(values[~positive], 0.0))
+        bound = form.bound(rest @ rest.T)
+        M = form.matrix(root if root.shape[1] else np.zeros((len(Z), 1)))
+        evaluation = state.problem.at(M.factor)
+        best = max(state.bound, bound)
+        gap = max(evaluation.value - best, 0.0)
+        primal, dual = norm(N - Z), rho * norm(Z - last)
+        size = norm(M.factor)
+        after = replace(
+            state,
+            point=state.geometry.from_factor(M.factor),
+            evaluation=evaluation,
+            gradient_norm=2.0 * gap / size if size > 0.0 else 0.0,  # a certificate says whether M = 0 is best
+            step=1.0 / rho,
+            dual=rest if bound >= state.bound or state.dual is None else state.dual,
+            outcome=Outcome.RUNNING if np.any(Z != state.Z) or np.any(U != state.U) else Outcome.STALLED,
+            Z=Z,
+            U=U,
+            rho=rho,
+            bound=best,
+        )
+        if primal * rho > BALANCE**2 * dual:
+            return replace(after, rho=BALANCE * rho, U=U / BALANCE)
+        if dual > BALANCE**2 * primal * rho:
+            return replace(after, rho=rho / BALANCE, U=U * BALANCE)
+        return after
+
+
+def _form(problem: Any) -> DiagonalForm:
+    form: DiagonalForm = problem.diagonal_form()
+    return form

@@ -1,0 +1,62 @@
+"""A quadratic F on coordinates in which its Hessian is diagonal, and the lower bound that any Ψ ⪰ 0 proves there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from psdopt.contracts.matrix import LowRankPSD
+from psdopt.contracts.problem import Evaluation
+from psdopt.contracts.roles import Duality
+from psdopt.linalg.arrays import Array, inner
+
+
+class DiagonalForm(NamedTuple):
+    """F(B N Bᵀ) = constant + Σ_ij (h_ij N_ij² / 2 + c_ij N_ij) for symmetric N (n, n).
+
+    tr((A M)²) + b tr(M²) + 2 tr(C M) has this form with B = V diag(s)⁻¹, A = V diag(a) Vᵀ, s_i = (a_i² + b)^¼:
+    h_ij = 2 (a_i a_j + b) / (s_i s_j)², of diagonal 2, and c = 2 BᵀCB. M ⪰ 0 if and only if N ⪰ 0.
+
+    `basis` : B (n, n). `h` : (n, n), positive. `c` : (n, n), symmetric.
+    """
+
+    basis: Array
+    h: Array
+    c: Array
+    constant: float
+
+    def value(self, N: Array) -> float:
+        """F(B N Bᵀ)."""
+        return self.constant + inner(0.5 * self.h * N + self.c, N)
+
+    def bound(self, psi: Array) -> float:
+        """A lower bound of F on the cone from any Ψ ⪰ 0 (n, n): the least of F(B N Bᵀ) − ⟨Ψ, N⟩ over symmetric N."""
+        rest = self.c - psi
+        return self.constant - 0.5 * inner(rest / self.h, rest)
+
+    def matrix(self, factor: Array) -> LowRankPSD:
+        """B N Bᵀ for N = factor · factorᵀ."""
+        return LowRankPSD(self.basis @ factor)
+
+    def coordinates(self, M: LowRankPSD) -> Array:
+        """N (n, n) of M = B N Bᵀ."""
+        Z = np.linalg.solve(self.basis, M.factor)
+        return Z @ Z.T
+
+
+class DiagonalDuality(Duality):
+    """The bound of :meth:`DiagonalForm.bound` from a factor L (n, k) of Ψ = L Lᵀ that a method hands over as `dual`.
+
+    Ψ is semidefinite whatever L is, so that nothing has to be trusted. `form` returns the diagonal form.
+    """
+
+    def __init__(self, form: Callable[[], DiagonalForm]) -> None:
+        self.form = form
+
+    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
+        if dual is None:
+            return None
+        L = np.asarray(dual, dtype=np.float64)
+        return self.form().bound(L @ L.T)

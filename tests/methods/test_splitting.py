@@ -1,0 +1,95 @@
+"""Splitting in the eigenvectors of A: the minimum that other methods find, proven, at a condition that stops them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from psdopt import BILGO, EigenSplitting, FlatQuotient, PSDCone, QuadraticSDP, Status, compatible, solve
+from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.methods import splitting as module
+from tests.instances import symmetric
+
+
+def drawn(seed, n=12, digits=2.0, ridge=1e-2):
+    rng = np.random.default_rng(seed)
+    Q = np.linalg.qr(rng.standard_normal((n, n)))[0]
+    return QuadraticSDP((Q * np.logspace(-digits, 0.0, n)) @ Q.T, ridge, symmetric(rng, n))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_value_is_that_of_another_method_and_proven(seed):
+    problem = drawn(seed)
+    result, other = solve(problem, tol=1e-8), solve(problem, PSDCone(12), BILGO(), tol=1e-8)
+    assert result.method == "EigenSplitting"
+    assert result.status is other.status is Status.OPTIMAL
+    unit = result.certificate.unit
+    assert abs(result.value - other.value) <= 2e-8 * unit
+    assert result.certificate.dual_value <= other.value + 1e-12 * unit
+
+
+@settings(max_examples=20, deadline=None)
+@given(n=st.integers(1, 20), seed=st.integers(0, 2**31), digits=st.floats(0.0, 8.0), ridge=st.floats(-8.0, 2.0))
+def test_neither_condition_nor_ridge_nor_rank_keeps_it_from_a_proof(n, seed, digits, ridge):
+    rng = np.random.default_rng(seed)
+    problem = drawn(seed, n, digits, 10.0**ridge)
+    if rng.random() < 0.5:  # a solution of low rank
+        B = rng.standard_normal((n, max(1, n // 5)))
+        problem = QuadraticSDP(problem.A, 10.0**ridge, np.eye(n) - B @ B.T * 10.0 ** rng.uniform(-2.0, 2.0))
+    result = solve(problem, PSDCone(n), EigenSplitting(), max_iterations=500)
+    assert result.status is Status.OPTIMAL
+    assert result.certificate.proves(1e-6)
+
+
+def test_a_hundred_times_fewer_decompositions_than_steps_of_a_factor(monkeypatch):
+    """At a ridge of 1e-3 and condition 1e6 conjugate gradient takes thousands of steps."""
+    problem, made, inside = drawn(1, 30, 6.0, 1e-3), [], module.spectrum
+    monkeypatch.setattr(module, "spectrum", lambda T: made.append(1) or inside(T))
+    result = solve(problem)
+    assert result.optimal
+    assert len(made) <= 60
+
+
+def test_any_dual_that_is_handed_over_is_below_the_minimum():
+    problem = drawn(2)
+    least, here = solve(problem, tol=1e-9).value, problem.at(np.eye(12))
+    rng = np.random.default_rng(0)
+    for size in (0.0, 1e-3, 1.0, 1e3):
+        bound = problem.duality.dual_bound(here, size * rng.standard_normal((12, 3)))
+        assert bound <= least
+    assert problem.duality.dual_bound(here) is None
+
+
+def test_the_diagonal_form_is_f():
+    problem, rng = drawn(3), np.random.default_rng(3)
+    form = problem.diagonal_form()
+    N = rng.standard_normal((12, 4))
+    here = problem.at(form.matrix(N).factor)
+    assert form.value(N @ N.T) == pytest.approx(here.value)
+    np.testing.assert_allclose(form.coordinates(here.matrix), N @ N.T, atol=1e-10 * np.abs(N @ N.T).max())
+    np.testing.assert_allclose(np.diagonal(form.h), 2.0)
+
+
+def test_where_zero_is_best_it_ends_there():
+    result = solve(
+        QuadraticSDP(np.diag([1.0, 2.0]), 1.0, np.array([[2.0, 0.5], [0.5, 1.0]])), PSDCone(2), EigenSplitting()
+    )
+    assert result.optimal
+    assert result.value == 0.0
+    assert result.iterations <= 2
+
+
+def test_a_rank_limit_is_kept_and_other_problems_are_refused():
+    problem = drawn(4)
+    limited = solve(problem, max_rank=3)
+    assert limited.matrix.rank <= 3
+    assert limited.method == "ConjugateGradient"
+    assert solve(QuadraticSDP(None, 1.0, -np.eye(4)), max_rank=2).matrix.rank <= 2  # although there is a closed form
+    assert not compatible(problem, FlatQuotient(12, 3), EigenSplitting())
+    plain = QuadraticSDP(np.eye(3), np.diag([1.0, 2.0, 3.0]), -np.eye(3))
+    with pytest.raises(IncompatibleError, match="diagonal-form"):
+        solve(plain, PSDCone(3), EigenSplitting())
+    with pytest.raises(InvalidInputError, match="relaxation"):
+        EigenSplitting(relaxation=2.5)
+    with pytest.raises(InvalidInputError, match="iterations"):
+        EigenSplitting(iterations=0)
