@@ -69,7 +69,7 @@ def certify(
         found.prove_or_refute(tried)
     elif found.worth_a_bound:
         found.prove_by_curvature()
-    if proof == "full" and not found.proven:
+    if proof == "full":
         found.bound_anyway()
     return Certificate(**found.fields())
 

@@ -77,6 +77,7 @@ class Computation:
         self.shortfall = 0.0
         self.gaps: list[float] = []
         self.used: list[Curvature] = []
+        self.searched = False
 
     def find_eigenpair(self, start: Array | None, seed: int) -> None:
         """The least eigenpair of S, to the accuracy that `tol` requires, and the unit of values."""
@@ -161,7 +162,8 @@ class Computation:
             atom = geometry.minimize_linear(self.S, 0.25 * self.tol * max(self.unit, np.finfo(float).tiny))
             self.gaps.append(max(product + self.epsilon - (atom.value - atom.gap_bound), 0.0))
         best = min(self.gaps, default=math.inf)
-        whole = self.problem.n <= DENSE_LIMIT and self.dual is None  # dual variables prove what they can
+        # within a run, dual variables prove what they can, and spectra of large orders take as long as its steps
+        whole = self.proof == "full" or (self.problem.n <= DENSE_LIMIT and self.dual is None)
         if best > self.rounding and (whole or not self.proven):
             self.bound_by_curvature(thorough=False)
         if self.outside:
@@ -170,8 +172,7 @@ class Computation:
     def bound_by_curvature(self, thorough: bool) -> None:
         """The bounds of the curvatures that the evaluation offers, exact where F is their model: from any M.
 
-        Beyond order DENSE_LIMIT, or with dual variables, they are sought only if nothing else proves M optimal. Under a
-        fixed trace only a modulus of strong convexity is used.
+        Under a fixed trace only a modulus of strong convexity is used.
         """
         problem, trace = self.problem, self.trace
         plain = type(problem.duality).subgradient is Duality.subgradient
@@ -251,6 +252,7 @@ class Computation:
             if not self.proven:
                 proof = DenseProof(self.evaluation, self.dense, self.pair.vector)
                 self._take_gap(proof.gap(self.most, tried))
+                self.searched = True
                 direction = None if self.proven else proof.descent()
                 if direction is not None:
                     self.shortfall = proof.shortfall
@@ -261,10 +263,13 @@ class Computation:
                 self.decrease, self.descent = decrease, descent
 
     def bound_anyway(self) -> None:
-        """The best bound where nothing proves M optimal: how far F(M) may be from min F."""
+        """The best bound there is, whether M is optimal or not, unless a known one is rounding."""
+        if self.gaps and min(self.gaps) <= self.rounding:
+            return
         if self.problem.n <= SMALL_ORDER:
             self.bound_by_curvature(thorough=True)
-        if self.trace is None and self.convex and self.tr > 0.0 and may_be_formed(self.problem):
+        on_the_cone = self.trace is None and self.convex and self.tr > 0.0
+        if on_the_cone and not self.searched and may_be_formed(self.problem):
             self.dense = dense_gradient(self.evaluation) if self.dense is None else self.dense
             self._take_gap(DenseProof(self.evaluation, self.dense, self.pair.vector).gap(self.most))
 

@@ -9,7 +9,7 @@ from itertools import islice
 
 import numpy as np
 
-from psdopt.certificates.stored_curvature import Shift, inverse_root, origin, stored_shifts
+from psdopt.certificates.stored_curvature import Shift, curvature_along, origin, stored_shifts
 from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.gradient import dense_gradient
@@ -122,17 +122,27 @@ class DenseProof:
         allowed = ROUNDINGS * self.n * EPS * norm(v / self._scale(self.S)) ** 2
         return float(v @ (self.S @ v)) < -allowed
 
-    def _definite(self, S: Array) -> Array | None:
+    def _definite(self, S: Array, terms: Array | float = 0.0) -> Array | None:
         """e (n,) of the size of rounding with S + diag(e) ⪰ 0 proven; None if no such proof succeeds.
 
-        Also None if rounding of S exceeds ∇F(0): S then hides the sign of ∇F(0) in directions without curvature.
+        `terms` (n,) : the size of further terms that may have cancelled in the diagonal of S. Also None if rounding of
+        S hides a row of ∇F(M) and ∇F(0), since it then hides their sign in directions without curvature, along which F
+        may fall without end.
         """
-        scale, allowed, known = self._scale(S), ROUNDINGS * self.n * EPS, float(origin(self.problem).sizes.max())
+        scale, allowed, start = self._scale(S, terms), ROUNDINGS * self.n * EPS, origin(self.problem).gradient
+        known = float(start.max())
         if 0.0 < known < allowed * max(float(S.max()), -float(S.min())):
             return None
         scaled = S * scale
         scaled *= scale[:, None]
-        return None if factor_above(scaled, -allowed) is None else allowed / scale**2
+        if factor_above(scaled, -allowed) is None:
+            return None
+        if S is not self.S:
+            rows = (np.abs(self.S) + start) * scale
+            largest = scale * rows.max(axis=1)
+            if np.any((largest > 0.0) & (largest < MINOR)):
+                return None
+        return allowed / scale**2
 
     def _lost(self, e: Array, diagonal: Array) -> float:
         """The loss in the bound at P with this `diagonal` (n,), if only S' + diag(e) ⪰ 0 is proven instead of S' ⪰ 0.
@@ -146,20 +156,31 @@ class DenseProof:
             return 0.0 if self.quadratic else float(e @ diagonal)
         return float(e @ diagonal + (e @ e) / (2.0 * sigma))
 
-    def _scale(self, S: Array) -> Array:
-        """1/√(size of the diagonals of S, ∇F(M) and ∇F(0)) (n,)."""
-        sizes = np.abs(np.diagonal(S)) + np.abs(np.diagonal(self.S)) + origin(self.problem).sizes
+    def _scale(self, S: Array, terms: Array | float = 0.0) -> Array:
+        """1/√(size of the diagonals of S, ∇F(M) and ∇F(0), and of further `terms`) (n,)."""
+        sizes = np.abs(np.diagonal(S)) + np.abs(np.diagonal(self.S)) + self._terms + terms
         largest = max(float(sizes.max()), float(S.max()), -float(S.min()))
         return np.asarray(1.0 / np.sqrt(np.maximum(sizes, max(EPS**2 * largest, np.finfo(float).tiny))))
 
+    @cached_property
+    def _terms(self) -> Array:
+        """The size of terms of S that may have cancelled (n,): |∇F(0)_ii|.
+
+        For a curved F at most (|F(M)| and its rise) / M_ii, since ∇F(0) of a barrier is out of proportion.
+        """
+        sizes = origin(self.problem).sizes
+        if self.quadratic:
+            return sizes
+        value, r = float(self.evaluation.value), self.evaluation.factor.shape[1]
+        near = float(self.evaluation.mix(0.5 * np.eye(r)).value)
+        size = abs(value) + abs(self.own) + (abs(near - value) if math.isfinite(near) else 0.0)
+        diagonal = row_dots(self.factor, self.factor)
+        return np.divide(size, diagonal, out=sizes.copy(), where=diagonal * sizes > size)
+
     def _directions(self) -> Iterator[Array]:
-        """Factors L of Z = L Lᵀ for any F: scaled coordinates, the identity, the inverse of the curvature's trace."""
-        share = norm(self.factor) ** 2 / self.n
+        """Factors L of Z = L Lᵀ for any F, of the trace of M: scaled coordinates, and the identity."""
         yield self._scaled_coordinates()
-        yield math.sqrt(share) * np.eye(self.n)
-        root = inverse_root(dense_gradient(self.evaluation.append(math.sqrt(1e-4 * share) * np.eye(self.n))) - self.S)
-        if root is not None:
-            yield root * (math.sqrt(share * self.n) / norm(root))
+        yield np.eye(self.n) * (norm(self.factor) / math.sqrt(self.n))
 
     def _scaled_coordinates(self) -> Array:
         """diag(1/√(size of S_ii)), of the size of M: it does not depend on the units of the coordinates."""
@@ -167,11 +188,10 @@ class DenseProof:
         return np.diag(scale * (norm(self.factor) / norm(scale)))
 
     def _shifts(self) -> Iterator[Shift]:
-        """The same for a quadratic F, with the curvature along Z; beyond order DENSE_LIMIT the identity first."""
+        """Z for a quadratic F: scaled coordinates, I and K⁻¹, K = ∇²F[I]; beyond order DENSE_LIMIT I first."""
         yield from islice(stored_shifts(self.problem), 0 if self.n <= DENSE_LIMIT else 1)
         L = self._scaled_coordinates()
-        H = dense_gradient(self.evaluation.append(L)) - self.S
-        yield Shift(H, row_dots(L, L), inner(H @ L, L))
+        yield curvature_along(self.problem, L / norm(L))
         yield from islice(stored_shifts(self.problem), 0 if self.n <= DENSE_LIMIT else 1, None)
 
     def _least_bound(self, shift: Shift, most: float) -> float | None:
@@ -189,7 +209,9 @@ class DenseProof:
 
         least = max(lacking, 0.0) / rise if rise > 0.0 else 0.0
         first = _step_of_cost(self.own, slope, shift.bend, self.enough) / (1.0 + SLIGHT)
-        found = _least_step(lambda s: self._definite(self.S + s * H), cost, max(least, first), most, self.enough)
+        found = _least_step(
+            lambda s: self._definite(self.S + s * H, s * shift.terms), cost, max(least, first), most, self.enough
+        )
         if found is None:
             return None
         s, rounding = found
@@ -284,5 +306,5 @@ def may_be_formed(problem: Problem) -> bool:
 
 def _step_of_cost(own: float, slope: float, bend: float, cost: float) -> float:
     """The s > 0 with own + s slope + s² bend / 2 = cost >= own; 0 where there is none."""
-    root = slope + math.sqrt(slope**2 + 2.0 * max(bend, 0.0) * (cost - own))
+    root = slope + math.sqrt(slope * slope + 2.0 * max(bend, 0.0) * (cost - own))
     return 2.0 * (cost - own) / root if root > 0.0 else 0.0

@@ -7,9 +7,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from psdopt.checks import finite
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Evaluation
 from psdopt.contracts.roles import Duality
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner
 
 
@@ -58,5 +60,7 @@ class DiagonalDuality(Duality):
     def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float | None:
         if dual is None:
             return None
-        L = np.asarray(dual, dtype=np.float64)
+        L, n = finite(dual, "dual"), len(evaluation.factor)
+        if L.ndim != 2 or len(L) != n:
+            raise InvalidInputError(f"dual must be a factor of shape ({n}, k); found {L.shape}")
         return self.form().bound(L @ L.T)

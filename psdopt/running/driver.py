@@ -164,6 +164,8 @@ class Driver:
         gap = self._proven_gap(stationarity)
         met = self.rules.limits.met(Progress(run.iteration, run.seconds, value, stationarity, step, run.values, gap))
         moved = state is not run.state
+        if met is not None and gap <= self.rules.limits.awaited_gap:
+            run.best = None  # the point whose gap is proven is returned
         # a run that has just moved to a better point is stopped by its budgets only
         if met is not None and (not moved or met.status in BUDGETS):
             return met.status, f"{met.reason()}"

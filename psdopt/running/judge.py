@@ -158,7 +158,8 @@ class Judge:
             if certificate.residual < CLEARLY * certificate.relative:  # a weak bound hides small residuals
                 found = f"{found}, relative residuals {certificate.residual:.2g}"
             return status, f"{message}; {found}"
-        if status in LIMITS and certificate.convex and certificate.gap_relative is not None:
+        known_gap = math.inf if certificate.gap_relative is None else certificate.gap_relative
+        if status in LIMITS and certificate.convex and known_gap < math.inf:
             return status, f"{message}; F(M) - min F is proven to be at most {certificate.gap_relative:.2g} of its unit"
         return status, message
 

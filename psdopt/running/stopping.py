@@ -221,7 +221,7 @@ class AllOf(Stopping):
 
     @property
     def awaited_gap(self) -> float:  # type: ignore[override]
-        return max(part.awaited_gap for part in self.parts)
+        return min((part.awaited_gap for part in self.parts if part.awaited_gap > 0.0), default=0.0)
 
     def met(self, progress: Progress) -> Stopping | None:
         return self if all(part.met(progress) is not None for part in self.parts) else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from psdopt.contracts.curvature import Curvature
 from psdopt.linalg.arrays import Array
@@ -50,7 +51,7 @@ def fourth_moment_curvature(D: Array, weights: Array, most_flops: float) -> list
     C = _moment_root(D) if len(rows) >= q else None
     if C is None:
         return []
-    Z = np.linalg.solve(C, D.T).T
+    Z = solve_triangular(C, D.T, lower=True, check_finite=False).T
     i, j = np.triu_indices(n)
     double = np.where(i == j, 1.0, math.sqrt(2.0))
     H, block = np.zeros((q, q)), max(1, BLOCK // q)

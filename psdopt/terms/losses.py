@@ -238,9 +238,9 @@ def _kept_share(a: Array, bound: Array, floor: float) -> Array:
 
     1 if bound <= floor, where h is a parabola; 0 if a <= bound; else 1 − ((bound − floor)/(a − floor))²: x = floor.
     """
-    with np.errstate(invalid="ignore", divide="ignore"):
-        past = np.maximum(bound - floor, 0.0) / (a - floor)
-        return np.where(a > bound, np.maximum(1.0 - past * past, 0.0), 0.0)
+    kept = np.where(bound > floor, bound - floor, 0.0)
+    past = np.divide(kept, a - floor, out=np.zeros_like(a), where=(a > bound) & (a > floor))
+    return np.where((a > bound) | (bound < floor), np.maximum(1.0 - past * past, 0.0), 0.0)
 
 
 def _numbers(value: Any, name: str) -> Array:

@@ -80,7 +80,7 @@ class NearestCorrelation(Estimator):
         if W is not None:
             D = W * D if W.ndim == 2 else W[:, None] * D * W
         self.distance_ = float(np.linalg.norm(D))
-        self.distance_bound_ = float(np.sqrt(2.0 * max(self._bound, 0.0)))
+        self.distance_bound_ = min(float(np.sqrt(2.0 * max(self._bound, 0.0))), self.distance_)  # up to rounding
         return self
 
     def _solved(self, problem: Constrained, rank: int | None, entrywise: bool) -> Result:

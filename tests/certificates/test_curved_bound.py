@@ -96,3 +96,27 @@ def test_at_a_fixed_trace_the_model_is_minimised_on_the_spectraplex(seed):
 def test_a_gradient_or_a_modulus_without_numbers_gives_no_bound():
     assert curved_gap(np.full((2, 2), np.nan), np.eye(2), Curvature(1.0)) == math.inf
     assert curved_gap(1e300 * np.eye(2), np.eye(2), Curvature(1e-300)) == math.inf
+
+
+def test_at_a_tiny_matrix_the_curvature_is_not_rounding():
+    """min F = −9 at a well-conditioned A: ∇F(M + Z) − ∇F(M) for a Z as small as M would be noise."""
+    problem = QuadraticSDP(np.array([[2.0, 1.0], [1.0, 2.0]]), None, np.array([[0.0, 3.0], [3.0, 0.0]]))
+    for size in (0.0, 1e-12, 1e-9, 1e-8, 1e-3):
+        assert certify(problem, size * np.ones((2, 1))).gap >= 9.0 * (1.0 - 1e-9)
+    assert certify(QuadraticSDP(None, 1.0, -np.eye(3)), np.full((3, 1), 1e39)).gap >= 1e156
+
+
+@pytest.mark.parametrize("size", [1e-10, 1e-6, 1.0, 1e4])
+def test_no_gap_is_proven_where_f_falls_without_end(size):
+    """Along (1, −1)(1, −1)ᵀ F has no curvature, or as little as rounding of B Bᵀ leaves."""
+    integers = QuadraticSDP(np.ones((2, 2)), None, np.array([[0.0, 1.0], [1.0, 0.0]]))
+    assert certify(integers, size * np.array([[1.0], [0.0]])).gap is None
+    rng, tried = np.random.default_rng(0), 0
+    for _ in range(20):
+        n = int(rng.integers(2, 7))
+        B = rng.standard_normal((n, int(rng.integers(1, n))))
+        flat, C = np.linalg.svd(B.T)[2][B.shape[1] :].T, symmetric(rng, n)
+        if np.linalg.eigvalsh(flat.T @ C @ flat)[0] < -1e-6:
+            tried += 1
+            assert certify(QuadraticSDP(B @ B.T, None, C), size * rng.standard_normal((n, 1))).gap is None
+    assert tried > 5

@@ -308,6 +308,23 @@ def test_a_run_ends_once_its_gap_is_proven_to_be_a_share_of_the_unit(monkeypatch
     assert result.iterations < solve(problem, *pieces, tol=1e-9).iterations
 
 
+def test_of_a_method_that_may_rise_the_point_whose_gap_is_proven_is_returned():
+    problem = slow_quadratic()
+    near = solve(problem, FlatQuotient(30, 30), ConjugateGradient(), max_iterations=40).matrix.factor
+
+    class Jumps(ConjugateGradient):
+        """To a good point, then to one that is a little worse."""
+
+        descends = False
+
+        def step(self, state):
+            return self.init(state.problem, state.geometry, near if state.evaluation.value >= -1.0 else 1.001 * near)
+
+    result = solve(problem, FlatQuotient(30, 30), Jumps(), tol=1e-12, stopping=ProvenGap(1e-2), max_iterations=50)
+    assert result.status is Status.STOPPED
+    assert result.certificate.gap_relative <= 1e-2
+
+
 def test_certificates_for_a_proven_gap_take_a_tenth_of_the_run(monkeypatch):
     clock, taken = [0.0], []
     inside = judge.certify

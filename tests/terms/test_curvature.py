@@ -51,7 +51,7 @@ def test_what_is_flat_or_not_convex_offers_nothing():
     assert offered(ProductTerm(-np.eye(3), -np.eye(3)), Y) == []
     assert product_curvature(np.full((2, 2), np.nan), 1.0) == []
     X = np.random.default_rng(0).standard_normal((40, 3))
-    for loss in (Linear(1.0), SquaredHinge(1.0, -1.0), HalfSquaredOneSided(1.0, -1.0)):
+    for loss in (Linear(1.0), SquaredHinge(1.0), HalfSquaredOneSided(1.0, -1.0)):
         assert offered(MeasuredTerm(QuadraticForms(X), loss), np.zeros((3, 1))) == []
     assert offered(MeasuredTerm(QuadraticForms(X[:5]), LeastSquares(1.0)), Y) == []  # fewer than 6 directions
     assert offered(MeasuredTerm(QuadraticForms(X), LeastSquares(1.0), -1.0), Y) == []
@@ -101,6 +101,21 @@ def test_losses_lie_above_their_parabola_wherever_measurements_may_go(kind, seed
     for x in (np.zeros(m), rng.uniform(0.0, 9.0, m), np.maximum(target, 0.0)):
         excess = loss.value(x) - loss.value(a) - loss.derivative(a) @ (x - a) - 0.5 * c @ (x - a) ** 2
         assert excess >= -1e-12 * (1.0 + loss.value(x))
+
+
+def test_at_the_floor_a_parabola_is_a_parabola():
+    np.testing.assert_array_equal(SquaredHinge(1.0, -1.0).least_curvature(np.zeros(2), 0.0), 2.0)
+    found = HalfSquaredOneSided([-1.0, 0.0, 1.0], 1.0).least_curvature(np.zeros(3), 0.0)
+    np.testing.assert_array_equal(found, [1.0, 0.0, 0.0])
+
+
+def test_a_loss_that_overrides_its_derivative_alone_offers_nothing():
+    class Cubed(LeastSquares):
+        def derivative(self, a):
+            return super().derivative(a) ** 3
+
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    assert offered(MeasuredTerm(QuadraticForms(X), Cubed(1.0)), np.eye(3)) == []
 
 
 def test_pairs_of_rows_are_measurements_too():

@@ -20,7 +20,8 @@ class _Declares(QuadraticSDP):
     ability: ClassVar[Ability]
 
     def __init__(self) -> None:
-        super().__init__(with_spectrum([0.6, 0.9, 1.3, 2.0], 1), 0.5, with_spectrum(np.linspace(-2.0, 1.0, 4), 2))
+        A, C = with_spectrum([0.6, 0.9, 1.3, 2.0], 1), with_spectrum(np.linspace(-2.0, 1.0, 4), 2)
+        super().__init__(A, np.diag([0.5, 0.5, 0.5, 0.6]), C)
         self.abilities = self.abilities | {self.ability}
 
 
