@@ -16,6 +16,7 @@ from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.subset import spectrum
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 from psdopt.problems.diagonal_form import DiagonalForm
 
 #: The penalty changes by this factor once one residual exceeds the other by the square of it.
@@ -98,6 +99,7 @@ class EigenSplitting(Method[SplittingState]):
         best = max(state.bound, bound)
         gap = max(evaluation.value - best, 0.0)
         primal, dual = norm(N - Z), rho * norm(Z - last)
+        settled = max(primal, dual / rho) <= ROUNDINGS * EPS * norm(Z)
         size = norm(M.factor)
         after = replace(
             state,
@@ -106,7 +108,7 @@ class EigenSplitting(Method[SplittingState]):
             gradient_norm=2.0 * gap / size if size > 0.0 else 0.0,  # a certificate says whether M = 0 is best
             step=1.0 / rho,
             dual=rest if bound >= state.bound or state.dual is None else state.dual,
-            outcome=Outcome.RUNNING if np.any(Z != state.Z) or np.any(U != state.U) else Outcome.STALLED,
+            outcome=Outcome.STALLED if settled and size > 0.0 else Outcome.RUNNING,
             Z=Z,
             U=U,
             rho=rho,

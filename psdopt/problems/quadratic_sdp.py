@@ -22,7 +22,7 @@ from psdopt.linalg.definite import factor_above
 from psdopt.linalg.limits import FACTOR_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.subset import spectrum
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 from psdopt.problems.diagonal_form import DiagonalDuality, DiagonalForm
 from psdopt.problems.quadratic_preconditioner import QuadraticPreconditioner
 from psdopt.problems.term_sum import TermSum
@@ -121,7 +121,10 @@ class QuadraticSDP(TermSum):
         return self._closed_form(rank) if rank is not None and rank < self.n else self._minimizer
 
     def diagonal_form(self) -> DiagonalForm:
-        """F on B N Bᵀ, in the eigenvectors of A, for B = b I, b > 0. O(n³), once."""
+        """F on B N Bᵀ, in the eigenvectors of A, for B = b I, b > 0. O(n³), once.
+
+        The eigenvalues are lowered by their rounding: F is nowhere below the form, and a bound of it is one of F.
+        """
         return self._diagonal_form
 
     @cached_property
@@ -130,7 +133,7 @@ class QuadraticSDP(TermSum):
         if not b or C is None:
             raise InvalidTypeError("a diagonal form needs B = b I with b > 0, C, and an order of at most 1500")
         a, V = self._eigenvectors
-        a = np.maximum(a, 0.0)  # A ⪰ 0, up to rounding
+        a = np.maximum(a - ROUNDINGS * math.sqrt(self.n) * EPS * a[-1], 0.0)
         basis = V / (a * a + b) ** 0.25
         scale = np.sqrt(a * a + b)
         h = 2.0 * (np.outer(a, a) + b) / np.outer(scale, scale)

@@ -70,6 +70,22 @@ def test_the_diagonal_form_is_f():
     np.testing.assert_allclose(np.diagonal(form.h), 2.0)
 
 
+@pytest.mark.parametrize("ridge", [1e-6, 1e-12, 1e-16])
+def test_rounding_of_null_directions_does_not_lift_the_form_above_f(ridge):
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    A = (Q[:, 6:] * np.linspace(0.1, 1.0, 6)) @ Q[:, 6:].T
+    problem = QuadraticSDP(0.5 * (A + A.T), ridge, symmetric(rng, 12))
+    form = problem.diagonal_form()
+    for _ in range(20):
+        N = rng.standard_normal((12, 3))
+        there = problem.at(form.matrix(N).factor).value
+        assert form.value(N @ N.T) <= there + 1e-9 * np.abs(form.c).sum() * np.abs(N @ N.T).max()
+    result = solve(problem, max_iterations=3000)
+    assert result.status is Status.OPTIMAL
+    assert result.certificate.dual_value <= result.value
+
+
 def test_where_zero_is_best_it_ends_there():
     result = solve(
         QuadraticSDP(np.diag([1.0, 2.0]), 1.0, np.array([[2.0, 0.5], [0.5, 1.0]])), PSDCone(2), EigenSplitting()
