@@ -138,7 +138,8 @@ def close(found: Any, expected: Any, rtol: float = 1e-9) -> None:
 
 def same_certificate(there: Problem, known: Problem, Y: Any, library: str, tol: float) -> None:
     """That of M = Y Yᵀ, Y of the library, is the same wherever the arrays are."""
-    one, other = certify(there, Y, tol=tol), certify(known, fetched(Y), tol=tol)
+    # beyond order 500 nothing is gathered on the host for a spectrum, so that only proofs by products are compared
+    one, other = certify(there, Y, tol=tol, proof="needed"), certify(known, fetched(Y), tol=tol, proof="needed")
     assert one.proof == other.proof
     assert one.proves(tol) == other.proves(tol)
     assert is_of(library, one.eigenvector)

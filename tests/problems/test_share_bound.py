@@ -66,7 +66,7 @@ def test_a_certificate_next_to_the_optimum_costs_one_gradient():
     Y = 1.001 * solve(problem, FlatQuotient(N, N), tol=1e-7, rng=0).matrix.factor
     bound_at(problem, Y)  # the pull is kept
     before = problem.counts()["operator_columns"]
-    certificate = certify(problem, LowRankPSD(Y), tol=1e-2)
+    certificate = certify(problem, LowRankPSD(Y), tol=1e-2, proof="needed")
     assert certificate.dual_value is not None
     assert certificate.gap_relative <= 1e-2
     assert problem.counts()["operator_columns"] - before <= 6 * N  # an S that is formed again would take 2 N more
