@@ -109,7 +109,8 @@ def choose(
     chosen = tuple(name for name, piece in (("geometry", geometry), ("method", method)) if piece is None)
     asked = problem.abilities if method is None else problem.abilities & set(method.requires.get("problem", ()))
     limited = most is not None and most < problem.n
-    dense = None if limited else _on_the_whole_cone(problem)
+    whole = method is None and not limited and (geometry is None or Ability.FULL_CONE in geometry.abilities)
+    dense = _on_the_whole_cone(problem) if whole else None
     if len(chosen) == 2 and dense is not None:
         return PSDCone(problem.n), dense, chosen
     if Ability.MARGINS in asked:
@@ -117,8 +118,7 @@ def choose(
     if Ability.CONSTRAINTS in asked:
         return *_constrained(constrained_of(problem), geometry, method), chosen
     if method is None:
-        full = geometry is not None and Ability.FULL_CONE in geometry.abilities
-        method = (dense if full else None) or _iteration(problem, geometry)
+        method = dense or _iteration(problem, geometry)
         if geometry is not None:
             method = _first_fit(problem, [geometry], [method, *PARTNERS])[1]
     if geometry is None:
