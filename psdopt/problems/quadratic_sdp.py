@@ -133,7 +133,7 @@ class QuadraticSDP(TermSum):
         if not b or C is None:
             raise InvalidTypeError("a diagonal form needs B = b I with b > 0, C, and an order of at most 1500")
         a, V = self._eigenvectors
-        a = np.maximum(a - ROUNDINGS * math.sqrt(self.n) * EPS * a[-1], 0.0)
+        a = np.maximum(a - ROUNDINGS * EPS * a[-1], 0.0)
         basis = V / (a * a + b) ** 0.25
         scale = np.sqrt(a * a + b)
         h = 2.0 * (np.outer(a, a) + b) / np.outer(scale, scale)
