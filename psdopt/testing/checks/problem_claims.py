@@ -98,35 +98,24 @@ def convexity(problem: Problem, case: Case) -> Deviations:
         yield Deviation(excess, rounding_of(scale, problem.n), f"F lies below its tangent by {excess:.3g}")
 
 
-def _curved(problem: Problem) -> bool:
-    """Whether the problem knows a lower bound on its curvature."""
-    return bool(problem.at(np.eye(problem.n)).curvatures(thorough=True))
-
-
-@check("problem", "0.1", when=_curved, reason="claims no strong convexity")
+@check("problem", "0.1", when=lambda p: p.at(np.eye(p.n)).curvatures(thorough=True), reason="claims no curvature")
 def strong_convexity(problem: Problem, case: Case) -> Deviations:
-    """F(M₁) ≥ F(M₀) + ⟨S₀, M₁ − M₀⟩ + κ/2 |Cᵀ(M₁ − M₀)C|² for each of the `curvatures` (κ, C) offered at M₀.
-
-    `lower_curvature` is the one with C = I.
-    """
+    """F(M₁) ≥ F(M₀) + ⟨S₀, M₁ − M₀⟩ + κ/2 |Cᵀ(M₁ − M₀)C|² for each of the `curvatures` (κ, C) at M₀."""
     far, near = _two_points(problem, case)
     # along directions of weak curvature the inequality is nearly tight: also try differences by one atom
-    atoms = [
-        problem.at(append_columns(near.factor, column[:, None])) for column in np.eye(problem.n)[:8] * norm(near.factor)
-    ]
-    offered = near.curvatures(thorough=True)
+    columns = np.eye(problem.n)[:8, :, None] * norm(near.factor)
+    atoms = [problem.at(append_columns(near.factor, column)) for column in columns]
     for other in (far, *atoms):
         Z = np.asarray(near.gradient @ other.factor)
         linear = inner(Z, other.factor) - 0.5 * inner(near.factor_gradient(), near.factor)
         distance = other.matrix.to_dense() - near.matrix.to_dense()
-        for each in offered:
+        for each in near.curvatures(thorough=True):
             E = distance if each.root is None else each.root.T @ distance @ each.root
             quadratic = 0.5 * each.modulus * inner(E, E)
             excess = near.value + linear + quadratic - other.value
             unit = value_unit(problem, near) + value_unit(problem, other) + norm(Z) * norm(other.factor) + quadratic
             ratio = (other.value - near.value - linear) / quadratic if quadratic > 0.0 else math.nan
-            name = "sigma" if each.root is None else "a modulus of curvature"
-            words = f"{name} = {each.modulus:.6g} is claimed, but only {ratio:.3g} of it is there"
+            words = f"a curvature of {each.modulus:.6g} is claimed, but only {ratio:.3g} of it is there"
             yield Deviation(excess, rounding_of(unit, problem.n), words)
 
 
