@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from functools import cache, cached_property
-from itertools import islice
 
 import numpy as np
 
-from psdopt.certificates.stored_curvature import Shift, curvature_along, origin, stored_shifts
+from psdopt.certificates.stored_curvature import Shift, curvature_along, identity_shift, inverse_shift, origin
 from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.gradient import dense_gradient
@@ -87,7 +86,7 @@ class DenseProof:
         """
         if self.lowest is None or not (self.quadratic and self.finite and most > 0.0 and norm(self.factor) > 0.0):
             return None
-        return self._least_bound(next(stored_shifts(self.problem)), most)
+        return self._least_bound(identity_shift(self.problem), most)
 
     def descent(self) -> Array | None:
         """The direction v of least vᵀSv in units of the coordinates, so that a refutation does not depend on scales."""
@@ -129,7 +128,7 @@ class DenseProof:
         S hides a row of ∇F(M) and ∇F(0), since it then hides their sign in directions without curvature, along which F
         may fall without end.
         """
-        scale, allowed, start = self._scale(S, terms), ROUNDINGS * self.n * EPS, origin(self.problem).gradient
+        scale, allowed, start = self._scale(S, terms), ROUNDINGS * self.n * EPS, np.abs(origin(self.problem).gradient)
         known = float(start.max())
         if 0.0 < known < allowed * max(float(S.max()), -float(S.min())):
             return None
@@ -168,14 +167,14 @@ class DenseProof:
 
         For a curved F at most (|F(M)| and its rise) / M_ii, since ∇F(0) of a barrier is out of proportion.
         """
-        sizes = origin(self.problem).sizes
+        sizes = np.abs(np.diagonal(origin(self.problem).gradient))
         if self.quadratic:
             return sizes
         value, r = float(self.evaluation.value), self.evaluation.factor.shape[1]
         near = float(self.evaluation.mix(0.5 * np.eye(r)).value)
         size = abs(value) + abs(self.own) + (abs(near - value) if math.isfinite(near) else 0.0)
         diagonal = row_dots(self.factor, self.factor)
-        return np.divide(size, diagonal, out=sizes.copy(), where=diagonal * sizes > size)
+        return np.divide(size, diagonal, out=sizes, where=diagonal * sizes > size)
 
     def _directions(self) -> Iterator[Array]:
         """Factors L of Z = L Lᵀ for any F, of the trace of M: scaled coordinates, and the identity."""
@@ -188,11 +187,17 @@ class DenseProof:
         return np.diag(scale * (norm(self.factor) / norm(scale)))
 
     def _shifts(self) -> Iterator[Shift]:
-        """Z for a quadratic F: scaled coordinates, I and K⁻¹, K = ∇²F[I]; beyond order DENSE_LIMIT I first."""
-        yield from islice(stored_shifts(self.problem), 0 if self.n <= DENSE_LIMIT else 1)
+        """Z for a quadratic F: scaled coordinates, I and K⁻¹, K = ∇²F[I]; beyond order DENSE_LIMIT I comes first."""
         L = self._scaled_coordinates()
-        yield curvature_along(self.problem, L / norm(L))
-        yield from islice(stored_shifts(self.problem), 0 if self.n <= DENSE_LIMIT else 1, None)
+        if self.n > DENSE_LIMIT:
+            yield identity_shift(self.problem)
+            yield curvature_along(self.problem, L)
+            return
+        yield curvature_along(self.problem, L)
+        yield identity_shift(self.problem)
+        inverse = inverse_shift(self.problem)
+        if inverse is not None:
+            yield inverse
 
     def _least_bound(self, shift: Shift, most: float) -> float | None:
         """The cost ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2 of the least s with S + s H ⪰ 0, if it is below `most`."""

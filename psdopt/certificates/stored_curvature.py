@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from contextlib import suppress
 from typing import NamedTuple
 
@@ -14,7 +13,6 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import ROOT_EPS
 
@@ -31,31 +29,36 @@ class Shift(NamedTuple):
     terms: Array
 
 
-def stored_shifts(problem: Problem) -> Iterator[Shift]:
-    """The Z of a quadratic F that do not depend on M, made once: I, and up to order DENSE_LIMIT K⁻¹, K = ∇²F[I]."""
+def identity_shift(problem: Problem) -> Shift:
+    """Z = I."""
     K = origin(problem).curvature
-    yield Shift(K, np.ones(problem.n), float(np.trace(K)), np.diagonal(K))
+    return Shift(K, np.ones(problem.n), float(np.trace(K)), np.diagonal(K))
 
-    def made() -> list[Shift]:
-        L = inverse_root(K) if problem.n <= DENSE_LIMIT else None
-        return [] if L is None else [curvature_along(problem, L)]
 
-    yield from problem.once("shift by inverse curvature", made)
+def inverse_shift(problem: Problem) -> Shift | None:
+    """Z = K⁻¹, K = ∇²F[I], made once; None where K has no positive eigenvalue."""
+
+    def made() -> Shift | None:
+        L = inverse_root(origin(problem).curvature)
+        return None if L is None else curvature_along(problem, L)
+
+    return problem.once("shift by inverse curvature", made)
 
 
 def curvature_along(problem: Problem, L: Array) -> Shift:
-    """∇²F[Z] of a quadratic F for Z = L Lᵀ, from ∇F at 0 and at a multiple of Z whose trace has the unit of M."""
-    H, Z = _difference(problem, L), L @ L.T
-    sizes = np.abs(Z).sum(axis=1)
-    diagonal = np.diagonal(Z)
-    terms = H if np.array_equal(sizes, diagonal) else _difference(problem, np.diag(np.sqrt(sizes)))
+    """Z = L Lᵀ."""
+    start, H, Z = origin(problem), _curvature(problem, origin(problem), L), L @ L.T
+    sizes, diagonal = np.abs(Z).sum(axis=1), np.diagonal(Z)
+    terms = H if np.array_equal(sizes, diagonal) else _curvature(problem, start, np.diag(np.sqrt(sizes)))
     return Shift(H, diagonal, inner(H, Z), np.diagonal(terms))
 
 
-def _difference(problem: Problem, L: Array) -> Array:
-    unit = origin(problem).unit * problem.n / norm(L) ** 2
-    H = dense_gradient(problem.at(math.sqrt(unit) * L)) - dense_gradient(problem.at(np.zeros((problem.n, 1))))
-    H /= unit
+def _curvature(problem: Problem, start: Origin, L: Array) -> Array:
+    """∇²F[L Lᵀ] = (∇F(u L Lᵀ) − ∇F(0)) / u of a quadratic F, u L Lᵀ of the unit of M: the difference has all digits."""
+    share = start.unit * problem.n / norm(L) ** 2
+    H = dense_gradient(problem.at(math.sqrt(share) * L))
+    H -= start.gradient
+    H /= share
     return H
 
 
@@ -70,33 +73,25 @@ def inverse_root(K: Array) -> Array | None:
 
 
 class Origin(NamedTuple):
-    """`gradient` : |∇F(0)| (n, n), entry by entry, 0 where undefined; `sizes` : its diagonal (n,). `curvature` : ∇²F[I]
-    (n, n) of a quadratic F, else empty.
-
-    ∇²F[Z] = (∇F(uZ) − ∇F(0)) / u, with the `unit` u of M, so that the difference has all digits.
-    """
+    """`gradient` : ∇F(0) (n, n), 0 where undefined. `unit` : the unit of the diagonal of M. `curvature` : ∇²F[I] (n, n)
+    of a quadratic F, else empty."""
 
     gradient: Array
-    sizes: Array
-    curvature: Array
     unit: float
+    curvature: Array
 
 
 def origin(problem: Problem) -> Origin:
     """The gradient and the curvature of F at 0, computed once for each problem and kept with it."""
 
     def compute() -> Origin:
-        S, curvature = np.full((problem.n, problem.n), math.nan), np.empty((0, 0))
-        unit = (natural_trace(problem) or problem.n) / problem.n
+        S = np.full((problem.n, problem.n), math.nan)
         if math.isfinite(reference_value(problem, 0.0)):  # where F may yet have no gradient
             with suppress(FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError), np.errstate(all="ignore"):
                 S = dense_gradient(problem.at(np.zeros((problem.n, 1))))
-        if Ability.QUADRATIC in problem.abilities:
-            curvature = dense_gradient(problem.at(math.sqrt(unit) * np.eye(problem.n)))
-            curvature -= S
-            curvature /= unit
-        size = np.abs(S)
-        size = np.where(np.isfinite(size), size, 0.0)
-        return Origin(size, np.diagonal(size), curvature, unit)
+        unit = (natural_trace(problem) or problem.n) / problem.n
+        start = Origin(np.where(np.isfinite(S), S, 0.0), unit, np.empty((0, 0)))
+        quadratic = Ability.QUADRATIC in problem.abilities
+        return start._replace(curvature=_curvature(problem, start, np.eye(problem.n))) if quadratic else start
 
     return problem.once("origin", compute)

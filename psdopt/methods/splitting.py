@@ -19,7 +19,7 @@ from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 from psdopt.problems.diagonal_form import DiagonalForm
 
-#: The penalty changes by this factor once one residual exceeds the other by the square of it.
+#: The penalty changes by this factor once one residual is larger than the other by more than its square.
 BALANCE = 2.0
 
 
@@ -41,7 +41,7 @@ class EigenSplitting(Method[SplittingState]):
     N = (rho (Z − U) − c) / (h + rho), elementwise; T = relaxation N + (1 − relaxation) Z + U; Z = T₊, U = T − Z ⪯ 0.
     Ψ = −rho U ⪰ 0 proves min F >= constant − Σ (c − Ψ)²/(2 h), so the gap is known after every iteration. The penalty
     rho balances the residuals |N − Z| and rho |Z⁺ − Z|. Cost: 9 n³ flops an iteration, whatever the rank of the
-    solution; O(n²) memory. No term of the condition number of A enters, only √b / max a.
+    solution; O(n²) memory. The rate depends on √b / max a, not on the condition number of A.
 
     Parameters
     ----------

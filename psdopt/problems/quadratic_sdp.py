@@ -79,6 +79,10 @@ class QuadraticSDP(TermSum):
             if self._ridge > 0.0 and self.n <= SPECTRUM_ORDER:
                 self.abilities |= {Ability.DIAGONAL_FORM}
 
+    def without_dense_arrays(self) -> None:
+        """Give up the closed form and the diagonal form, which need arrays (n, n) that these data should not fill."""
+        self.abilities -= {Ability.CLOSED_FORM, Ability.DIAGONAL_FORM}
+
     @property
     def _ridge(self) -> float | None:
         """b if B = b I and a closed form is known, else None."""

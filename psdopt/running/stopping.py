@@ -38,8 +38,11 @@ class Stopping(ABC):
 
     #: Seconds after which the criterion is certainly met; longer work is cut there.
     longest: float = math.inf
-    #: The proven gap that the criterion waits for, for which certificates are computed during the run; 0 for none.
-    awaited_gap: float = 0.0
+
+    @property
+    def awaited_gap(self) -> float:
+        """The proven gap that the criterion waits for, for which certificates are computed during the run; 0: none."""
+        return 0.0
 
     @abstractmethod
     def met(self, progress: Progress) -> Stopping | None:
@@ -126,7 +129,7 @@ class ProvenGap(Stopping):
     converges: ClassVar[bool] = True
 
     @property
-    def awaited_gap(self) -> float:  # type: ignore[override]
+    def awaited_gap(self) -> float:
         return self.share
 
     def __post_init__(self) -> None:
@@ -191,7 +194,7 @@ class AnyOf(Stopping):
         return min(part.longest for part in self.parts)
 
     @property
-    def awaited_gap(self) -> float:  # type: ignore[override]
+    def awaited_gap(self) -> float:
         return max(part.awaited_gap for part in self.parts)
 
     @property
@@ -220,7 +223,7 @@ class AllOf(Stopping):
         return max(part.longest for part in self.parts)
 
     @property
-    def awaited_gap(self) -> float:  # type: ignore[override]
+    def awaited_gap(self) -> float:
         return min((part.awaited_gap for part in self.parts if part.awaited_gap > 0.0), default=0.0)
 
     def met(self, progress: Progress) -> Stopping | None:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt import Ability, QuadraticSDP
+from psdopt import QuadraticSDP
 from psdopt.checks import brief, classes, is_name, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import LinearMap
@@ -62,7 +62,7 @@ def forms_gram(X: LinearMap, gram: bool | str) -> bool:
 
 
 def without_large_arrays(problem: QuadraticSDP, X: LinearMap) -> QuadraticSDP:
-    """`problem`, without its closed form (which needs (d, d) arrays) unless X is a dense array."""
+    """`problem`, without the forms that need (d, d) arrays unless X is a dense array."""
     if X.is_sparse or not X.is_matrix:
-        problem.abilities -= {Ability.CLOSED_FORM}
+        problem.without_dense_arrays()
     return problem

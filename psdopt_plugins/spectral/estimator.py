@@ -13,7 +13,7 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import Ability, ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Result, certify, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Result, certify, solve
 from psdopt.checks import finite, integer, number, one_of, positive
 from psdopt.devices import device_of, held, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError
@@ -34,7 +34,7 @@ class TopKProblem(QuadraticSDP):
         self.K, self.k = K, k
         super().__init__(A=None, B=1.0, C=MatrixForm(K, -1.0))
         if isinstance(K.data, LinearOperator) or K.is_sparse:
-            self.abilities -= {Ability.CLOSED_FORM}  # a closed form would need an (n, n) array
+            self.without_dense_arrays()
 
 
 def topk_problem(K: Any, k: int) -> TopKProblem:

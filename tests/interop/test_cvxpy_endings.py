@@ -156,7 +156,7 @@ def test_what_is_bounded_is_not_unbounded(build):
     for form in ("auto", "primal", "dual"):
         problem = build()
         with contextlib.suppress(cp.SolverError):
-            problem.solve(solver=PSDOPT(), form=form, max_time=1.5)
+            problem.solve(solver=PSDOPT(), form=form, max_time=3.0)
         assert problem.status not in ("unbounded", "infeasible", "infeasible_or_unbounded")
 
 

@@ -308,21 +308,32 @@ def test_a_run_ends_once_its_gap_is_proven_to_be_a_share_of_the_unit(monkeypatch
     assert result.iterations < solve(problem, *pieces, tol=1e-9).iterations
 
 
-def test_of_a_method_that_may_rise_the_point_whose_gap_is_proven_is_returned():
-    problem = slow_quadratic()
-    near = solve(problem, FlatQuotient(30, 30), ConjugateGradient(), max_iterations=40).matrix.factor
+def test_of_a_method_that_may_rise_the_point_whose_gap_is_proven_is_returned(monkeypatch):
+    """The point of least value comes first, and its gap is not proven; a worse one ends the run."""
+    problem, inside = slow_quadratic(), judge.certify
+    low = solve(problem, FlatQuotient(30, 30), ConjugateGradient(), max_iterations=40).matrix.factor
 
-    class Jumps(ConjugateGradient):
-        """To a good point, then to one that is a little worse."""
+    points = iter([low, low, *[1.01 * low] * 50])
 
+    class Rises(ConjugateGradient):
         descends = False
 
         def step(self, state):
-            return self.init(state.problem, state.geometry, near if state.evaluation.value >= -1.0 else 1.001 * near)
+            return self.init(state.problem, state.geometry, next(points))
 
-    result = solve(problem, FlatQuotient(30, 30), Jumps(), tol=1e-12, stopping=ProvenGap(1e-2), max_iterations=50)
+    def certify(problem, matrix, **options):
+        found = inside(problem, matrix, **options)
+        worse = found.value > problem.at(low).value + 1e-9 * abs(found.value)
+        return replace(found, gap=found.unit, gap_relative=1e-3 if worse else 1.0)
+
+    monkeypatch.setattr(judge, "certify", certify)
+    monkeypatch.setattr(judge, "now", lambda: 0.0)
+    result = solve(
+        problem, FlatQuotient(30, 30), Rises(), start=low, tol=1e-12, stopping=ProvenGap(1e-2), max_iterations=60
+    )
     assert result.status is Status.STOPPED
-    assert result.certificate.gap_relative <= 1e-2
+    assert result.value == problem.at(1.01 * low).value
+    assert result.certificate.gap_relative == 1e-3
 
 
 def test_certificates_for_a_proven_gap_take_a_tenth_of_the_run(monkeypatch):

@@ -106,8 +106,8 @@ def dual_bound(
     elif low < 0.0:
         bound = None
     if low < 0.0:
-        curved = [base - loss for loss in _losses_by_curvature(problem, evaluation, S, low)]
-        bound = max([*curved, *([] if bound is None else [bound])], default=None)
+        found = [base - loss for loss in _losses_by_curvature(problem, evaluation, S, low) if loss < math.inf]
+        bound = max(found if bound is None else [bound, *found], default=None)
     return Bounded(y, S, pair, base, bound)
 
 
