@@ -13,6 +13,8 @@ import math
 import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 from sklearn.datasets import load_breast_cancer, load_digits, load_wine
@@ -54,7 +56,7 @@ def peer(A: Array, b: float, C: Array) -> float:
     return float(value)
 
 
-def cases(rng: np.random.Generator) -> Iterator[tuple[str, QuadraticSDP]]:
+def cases(rng: np.random.Generator) -> Iterator[tuple[str, Any]]:
     """(name, problem) of each row."""
     for name, load in (("wine", load_wine), ("breast cancer", load_breast_cancer), ("digits", load_digits)):
         X, y = load(return_X_y=True)
@@ -73,14 +75,19 @@ def cases(rng: np.random.Generator) -> Iterator[tuple[str, QuadraticSDP]]:
         yield f"low rank, cond A = 1e{digits}, b = {b:g}", QuadraticSDP(0.5 * (A + A.T), b, np.eye(n) - F @ F.T)
 
 
-def seconds(run: Callable[[], object]) -> tuple[float, object]:
-    """Processor seconds, the least of up to three runs, and the last answer."""
+def seconds(run: Callable[..., Any], *arguments: Any) -> tuple[float, Any]:
+    """Processor seconds of run(*arguments), the least of up to three times, and its last answer."""
     taken: list[float] = []
     while len(taken) < 3 and sum(taken) < 5.0:
         begun = time.process_time()
-        answer = run()
+        answer = run(*arguments)
         taken.append(time.process_time() - begun)
     return min(taken), answer
+
+
+def solved(parts: Sequence[Any], *pieces: Any, **limits: Any) -> Any:
+    """The result on a problem made anew from its `parts`, so that nothing is known of it."""
+    return solve(QuadraticSDP(*parts), *pieces, tol=TOL, **limits)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -88,30 +95,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args(argv)
     warnings.simplefilter("ignore")
-    rows, ahead = [], []
+    rows, same = [], []
     with threadpool_limits(1):
         for name, problem in cases(np.random.default_rng(options.seed)):
-            n, made = problem.n, (problem.A, problem.B, problem.C)
-            A, b, C = made[0].to_dense(), float(made[1].scale), made[2].to_dense()  # type: ignore[union-attr]
-
-            def fresh(parts: tuple[object, ...] = made) -> QuadraticSDP:
-                return QuadraticSDP(*parts)
-
-            by_peer, value = seconds(lambda A=A, b=b, C=C: peer(A, b, C))  # type: ignore[misc]
-            ours, result = seconds(lambda fresh=fresh: solve(fresh(), tol=TOL))  # type: ignore[misc]
-            row = [name, f"{n}", result.method, f"{by_peer:.4f}", f"{ours / by_peer:.2f}"]  # type: ignore[attr-defined]
-            for method, geometry in ((BILGO(), PSDCone(n)), (ConjugateGradient(), FlatQuotient(n, n))):
-                taken, other = seconds(
-                    lambda m=method, g=geometry, f=fresh: solve(f(), g, m, tol=TOL, max_iterations=MOST)  # type: ignore[misc]
-                )
-                row.append(("" if other.optimal else "> ") + f"{taken / by_peer:.1f}")  # type: ignore[attr-defined]
-            agree = abs(result.value - value) <= 2.0 * TOL * abs(value)  # type: ignore[attr-defined, operator]
-            rows.append((*row, "yes" if agree and result.optimal else "NO"))  # type: ignore[attr-defined]
-            ahead.append(agree)
+            n, parts = problem.n, (problem.A, problem.B, problem.C)
+            A, B, C = parts
+            by_peer, value = seconds(peer, A.to_dense(), B.scale, C.to_dense())
+            ours, result = seconds(solved, parts)
+            row = [name, f"{n}", result.method, f"{by_peer:.4f}", f"{ours / by_peer:.2f}"]
+            for geometry, method in ((PSDCone(n), BILGO()), (FlatQuotient(n, n), ConjugateGradient())):
+                taken, other = seconds(partial(solved, max_iterations=MOST), parts, geometry, method)
+                row.append(("" if other.optimal else "> ") + f"{taken / by_peer:.1f}")
+            same.append(result.optimal and abs(result.value - value) <= 2.0 * TOL * abs(value))
+            rows.append((*row, "yes" if same[-1] else "NO"))
     show_table(
         "Seconds of the peer, and how many times as long the others take",
         ("program", "n", "solve takes", "peer, s", "solve", "BILGO", "CG", "same value, proven"),
         rows,
     )
     say("'>' : not proven within the limit of steps.")
-    return int(not all(ahead))
+    return int(not all(same))
