@@ -14,7 +14,7 @@ from scipy.linalg.lapack import dpotrf, dpotrs
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array, norm
 from psdopt.linalg.krylov import extreme_ritz_values
-from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.limits import MOST_STEPS, PROBES
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
 
 #: b ↦ (S − g I)⁻¹ b.
@@ -25,7 +25,7 @@ Solve = Callable[[Array], Array]
 class ProvenPair:
     """A unit vector, its Rayleigh quotient `value`, `residual` |S v − value v|, and `lower_bound` <= λ_min(S).
 
-    `steps` of inverse iteration have found it, each with one product.
+    `steps` of inverse iteration have found it, each with a product.
     """
 
     value: float
@@ -57,10 +57,10 @@ def factor_above(S: Array, g: float) -> tuple[Array, float] | None:
 def pair_above(S: Array, threshold: float, start: Array | None = None) -> ProvenPair | None:
     """The smallest eigenpair of S, with a lower bound, if the bound can be proven to exceed `threshold`; else None.
 
-    Two factorisations: at `threshold`, whose factor gives the vector by inverse iteration, then below its Rayleigh
-    quotient by a slight share of its distance to `threshold`. If the iteration has missed the smallest eigenvalue, the
-    second factorisation fails. It ends once the quotient falls by a minor share only, near an optimum after two or
-    three steps, as the shift is close to a cluster of eigenvalues at 0.
+    Two factorisations: at `threshold`, whose factor gives the vector by inverse iteration on a few columns, then below
+    its Ritz value by a slight share of its distance to `threshold`. If the iteration has missed the smallest
+    eigenvalue, the second factorisation fails. It ends once the Ritz value falls by a minor share only, near an optimum
+    after two or three steps, as the shift is close to a cluster of eigenvalues at 0.
     """
 
     def factor(g: float) -> tuple[Solve, float] | None:
@@ -83,17 +83,21 @@ def proven_pair(
     if found is None:
         return None
     solve, bound = found
-    # any start is safe: if it has no component along the eigenvector, the second factorisation fails
-    v = np.cos(np.arange(1.0, S.shape[0] + 1.0) ** 2) if start is None else start
+    # any start is safe: if it has no component along the eigenvector, the second factorisation fails. One vector would
+    # not do, as near an optimum S has as many eigenvalues close to 0 as M has columns
+    V = np.cos(np.arange(1.0, PROBES * S.shape[0] + 1.0) ** 2).reshape(S.shape[0], PROBES)
+    if start is not None:
+        V[:, 0] = start
     value, steps = math.inf, 0
     while steps < MOST_STEPS:
         steps += 1
-        v = solve(v)
-        v /= norm(v)
-        Sv = as_array(S @ v)
-        before, value = value, float(v @ Sv)
+        V = np.linalg.qr(solve(V))[0]
+        SV = as_array(S @ V)
+        ritz, W = np.linalg.eigh(V.T @ SV)
+        before, value = value, float(ritz[0])
         if not before - value > MINOR * (value - threshold):
             break
+    v, Sv = V @ W[:, 0], SV @ W[:, 0]
     sharper = factor(max(value - max(SLIGHT * (value - threshold), threshold - bound), threshold))
     return None if sharper is None else ProvenPair(value, v, norm(Sv - value * v), sharper[1], steps)
 

@@ -23,7 +23,7 @@ from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.checked_operator import CheckedOperator, column_norms, orthonormal
 from psdopt.linalg.definite import pair_above
 from psdopt.linalg.krylov import norm_estimate
-from psdopt.linalg.limits import SMALL_ORDER
+from psdopt.linalg.limits import SMALL_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.tolerances import EPS
 
@@ -160,7 +160,8 @@ def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Arra
     matrix = _symmetric(op.to_dense(SMALL_ORDER))
     if threshold is not None and count == 1 and op.n > SMALL_ORDER:  # else its spectrum costs no more
         proven = pair_above(matrix, threshold + op.rounding, guess[:, 0] if guess.any() else None)
-        if proven is not None:
+        # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
+        if proven is not None and (proven.lower_bound - op.rounding >= threshold or op.n > SPECTRUM_ORDER):
             values, bound = np.array([proven.value]), proven.lower_bound - op.rounding
             V = proven.vector[:, None]
             return ExtremePair(values, V, proven.residual, bound, 0.0, op.norm, op.products, "dense", True)

@@ -60,7 +60,8 @@ def certify_constrained(
 ) -> Certificate:
     """Certificate of M and the multipliers `dual`, a :class:`Multipliers` or an array y (m,); None is y = 0.
 
-    `evaluation` : F at M, computed from scratch. `proof` : with "cheap" no bound is sought from a matrix near M.
+    `evaluation` : F at M, computed from scratch. `proof` : with "cheap" no bound is sought from a matrix near M, with
+    "needed" none sharper than `tol` needs.
     """
     given = as_multipliers(problem, dual)
     Y, value, at_zero = evaluation.factor, evaluation.value, problem.value_at_zero()
@@ -70,22 +71,26 @@ def certify_constrained(
     tau = None if limit is None else limit.value
     unit = min(problem.duality.value_unit(value, trace) or 0.0, gap_unit(problem, evaluation, value))
     reach = max(trace if tau is None else tau, LEAST)
-    # an error of λ_min(S) that is slight beside the tolerance costs the dual bound little; without a bound on the trace
-    # a negative bound on λ_min(S) proves nothing, however small it is
-    accuracy = SLIGHT * tol * unit / reach if tau is not None else 0.0
     GY = evaluation.gradient @ Y
     product = inner(GY, Y)
     offset = value - product if problem.conic is None else problem.conic.constant
 
     def bounded(y: Array) -> Bounded:
-        return dual_bound(problem, evaluation, offset, problem.admissible(y), accuracy, start, seed)
+        y, allowed, accuracy = problem.admissible(y), tol * unit, 0.0
+        if tau is not None:  # without it a negative bound on λ_min(S) proves nothing, however small it is
+            # an error of λ_min(S) that is slight beside the tolerance costs the bound little; in a run one factor is
+            # enough that proves what the rest of the gap leaves of the tolerance
+            room = allowed - (value - offset + problem.support(y)) if proof == "needed" else 0.0
+            accuracy = max(SLIGHT * allowed, (1.0 - SLIGHT) * room) / reach
+        return dual_bound(problem, evaluation, offset, y, accuracy, start, seed)
 
     norm_C = gradient_size(problem, evaluation)
     # if ∇F(M) = 0, y = 0 proves without rounding that a feasible M is a solution
     nothing = np.zeros(problem.m) if norm_C == 0.0 else None
     exact = _plain(problem, given.y) if trace == 0.0 else []
     best = max((bounded(y) for y in distinct([given.best, given.y, nothing, *exact])), key=Bounded.rank)
-    if tau is not None and (best.pair.value - best.pair.lower_bound) * tau > SLIGHT * tol * unit:
+    lost = 0.0 if tau is None else (best.pair.value - best.pair.lower_bound) * tau
+    if lost > SLIGHT * tol * unit and problem.homogeneous.any():
         # large multipliers give S large rounding; those of ⟨A_t, M⟩ = 0 do not enter σ(y), so smaller ones may suffice
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
         best = max([best, *shrunk], key=Bounded.rank)

@@ -96,7 +96,8 @@ def dual_bound(
         pair = replace(pair, lower_bound=pair.lower_bound - rounding(size, problem.n))
     conic = problem.conic
     enough = 0.0 if problem.trace_limit is None else -accuracy
-    if pair.lower_bound < enough and face is None and conic is not None and proven_semidefinite(conic, y):
+    possible = pair.value >= pair.lower_bound - pair.value  # else the quotient of the vector refutes S ⪰ 0
+    if pair.lower_bound < enough and possible and face is None and conic and proven_semidefinite(conic, y):
         pair = replace(pair, lower_bound=0.0)
     low, limit = pair.lower_bound, problem.trace_limit
     base = offset - problem.support(y)

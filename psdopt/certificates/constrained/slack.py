@@ -16,11 +16,14 @@ from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.banded import banded_factor, banded_pair_above, narrow_order
-from psdopt.linalg.definite import factor_above
+from psdopt.linalg.definite import factor_above, pair_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
-from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER, SPECTRUM_ORDER
+from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER, ROUNDS, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.base import combine
+
+#: Where no factor proves the bound that is asked for, one so many times lower is tried.
+COARSER = 8.0
 
 
 def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> Any:
@@ -58,7 +61,8 @@ def slack_eigenpair(
 
     With `blocks`, rows of the diagonal blocks of a sparse S, blocks are treated one by one, each with its own rounding.
     Cost: s³/3 flops for each of two Cholesky factors of a block of order s <= 3000, s b² where its rows can be ordered
-    to a narrow band of width b; a spectrum where no factor proves the bound; else products with S.
+    to a narrow band of width b. Where they fail, twice more for lower bounds; then the spectrum of a block of order
+    s <= 1500, and products with S of a larger one.
     """
     if len(blocks) <= 1 or not isinstance(S, sp.csr_array):
         return _eigenpair(S, accuracy, start, seed)
@@ -113,38 +117,34 @@ def slack_bound(S: Any, accuracy: float, blocks: Sequence[NDArray[np.intp]] = ()
 
 
 def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> ExtremePair:
-    banded = _banded_pair(S, accuracy, start) if isinstance(S, sp.csr_array) and S.shape[0] > ITERATED_ORDER else None
-    if banded is not None:
-        return banded
-    if S.shape[0] <= FACTOR_ORDER:
+    n = S.shape[0]
+    if isinstance(S, sp.csr_array) and n > ITERATED_ORDER:
+        for threshold in (accuracy * COARSER**k for k in range(ROUNDS if accuracy > 0.0 else 1)):
+            proven = _factored_pair(S, threshold, start)
+            if proven is not None:
+                return proven
+    elif n <= FACTOR_ORDER:
         matrix = S.toarray() if isinstance(S, sp.csr_array) else S
-        pair = smallest_eigenpair(matrix, threshold=-accuracy, start=start, seed=seed, backend="dense")
-        if pair.lower_bound >= -accuracy or S.shape[0] > SPECTRUM_ORDER:
-            return pair
-        # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
-        spectrum = smallest_eigenpair(matrix, seed=seed, backend="dense")
-        return spectrum if spectrum.lower_bound > pair.lower_bound else pair
-    return smallest_eigenpair(S, threshold=-accuracy, tol=0.25 * accuracy, start=start, seed=seed)
+        return smallest_eigenpair(matrix, threshold=-accuracy, start=start, seed=seed, backend="dense")
+    if n <= SPECTRUM_ORDER:  # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
+        return smallest_eigenpair(S.toarray(), seed=seed, backend="dense")
+    return smallest_eigenpair(S, threshold=-accuracy, tol=0.25 * accuracy, start=start, seed=seed, backend="lanczos")
 
 
-def _banded_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> ExtremePair | None:
-    """The eigenpair by a banded factor; None without a narrow band, or if no factor proves λ_min(S) >= −accuracy."""
-    narrow = narrow_order(S)
-    if narrow is None:
-        return None
+def _factored_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> ExtremePair | None:
+    """The eigenpair by Cholesky factors; None if none proves λ_min(S) >= −accuracy.
+
+    Banded where rows can be ordered to a narrow band, else dense up to order 3000.
+    """
+    narrow, guess = narrow_order(S), None if start is None else start.reshape(-1)
     size = float(abs(S).sum(axis=0).max())
     lost = rounding(size, S.shape[0])
-    proven = banded_pair_above(S, *narrow, lost - accuracy, None if start is None else start.reshape(-1))
-    if proven is None:
+    if narrow is not None:
+        proven = banded_pair_above(S, *narrow, lost - accuracy, guess)
+    else:
+        proven = pair_above(S.toarray(), lost - accuracy, guess) if S.shape[0] <= FACTOR_ORDER else None
+    if proven is None or not proven.lower_bound - lost >= -accuracy:
         return None
-    return ExtremePair(
-        np.array([proven.value]),
-        proven.vector[:, None],
-        proven.residual,
-        proven.lower_bound - lost,
-        0.0,
-        size,
-        proven.steps,
-        "banded",
-        True,
-    )
+    bound, kind = proven.lower_bound - lost, "dense" if narrow is None else "banded"
+    vector = proven.vector[:, None]
+    return ExtremePair(np.array([proven.value]), vector, proven.residual, bound, 0.0, size, proven.steps, kind, True)
