@@ -34,6 +34,7 @@ from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import rounding
 from psdopt.problems.composite import Composite, CompositeEvaluation
 from psdopt.terms.measurements import Measurement
 
@@ -93,6 +94,7 @@ class ConstrainedModel(Composite):
                 *kept,
                 Ability.CONSTRAINTS,
                 *({Ability.CONIC} if self.conic else ()),
+                *({Ability.FIXED_DIAGONAL} if self.conic and self.fixed_diagonal is not None else ()),
                 *({Ability.NEAREST} if self.nearest else ()),
                 *({Ability.CONSTRAINED_FIT} if self.couples else ()),
             }
@@ -123,6 +125,19 @@ class ConstrainedModel(Composite):
         return Conic(objective[0], objective[1], self.forms, self.lower, self.upper)
 
     @cached_property
+    def fixed_diagonal(self) -> Array | None:
+        """d (n,) if the constraints are M_ii = d_i > 0 for all i and nothing else, so that Diag(d) is feasible."""
+        forms = self.forms
+        if forms is None or not self.m == forms.n == len(forms.i) or np.any(forms.i != forms.j):
+            return None
+        rows, equations = forms.B.indices, bool(np.all(self.lower == self.upper))
+        if not (equations and np.all(np.diff(forms.B.indptr) == 1) and len(np.unique(rows)) == forms.n):
+            return None
+        d = np.empty(forms.n)
+        d[rows] = self.lower / forms.B.data
+        return d if np.all(d > 0.0) else None
+
+    @cached_property
     def nearest(self) -> Nearest | None:
         """F as a distance in the Frobenius norm, if it is one and constraints are equations by entries; else None."""
         equations = self.forms is not None and bool(np.all(self.lower == self.upper))
@@ -136,7 +151,7 @@ class ConstrainedModel(Composite):
     @cached_property
     def face(self) -> Face | None:
         """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave; None without such constraints."""
-        return found_face(self.forms, self.lower, self.upper)
+        return None if self.fixed_diagonal is not None else found_face(self.forms, self.lower, self.upper)
 
     @cached_property
     def shown(self) -> Self:
@@ -224,7 +239,11 @@ class ConstrainedModel(Composite):
 
     @cached_property
     def _implied(self) -> TraceBound | None:
-        return found_trace_bound(self.forms, self.lower, self.upper, self.norms)
+        d, forms = self.fixed_diagonal, self.forms
+        if d is None or forms is None:
+            return found_trace_bound(forms, self.lower, self.upper, self.norms)
+        total, lost = math.fsum(d), rounding(math.fsum(d), forms.n)
+        return TraceBound(total + lost, total - lost, "constraints", 1.0 / forms.B.data)
 
     def measured(self, Y: Array) -> Array:
         """(⟨A_t, Y Yᵀ⟩)_t, (m,). O(p r)."""

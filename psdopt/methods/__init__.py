@@ -18,6 +18,7 @@ from psdopt.methods.primal_dual.boundary_point import BoundaryPoint
 from psdopt.methods.primal_dual.interior_point import InteriorPoint
 from psdopt.methods.projected_gradient import ProjectedGradient
 from psdopt.methods.riemannian_gradient import RiemannianGradient
+from psdopt.methods.sphere_gradient import SphereGradient
 from psdopt.methods.splitting import EigenSplitting
 from psdopt.methods.truncated_newton import TruncatedNewton
 from psdopt.methods.trust_regions import TrustRegions
@@ -41,6 +42,7 @@ __all__ = [
     "OnlineRiemannianGradient",
     "ProjectedGradient",
     "RiemannianGradient",
+    "SphereGradient",
     "TruncatedNewton",
     "TrustRegions",
 ]

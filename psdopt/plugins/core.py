@@ -82,6 +82,11 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
         "Burer, Monteiro (2003)",
         {"inside_steps": "steps of the method inside, per step"},
     ),
+    methods.SphereGradient: (
+        "linear F, fixed diagonal: conjugate gradient on a product of spheres",
+        "Burer, Monteiro (2003)",
+        {"iterations": "iterations per step"},
+    ),
     methods.DualNewton: (
         "nearest matrix under linear equations: semismooth Newton on the multipliers",
         "Qi, Sun (2006)",

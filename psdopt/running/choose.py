@@ -10,7 +10,6 @@ import numpy as np
 
 from psdopt.checks import instance
 from psdopt.constraints import Constrained, constrained_of
-from psdopt.constraints.augmented.preconditioner import is_diagonal
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
@@ -32,6 +31,7 @@ from psdopt.methods import (
     OnlineRiemannianGradient,
     ProjectedGradient,
     RiemannianGradient,
+    SphereGradient,
 )
 from psdopt.running.compatibility import fits
 
@@ -55,13 +55,10 @@ class Thresholds:
         block conjugate gradient, which needs none, is faster (docs/experiments/lro.md).
     fewest, most : columns at the start of a run under constraints. Columns are added if they do not suffice, and short
         ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
-    spare : if only the diagonal is constrained, a run begins with √(2 m) columns divided by this number: solutions had
-        a quarter of √(2 m) columns on random graphs, an eighth on tori.
+    spare : if the diagonal is fixed, a run begins with √(2 m) columns divided by this number: solutions had a quarter
+        of √(2 m) columns on random graphs, an eighth on tori.
     affordable : most flops of a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and of Newton's
         system for m multipliers (m = 5,646 takes 0.26 GB).
-    diagonal_order : beyond this order problems with constraints on the diagonal alone are solved by the augmented
-        Lagrangian. On SDPLIB's mcp problems it is as fast as an interior point method at order 124 and two to three
-        times as fast at 250; on a torus of order 200 it takes twice as long.
     newton_order : up to this order Newton steps on factor and multipliers are affordable (0.35 s at order 2,000). On a
         face with a linear F an interior point method is faster up to this order: for bisection of a random graph of
         order 1,001 it took 12 s, whereas Newton was far from a solution after 48 s.
@@ -77,7 +74,6 @@ class Thresholds:
     most: int = 30
     spare: int = 3
     affordable: float = 6e10
-    diagonal_order: int = 200
     newton_order: int = 1500
     decomposed_order: int = 3000
     many: float = 9.0
@@ -142,19 +138,21 @@ def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequen
 def _constrained(problem: Constrained, geometry: Geometry | None, method: Method | None) -> tuple[Geometry, Method]:
     """Geometry and method under constraints, by the form of F and the number of constraints m.
 
-    DualNewton for a distance, unless equations leave a face, on which its dual has no minimiser; BoundaryPoint for
-    very many equations; InteriorPoint if a step is affordable; else, and for very many inequalities,
-    AugmentedLagrangian.
+    SphereGradient for a linear F on matrices of a fixed diagonal; DualNewton for a distance, unless equations leave a
+    face, on which its dual has no minimiser; BoundaryPoint for very many equations; InteriorPoint if a step is
+    affordable; else, and for very many inequalities, AugmentedLagrangian.
 
     The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
-    second-order stationary point is optimal. It is also chosen beyond `diagonal_order` if only the diagonal is
-    constrained. On a face of the cone, LagrangeNewton is chosen beyond `newton_order` for a linear F (balanced
-    partitions), and at any order for a curved F, for which there is no interior point method here.
+    second-order stationary point is optimal. On a face of the cone, LagrangeNewton is chosen beyond `newton_order` for
+    a linear F (balanced partitions), and at any order for a curved F, for which there is no interior point method here.
     """
     if method is None:
         full = geometry is None or Ability.FULL_CONE in geometry.abilities
         free = geometry is not None or not _has_face(problem)  # methods on a face need a geometry of factors
-        if full and free and Ability.NEAREST in problem.abilities and problem.n <= THRESHOLDS.decomposed_order:
+        straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
+        if straight and Ability.FIXED_DIAGONAL in problem.abilities:
+            method = SphereGradient()
+        elif full and free and Ability.NEAREST in problem.abilities and problem.n <= THRESHOLDS.decomposed_order:
             method = DualNewton()
         else:
             splits, newton = full and _splits(problem), full and _decomposable(problem)
@@ -162,7 +160,7 @@ def _constrained(problem: Constrained, geometry: Geometry | None, method: Method
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:
-        share = THRESHOLDS.spare if isinstance(method, AugmentedLagrangian) and _diagonal_beside_face(problem) else 1
+        share = THRESHOLDS.spare if isinstance(method, SphereGradient) or _diagonal_beside_face(problem) else 1
         few = min(problem.n, max(math.isqrt(2 * problem.m) // share + 1, THRESHOLDS.fewest), THRESHOLDS.most)
         # if F is curved, solutions may have any rank
         geometry = FlatQuotient(problem.n, few if Ability.CONIC in problem.abilities else first_rank(problem.n))
@@ -188,9 +186,7 @@ def _decomposable(problem: Constrained) -> bool:
     """Whether a step of an interior point method, 40 Σ s³ + m³/3 flops for blocks of order s, is affordable."""
     if problem.conic is None:
         return False
-    if problem.n > (
-        THRESHOLDS.newton_order if _has_face(problem) else THRESHOLDS.diagonal_order
-    ) and _diagonal_beside_face(problem):
+    if problem.n > THRESHOLDS.newton_order and _diagonal_beside_face(problem):
         return False
     if problem.m**3 / 3.0 > THRESHOLDS.cheap and _mostly_inequalities(problem):
         return False
@@ -219,11 +215,10 @@ def _has_face(problem: Constrained) -> bool:
 
 def _diagonal_beside_face(problem: Constrained) -> bool:
     """Whether all constraints except those of a face are on single diagonal entries and bound the trace."""
-    if problem.conic is None or problem.trace_limit is None:
+    face = problem.face
+    if problem.conic is None or problem.trace_limit is None or face is None:
         return False
-    forms, face = problem.conic.forms, problem.face
-    if face is None:
-        return is_diagonal(forms)
+    forms = problem.conic.forms
     rest = forms.B[np.setdiff1d(np.arange(problem.m), face.rows)]
     return bool(np.all(np.diff(rest.indptr) <= 1) and np.all(forms.i[rest.indices] == forms.j[rest.indices]))
 

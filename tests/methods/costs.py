@@ -113,8 +113,9 @@ def pairs() -> Iterator[tuple[str, str, Any, Any]]:
         for name, method in {
             "augmented": methods.AugmentedLagrangian(), "interior": methods.InteriorPoint(),
             "boundary": methods.BoundaryPoint(), "dual-newton": methods.DualNewton(),
+            "spheres": methods.SphereGradient(),
         }.items():  # fmt: skip
-            yield name, problem, PSDCone(n) if name != "augmented" else FlatQuotient(n, 3), method
+            yield name, problem, FlatQuotient(n, 3) if name in ("augmented", "spheres") else PSDCone(n), method
 
 
 def steps_of(name: str, problem: str) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.constraints.augmented.curvature import RowCurvature
 from psdopt.constraints.augmented.penalty import Penalty
 from psdopt.constraints.augmented.preconditioner import PenaltyPreconditioner
 from psdopt.constraints.model import ConstrainedModel
@@ -22,7 +21,7 @@ def augmented(problem: ConstrainedModel, y: Array, w: Array) -> Problem:
     if isinstance(inner, TermSum):
         forms = problem.forms
         preconditioner = None if forms is None else PenaltyPreconditioner.of(problem, term)
-        return TermSum([*inner.terms, term], inner.constant, preconditioner, RowCurvature.of(problem.conic, term))
+        return TermSum([*inner.terms, term], inner.constant, preconditioner)
     return Composite([inner, TermSum([term])])
 
 

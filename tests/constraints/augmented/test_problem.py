@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, Constraint, QuadraticSDP, constraints
-from psdopt.constraints.augmented.curvature import RowCurvature
 from psdopt.constraints.augmented.penalty import Penalty
 from psdopt.constraints.augmented.problem import augmented, squared_distance, weights
 from psdopt.contracts.problem import Problem
@@ -77,18 +76,6 @@ def test_penalties_are_weighed_by_the_squares_of_the_norms() -> None:
     """A constraint without a norm has that of one."""
     found = weights(SimpleNamespace(norms=np.array([2.0, 0.0, 0.5])), 3.0)
     assert found.tolist() == [0.75, 3.0, 12.0]
-
-
-@pytest.mark.parametrize(("objective", "groups", "short"), [
-    (QuadraticSDP(C=np.eye(N)), on_rows(), True),
-    (QuadraticSDP(A=np.eye(N)), constraints.diagonal(N, 1.0), False),
-    (QuadraticSDP(C=np.eye(N)), constraints.trace(N, 1.0), False),
-    (QuadraticSDP(C=np.eye(N)), constraints.entries([0], [1], N, 1.0), False),
-])  # fmt: skip
-def test_products_are_short_for_a_linear_objective_and_constraints_on_rows(objective, groups, short) -> None:
-    constrained = Constrained(objective, groups)
-    total = augmented(constrained, np.zeros(constrained.m), np.ones(constrained.m))
-    assert (RowCurvature.of(constrained.conic, total.terms[-1]) is not None) is short
 
 
 RNG = np.random.default_rng(0)

@@ -1,0 +1,207 @@
+"""Linear objectives over M ⪰ 0 with a fixed diagonal: conjugate gradient on a product of spheres."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.checks import integer, integer_or_none
+from psdopt.constraints.conic import Conic
+from psdopt.constraints.problem import constrained_of
+from psdopt.contracts.abilities import Ability, Requires
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.method import Method, Outcome, Residual, State
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.linalg import deadline
+from psdopt.linalg.arrays import Array, append_columns, norm, row_dots, sparse_product
+from psdopt.linalg.krylov import lanczos_steps
+from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.tolerances import EPS, SLIGHT
+
+#: A step must decrease F by at least this share of what the slope promises (Armijo).
+SHARE = 1e-4
+#: A point is a saddle if −n λ_min(S) exceeds |S V| |V| by this factor; on the way to an optimum both are alike.
+CLEARLY = 10.0
+
+
+@dataclass(kw_only=True)
+class SphereState(State):
+    """Rows V (n, r) of length one, Ĉ V, the next direction and its slope ⟨G, direction⟩, |G|² at V.
+
+    `scaled` : Ĉ. `tested` : |G| when columns were last found to suffice.
+    """
+
+    V: Array
+    image: Array
+    direction: Array
+    slope: float
+    square: float
+    scaled: sp.csr_array
+    tested: float
+
+
+@dataclass(frozen=True)
+class SphereGradient(Method[SphereState]):
+    """min ⟨C, M⟩ over M ⪰ 0, M_ii = d_i > 0, by conjugate gradient on M = D^½ V Vᵀ D^½, rows of V of length one.
+
+    With Ĉ = D^½ C D^½ and y_i = ⟨V_i, (Ĉ V)_i⟩ half the gradient on the product of spheres is G = Ĉ V − Diag(y) V. A
+    step goes from V_i to (V_i + s D_i)/|V_i + s D_i|. Its s minimises the second-order model, of curvature
+    ⟨D, Ĉ D⟩ − Σ y_i |D_i|², and is halved until F decreases. Directions are those of Polak and Ribière (PR+), carried
+    along by projection. Every point is feasible, and −y are its multipliers: S = C − D^-½ Diag(y) D^-½ with ⟨S, M⟩ = 0,
+    so that S + (eps / tr M) I ⪰ 0, one Cholesky factor, proves F(M) − min F <= eps. If r (r + 1)/2 > n, generically no
+    second-order stationary point is other than optimal; with fewer columns, one is added at a saddle, along the least
+    eigenvector of S.
+
+    Burer and Monteiro (2003); Journée, Bach, Absil, Sepulchre (2010); Boumal, Voroninski, Bandeira (2016).
+
+    Parameters
+    ----------
+    iterations : conjugate gradient iterations in one step of this method, at least 1.
+    grow : whether columns are added at saddles (solve() passes its `escape`). max_rank : the largest rank, default n.
+
+    Cost of an iteration: two products of C with (n, r), some ten passes over (n, r). Raises IncompatibleError for
+    problems that do not fix the diagonal.
+    """
+
+    iterations: int = 10
+    grow: bool = True
+    max_rank: int | None = None
+
+    requires: ClassVar[Requires] = {
+        "problem": (Ability.FIXED_DIAGONAL,),
+        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
+    }
+    descends: ClassVar[bool] = True
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
+    scale_invariant: ClassVar[bool] = True
+    unit_invariant: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        integer(self.iterations, "iterations")
+        integer_or_none(self.max_rank, "max_rank")
+
+    def with_escape(self, escape: bool, max_rank: int) -> SphereGradient:
+        return replace(self, grow=self.grow and escape, max_rank=min(max_rank, self.max_rank or max_rank))
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> SphereState:
+        conic, d = _form(problem)
+        C, root = conic.C, np.sqrt(d)
+        entries = C.data * root[C.indices] * np.repeat(root, np.diff(C.indptr))
+        scaled = sp.csr_array((entries, C.indices, C.indptr), shape=C.shape)
+        Y = geometry.factor(start) if evaluation is None else evaluation.factor
+        V = _unit_rows(np.where(row_dots(Y, Y)[:, None] > 0.0, Y, 1.0))
+        image = sparse_product(scaled, V)
+        return self._widened_at_saddle(self._state(problem, geometry, V, image, tested=norm(image), scaled=scaled))
+
+    def step(self, state: SphereState) -> SphereState:
+        V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
+        C, s, outcome = state.scaled, 0.0, Outcome.RUNNING
+        y = row_dots(V, image)
+        value, noise = float(y.sum()), EPS * float(np.abs(y).sum())
+        G = image - y[:, None] * V
+        for _ in range(self.iterations):
+            deadline.ask()
+            lengths = row_dots(d, d)
+            curvature = float(np.vdot(d, sparse_product(C, d)) - lengths @ y)
+            longest = math.sqrt(float(lengths.max(initial=0.0)))
+            if not (slope < 0.0 and longest > 0.0):
+                outcome = Outcome.STALLED
+                break
+            s = min(-slope / curvature if curvature > 0.0 else math.inf, 1.0 / (SLIGHT * longest))
+            for _ in range(MOST_STEPS):
+                W = _unit_rows(V + s * d)
+                moved = sparse_product(C, W)
+                y = row_dots(W, moved)
+                after = float(y.sum())
+                if after <= value + 2.0 * SHARE * s * slope + noise:
+                    break
+                s *= 0.5
+            else:
+                outcome = Outcome.STALLED
+                break
+            last, V, image, value = G, W, moved, after
+            G = image - y[:, None] * V
+            before, square = square, float(np.vdot(G, G))
+            # G is tangent at V, so that its product with the old gradient carried to V needs no projection
+            beta = max(0.0, (square - float(np.vdot(G, last))) / before)
+            carried = d - row_dots(d, V)[:, None] * V
+            d = beta * carried - G
+            slope = float(np.vdot(d, G))
+            if not slope < 0.0:
+                d, slope = -G, -square
+        moved_to = {"step": s, "outcome": outcome, "tested": state.tested, "scaled": C}
+        return self._widened_at_saddle(self._state(state.problem, state.geometry, V, image, d, **moved_to))
+
+    def _state(
+        self, problem: Problem, geometry: Geometry, V: Array, image: Array, d: Array | None = None, **fields: Any
+    ) -> SphereState:
+        """The state at V with image Ĉ V; `d` is the next direction, by default steepest descent."""
+        conic, diagonal = _form(problem)
+        y, root = row_dots(V, image), np.sqrt(diagonal)[:, None]
+        G = image - y[:, None] * V
+        d = -G if d is None else d
+        Y, B = root * V, conic.forms.B
+        return SphereState(
+            problem,
+            geometry,
+            geometry.from_factor(Y),
+            problem.at(Y),
+            gradient_norm=2.0 * norm(G / root),
+            dual=Multipliers(-(y / diagonal)[B.indices] / B.data),
+            V=V,
+            image=image,
+            direction=d,
+            slope=float(np.vdot(d, G)),
+            square=float(np.vdot(G, G)),
+            **fields,
+        )
+
+    def _widened_at_saddle(self, state: SphereState) -> SphereState:
+        """The state with one more column, if it is near a saddle; tested whenever |G| has fallen to a tenth.
+
+        A second-order point whose V has a rank below r is optimal, so that nothing is tested while a column is short.
+        """
+        V, C, size = state.V, state.scaled, math.sqrt(state.square)
+        n, r = V.shape
+        if not self.grow or r >= (self.max_rank or n) or size > SLIGHT * state.tested:
+            return state
+        state.tested = size
+        lengths = np.linalg.eigvalsh(V.T @ V)
+        y = row_dots(V, state.image)
+        if r * (r + 1) > 2 * n or lengths[0] * float(np.abs(y).max()) <= CLEARLY * size * math.sqrt(float(lengths[-1])):
+            return state
+        start = np.cos(np.arange(1.0, n + 1.0) ** 2)
+        *_, (Q, T, _) = lanczos_steps(lambda v: np.asarray(C @ v - y * v), start, MOST_STEPS)
+        values, W = np.linalg.eigh(T)
+        if values[0] >= -CLEARLY * size / math.sqrt(n):
+            return state
+        v, curvature, value = Q @ W[:, 0], float(values[0]), float(y.sum())
+        wide, length = append_columns(V, np.zeros((n, 1))), 1.0 / float(np.abs(v).max())
+        for _ in range(MOST_STEPS):
+            wide[:, -1] = length * v
+            wider = _unit_rows(wide)
+            image = sparse_product(C, wider)
+            if float(row_dots(wider, image).sum()) <= value + SHARE * length**2 * curvature:
+                geometry = state.geometry.with_rank(r + 1)
+                return self._state(state.problem, geometry, wider, image, tested=norm(image), scaled=C)
+            length *= 0.5
+        return state
+
+
+def _unit_rows(Y: Array) -> Array:
+    return np.asarray(Y / np.sqrt(row_dots(Y, Y))[:, None])
+
+
+def _form(problem: Any) -> tuple[Conic, Array]:
+    """The problem by its entries, and the diagonal d (n,) that its constraints fix."""
+    model = constrained_of(problem)
+    assert model.conic is not None  # as Ability.FIXED_DIAGONAL says
+    assert model.fixed_diagonal is not None
+    return model.conic, model.fixed_diagonal

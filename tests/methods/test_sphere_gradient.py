@@ -1,0 +1,108 @@
+"""A linear F on matrices of a fixed diagonal: every point feasible, no saddle taken for an answer, few factors."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt import Constrained, Constraint, FlatQuotient, Status, TermSum, certify, solve
+from psdopt.certificates.constrained import slack
+from psdopt.constraints import diagonal
+from psdopt.constraints.measurements import SparseForms
+from psdopt.errors import IncompatibleError
+from psdopt.methods import InteriorPoint, SphereGradient
+from psdopt.terms import LinearTerm, MatrixForm
+from psdopt_plugins.relaxations.maxcut import maxcut_problem
+
+
+def linear(C):
+    return TermSum([LinearTerm(MatrixForm(C))])
+
+
+def symmetric(n, rng):
+    C = rng.standard_normal((n, n))
+    return C + C.T
+
+
+def fixed(C, d, rng):
+    """The constraints w_i M_ii = w_i d_i in random order, with weights of both signs."""
+    n, order = len(d), rng.permutation(len(d))
+    w = rng.choice([-1.0, 1.0], n) * 10.0 ** rng.uniform(-2, 2, n)
+    forms = SparseForms(order, order, sp.csr_array(np.diag(w)), n)
+    return Constrained(linear(C), Constraint(forms, w * d[order], w * d[order]))
+
+
+def random_graph(n, degree, seed):
+    upper = sp.random_array((n, n), density=degree / (2 * n), rng=np.random.default_rng(seed))
+    upper.data[:] = 1.0
+    upper = sp.triu(upper, 1) + sp.eye_array(n, k=1)  # the path connects the vertices: one block
+    return sp.csr_array(upper + upper.T)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_it_agrees_with_an_interior_point_method_for_any_units_and_order_of_the_constraints(seed):
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 30))
+    scales = 10.0 ** rng.uniform(-2, 2, n) if seed % 2 else np.ones(n)
+    C, d = symmetric(n, rng) * np.outer(scales, scales), 10.0 ** rng.uniform(-3, 3, n)
+    problem = fixed(C, d, rng)
+    found = solve(problem, rng=seed)
+    assert found.method == "SphereGradient"
+    assert found.status is Status.OPTIMAL
+    assert found.value == pytest.approx(solve(problem, method=InteriorPoint()).value, rel=3e-6)
+    assert np.diag(found.matrix.to_dense()) == pytest.approx(d, rel=1e-12)
+
+
+@pytest.mark.parametrize("rank", [1, 2])
+@pytest.mark.parametrize("seed", range(4))
+def test_too_few_columns_are_a_saddle_that_it_leaves(rank, seed):
+    n = 24
+    problem = Constrained(linear(symmetric(n, np.random.default_rng(seed))), diagonal(n, 1.0))
+    narrow = solve(problem, FlatQuotient(n, rank), SphereGradient(), rng=seed, escape=True)
+    assert narrow.status is Status.OPTIMAL
+    assert narrow.matrix.factor.shape[1] > rank
+    kept = solve(problem, FlatQuotient(n, rank), SphereGradient(), rng=seed)
+    assert kept.status is not Status.OPTIMAL
+    assert kept.matrix.factor.shape[1] == rank
+
+
+def test_its_multipliers_make_any_point_a_proof():
+    n = 40
+    problem = Constrained(linear(symmetric(n, np.random.default_rng(5))), diagonal(n, 1.0))
+    best = solve(problem).value
+    halfway = solve(problem, FlatQuotient(n, 9), SphereGradient(), max_iterations=2, rng=0)
+    proven = certify(problem, halfway.matrix, dual=halfway.state.dual)
+    assert proven.dual_value <= best + 1e-9 * abs(best)
+    assert halfway.value - best <= proven.gap <= 100.0 * (halfway.value - best)
+
+
+def test_a_run_computes_no_spectrum_and_few_factors(monkeypatch):
+    factors = []
+    factored = slack._factored_pair
+    monkeypatch.setattr(slack, "_factored_pair", lambda S, *rest: factors.append(len(S.data)) or factored(S, *rest))
+    spectra = []
+    monkeypatch.setattr(slack, "smallest_eigenpair", lambda *_, **__: spectra.append(1))
+    result = solve(maxcut_problem(random_graph(600, 8, 1)), rng=0)
+    assert result.status is Status.OPTIMAL
+    assert not spectra
+    assert len(factors) <= 4
+    assert result.iterations <= 40
+
+
+def test_steps_do_not_depend_on_units():
+    n = 30
+    C = symmetric(n, np.random.default_rng(2))
+    units = (1.0, 1.0), (2.0**40, 2.0**-20)
+    runs = [solve(Constrained(linear(scale * C), diagonal(n, unit)), rng=0) for scale, unit in units]
+    assert runs[1].value == pytest.approx(2.0**20 * runs[0].value, rel=1e-9)
+    assert abs(runs[1].iterations - runs[0].iterations) <= 1
+
+
+@pytest.mark.parametrize("d", [[1.0, 1.0, 0.0], [1.0, 1.0, None]])
+def test_other_constraints_are_refused_and_solved_otherwise(d):
+    C = symmetric(3, np.random.default_rng(0))
+    bounds = [(0.0, 2.0) if each is None else (each, each) for each in d]
+    forms = SparseForms(range(3), range(3), np.eye(3), 3)
+    problem = Constrained(linear(C), Constraint(forms, *np.array(bounds).T))
+    with pytest.raises(IncompatibleError, match="fixed-diagonal"):
+        solve(problem, method=SphereGradient())
+    assert solve(problem).status is Status.OPTIMAL
