@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import singledispatch
+from functools import cached_property, singledispatch
 from typing import Any
 
 import numpy as np
@@ -16,7 +16,7 @@ from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, row_dots
+from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
@@ -130,29 +130,38 @@ def linear_objective(problem: Problem) -> tuple[sp.csr_array, float] | None:
 
 @dataclass(frozen=True)
 class Nearest:
-    """F(M) = (rho/2) |M|² + ⟨C, M⟩ + constant, rho > 0: the squared distance to −C/rho, scaled and shifted."""
+    """F(M) = (rho/2) |M|² + ⟨C, M⟩ + constant, rho > 0: the squared distance to −C/rho, scaled and shifted.
 
+    `linear` : the terms of ⟨C, M⟩; C (n, n) and `size` = |C| are formed at first use.
+    """
+
+    n: int
     rho: float
-    C: sp.csr_array
+    linear: tuple[LinearTerm, ...]
     constant: float
+
+    @cached_property
+    def C(self) -> Array:
+        return np.asarray(sum((term.weight * term.C.to_dense() for term in self.linear), np.zeros((self.n, self.n))))
+
+    @cached_property
+    def size(self) -> float:
+        return norm(self.C)
 
 
 def nearest_objective(problem: Problem) -> Nearest | None:
     """F as :class:`Nearest`; None if F has another form."""
     if not isinstance(problem, TermSum):
         return None
-    rho, linear = 0.0, sp.csr_array((problem.n, problem.n))
+    rho, linear = 0.0, []
     for term in problem.terms:
-        if isinstance(term, LinearTerm):
-            C = _entries_of(term.C)
-            if C is None:
-                return None
-            linear = sp.csr_array(linear + term.weight * C)
+        if isinstance(term, LinearTerm) and term.C.dense_is_cheap:
+            linear.append(term)
         elif isinstance(term, ProductTerm) and isinstance(term.A, IdentityForm) and isinstance(term.B, IdentityForm):
             rho += 2.0 * term.weight * term.A.scale * term.B.scale
         else:
             return None
-    return Nearest(rho, linear, problem.constant) if rho > 0.0 else None
+    return Nearest(problem.n, rho, tuple(linear), problem.constant) if rho > 0.0 else None
 
 
 @dataclass(frozen=True)

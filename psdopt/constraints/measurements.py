@@ -165,6 +165,10 @@ class SparseForms(Measurement):
         """Σ_t w_t A_t as a sparse (n, n) array."""
         return self.entries.pattern.filled(0.5 * self.on_places(weights))
 
+    def gram(self, weights: Array) -> Array:
+        """(⟨A_t, Σ_s w_s A_s⟩)_t, (m,)."""
+        return np.asarray(self.B @ (np.where(self.i == self.j, 1.0, 0.5) * self.on_places(weights)))
+
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         K = np.triu(self.entries.coupling(P, Q, identity))
         K += np.triu(K, 1).T

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.sparse as sp
 
 from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
 from psdopt.certificates.constrained.refutation import proven_infeasible
@@ -19,6 +18,7 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.abilities import Ability, Requires, name_of
 from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.images import Images
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError, InvalidInputError
@@ -63,6 +63,7 @@ class DualNewton(Method[DualNewtonState]):
 
     requires: ClassVar[Requires] = {"problem": (Ability.NEAREST,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
+    starts_at_zero: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
@@ -96,7 +97,7 @@ class DualNewton(Method[DualNewtonState]):
         unit = problem.duality.value_unit(evaluation.value, evaluation.size**2) or 1.0
         relative = max(infeasibility, gap / unit) if math.isfinite(infeasibility) else 1.0
         size = norm(problem.norms * y)
-        large = size > LARGE * max(norm(nearest.C.data), np.finfo(float).tiny)
+        large = size > LARGE * max(nearest.size, np.finfo(float).tiny)
         ray = y / size if large and infeasibility > FEASIBLE else None
         ended = ray is not None and proven_infeasible(problem, [ray]) is not None
         return DualNewtonState(
@@ -118,7 +119,8 @@ class DualNewton(Method[DualNewtonState]):
     def _decomposed(self, problem: Problem, y: Array) -> tuple[Array, Array, float]:
         """Eigenvalues and vectors of −(C + A*(y)), and the dual function."""
         problem, nearest, forms = _parts_of(problem)
-        G = -(nearest.C + forms.matrix(y)).toarray()
+        G = -nearest.C
+        forms.add_to(G, -y)
         values, V = spectrum(G)
         positive = np.maximum(values, 0.0)
         return values, V, float(positive @ positive) / (2.0 * nearest.rho) + float(y @ problem.lower)
@@ -150,25 +152,23 @@ class DualNewton(Method[DualNewtonState]):
         """An approximate d with (H + damping) d = residual, H the generalised Hessian in units of |A_t|."""
         values, V = state.values, state.vectors
         problem, nearest, forms = _parts_of(state.problem)
-        rho = nearest.rho
-        up = values > 0.0
-        P, N = V[:, up], V[:, ~up]
-        share = values[up][:, None] / (values[up][:, None] - values[~up][None, :])
-        many = P.shape[1] > N.shape[1]  # then I − (the derivative of the projection at −S) has fewer columns
+        rho, k = nearest.rho, int(np.count_nonzero(values <= 0.0))
+        share = values[k:, None] / (values[k:, None] - values[:k])
+        many = 2 * k < len(values)  # then I − (the derivative of the projection at −S) has fewer columns
+        Q = V[:, :k] if many else V[:, k:]
+        weights = np.full(Q.shape, 0.5)
+        if many:
+            weights[k:] -= share - 0.5
+        else:
+            weights[:k] = share.T
+        rows = Images((), Q)
 
         def times(x: Array) -> Array:
             deadline.ask()
-            D = forms.matrix(scale * x)
-            W = D @ (N if many else P)
-            own, cross = (N.T @ W, P.T @ W) if many else (P.T @ W, N.T @ W)
-            Q, R = (N, P) if many else (P, N)
-            weight = (1.0 - share) if many else share.T
-            half = Q @ (0.5 * own) + R @ (weight * cross)
-            on_places = (half[forms.i] * Q[forms.j]).sum(axis=1) + (half[forms.j] * Q[forms.i]).sum(axis=1)
-            image = np.asarray(forms.B @ on_places)
-            if many:
-                image = np.asarray(forms.B @ _entries(D, forms.i, forms.j)) - image
-            return np.asarray(scale * image / rho)
+            x = scale * x
+            half = V @ (weights * (V.T @ (forms.matrix(x) @ Q)))
+            image = 2.0 * forms.pair(Images((), half), rows)
+            return np.asarray(scale * (forms.gram(x) - image if many else image) / rho)
 
         relative = norm(residual) / (norm(scale * problem.lower) or norm(residual))
         # without damping, few positive eigenvalues make the system singular
@@ -199,7 +199,3 @@ def _parts_of(problem: Problem) -> tuple[Constrained, Nearest, SparseForms]:
         )
     return known, known.nearest, known.forms
 
-
-def _entries(D: sp.csr_array, i: Any, j: Any) -> Array:
-    """D_ij at the places, (p,)."""
-    return np.asarray(D[i, j]).ravel()

@@ -92,7 +92,7 @@ def test_a_distance_is_found_with_its_scale_and_centre() -> None:
     found = explicit.nearest_objective(F)
     Y = np.random.default_rng(8).standard_normal((N, 3))
     M = Y @ Y.T
-    expected = 0.5 * found.rho * np.sum(M * M) + np.sum(found.C.toarray() * M) + found.constant
+    expected = 0.5 * found.rho * np.sum(M * M) + np.sum(found.C * M) + found.constant
     assert F.at(Y).value == pytest.approx(expected, rel=1e-12)
     assert explicit.nearest_objective(QuadraticSDP(C=G)) is None  # linear
     weighted = TermSum([ProductTerm(MatrixForm(np.diag(np.arange(1.0, N + 1.0))), IdentityForm(N))])

@@ -138,7 +138,7 @@ def test_a_step_descends_by_armijo_along_the_direction() -> None:
 
 def test_multipliers_much_larger_than_the_objective_are_tried_as_a_proof() -> None:
     problem = nearest(correlation(3), constraints.entries([0, 1], [0, 1], 3, [-1.0, 1.0]))
-    size = np.linalg.norm(problem.nearest.C.toarray())
+    size = np.linalg.norm(problem.nearest.C)
     for share, tried in ((2.0, False), (100.0, True)):
         state = DualNewton()._at(problem, PSDCone(3), np.array([share * size, 0.0]), 0.0, None)
         assert (state.dual.ray is not None) == tried
