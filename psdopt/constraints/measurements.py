@@ -84,7 +84,6 @@ class SparseForms(Measurement):
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         self.B: sp.csr_array = matrix
-        self._back = sp.csr_array(self.B.T)
         self.i, self.j = (codes // self.n).astype(np.intp), (codes % self.n).astype(np.intp)
         self.size = int(self.B.shape[0])
 
@@ -113,6 +112,10 @@ class SparseForms(Measurement):
         B = sp.csr_array((np.concatenate(numbers), (np.concatenate(rows), where)), shape=(len(matrices), len(places)))
         return cls(places // n, places % n, B, n)
 
+    def with_rows(self, B: Any) -> SparseForms:
+        """Other forms ⟨A_t, M⟩ = Σ_k B_tk M_{i_k j_k} of the entries at the same places, B sparse or dense (m, p)."""
+        return SparseForms(CheckedIndices(self.i, self.n), CheckedIndices(self.j, self.n), B, self.n)
+
     @cached_property
     def entries(self) -> Entries:
         """The entries of M at the places; their pattern is sorted at first use."""
@@ -121,12 +124,16 @@ class SparseForms(Measurement):
     @property
     def norms(self) -> Array:
         """|A_t|_F, (m,)."""
-        squares = self.B.multiply(self.B)
-        return np.sqrt(np.asarray(squares @ np.where(self.i == self.j, 1.0, 0.5), dtype=np.float64))
+        squares = self.B.data**2 * np.where(self.i == self.j, 1.0, 0.5)[self.B.indices]
+        return np.sqrt(np.bincount(np.repeat(np.arange(self.size), np.diff(self.B.indptr)), squares, self.size))
 
     def sizes(self, d: Array) -> Array:
         """Σ_ij |A_t,ij| d_i d_j for d (n,), (m,): the largest possible |⟨A_t, M⟩| if |M_ij| <= d_i d_j."""
         return np.asarray(self._absolute @ (d[self.i] * d[self.j]))
+
+    @cached_property
+    def _back(self) -> sp.csr_array:
+        return sp.csr_array(self.B.T)
 
     @cached_property
     def _absolute(self) -> sp.csr_array:

@@ -35,6 +35,7 @@ def combined(forms: SparseForms, lower: Array, upper: Array) -> tuple[sp.csr_arr
     """
     equations = np.flatnonzero((lower == upper) & (np.diff(forms.B.indptr) > 0))
     found = [_of_zeros(forms, equations[lower[equations] == 0.0])]
+    equations = _overlapping(forms, equations)
     found += _differences(forms, equations[lower[equations] != 0.0], lower)
     found += _eliminated(forms, equations, lower)
     pairs = [each for each in found if each is not None]
@@ -42,6 +43,13 @@ def combined(forms: SparseForms, lower: Array, upper: Array) -> tuple[sp.csr_arr
     if not pairs:
         return sp.csr_array((0, forms.size)), sp.csr_array((0, forms.B.shape[1]))
     return sp.csr_array(np.array(weights)), sp.csr_array(np.array(entries))
+
+
+def _overlapping(forms: SparseForms, rows: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Those of `rows` that share a place with another: elimination leaves the others as they are."""
+    B = forms.B[rows]
+    shared = np.bincount(B.indices, minlength=B.shape[1]) > 1
+    return rows[np.add.reduceat(shared[B.indices], B.indptr[:-1]) > 0] if len(rows) else rows
 
 
 def _of_zeros(forms: SparseForms, rows: NDArray[np.intp]) -> tuple[Array, Array] | None:

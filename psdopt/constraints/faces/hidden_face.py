@@ -49,8 +49,8 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     if m < 2 or RANKS * NEWTON_STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
         return None
     d = _units(forms, equations)
-    B = sp.csr_array(forms.B[equations] @ sp.diags_array(d[forms.i] * d[forms.j]))  # D A_t D: the same w
-    rows = _Equations(SparseForms(forms.i, forms.j, B, n), lower[equations])
+    scaled = forms.B[equations].toarray() * (d[forms.i] * d[forms.j])  # D A_t D: the same w
+    rows = _Equations(forms, scaled, lower[equations])
     if rows.have_a_definite_solution():
         return None
     w = _multipliers(rows)
@@ -73,14 +73,16 @@ def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
 
     Ruiz (2001), in rounds until all sizes are within a factor of two.
     """
-    B, halves = abs(forms.B[equations]), np.where(forms.i == forms.j, 1.0, 0.5)
+    B = forms.B[equations]
+    starts, counts, (i, j) = B.indptr[:-1], np.diff(B.indptr), (forms.i[B.indices], forms.j[B.indices])
+    entries, twice = np.abs(B.data) * np.where(i == j, 1.0, 0.5), np.where(i == j, 1.0, 2.0)
     d = np.ones(forms.n)
     for _ in range(MOST_STEPS):
-        scaled = sp.csr_array(B @ sp.diags_array(halves * d[forms.i] * d[forms.j]))
-        sizes = np.sqrt(scaled.multiply(scaled) @ np.where(forms.i == forms.j, 1.0, 2.0))
-        largest = (sp.diags_array(1.0 / sizes) @ scaled).max(axis=0).toarray().ravel()
+        scaled = entries * d[i] * d[j]
+        scaled /= np.repeat(np.sqrt(np.add.reduceat(twice * scaled**2, starts)), counts)
         of_rows = np.zeros(forms.n)
-        np.maximum.at(of_rows, np.r_[forms.i, forms.j], np.r_[largest, largest])
+        np.maximum.at(of_rows, i, scaled)
+        np.maximum.at(of_rows, j, scaled)
         of_rows = np.where(of_rows > 0.0, of_rows, 1.0)
         d /= np.sqrt(of_rows)
         if of_rows.min() > 0.5 * of_rows.max():
@@ -95,16 +97,17 @@ class _Equations:
     bring them to |A_t| = 1; `R`: upper triangular, RᵀR = A A*.
     """
 
-    def __init__(self, given: SparseForms, b: Array) -> None:
-        self.lengths = np.where(given.i == given.j, 1.0, np.sqrt(0.5))  # of the entries in the Frobenius norm
-        scale = 1.0 / given.norms
-        rows = scale[:, None] * given.B.toarray()
+    def __init__(self, places: SparseForms, rows: Array, b: Array) -> None:
+        """`rows` (m, p), the coefficients of the equations at the places of the forms `places`; `b` (m,)."""
+        self.lengths = np.where(places.i == places.j, 1.0, np.sqrt(0.5))  # of the entries in the Frobenius norm
+        scale = 1.0 / np.linalg.norm(rows * self.lengths, axis=1)
+        rows = scale[:, None] * rows
         Q, R, order = qr((rows * self.lengths).T, mode="economic", pivoting=True)
         left = np.abs(np.diagonal(R))
-        rank = np.count_nonzero(left > CANCELLED * given.n * EPS * left[0])
+        rank = np.count_nonzero(left > CANCELLED * places.n * EPS * left[0])
         self.independent = order[:rank].astype(np.intp)
         self._Q, self.R, self.scale = Q[:, :rank], R[:rank, :rank], scale[self.independent]
-        self.forms = SparseForms(given.i, given.j, rows[self.independent], given.n)
+        self.forms = places.with_rows(rows[self.independent])
         self.b = b[self.independent] * self.scale
         self.b /= norm(self.b) or 1.0
 
