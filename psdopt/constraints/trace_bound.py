@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.sparse as sp
 
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, with_data
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import MOST_STEPS
@@ -44,13 +43,15 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
     if np.count_nonzero(target) < n:
         return None  # no constraint contains this diagonal entry
     usable = np.isfinite(lower) | np.isfinite(upper)
+    data = forms.B.data * weights[forms.B.indices] * np.repeat(scale, np.diff(forms.B.indptr))
+    scaled = with_data(forms.B, data)  # rows A_t / |A_t|
     w = np.zeros(forms.size)
     for _ in range(MOST_STEPS):  # each drops the constraints whose w_t has the sign of an infinite bound
         if not usable.any():
             return None
-        columns = sp.csr_array(sp.diags_array(weights) @ forms.B.T @ sp.diags_array(scale))[:, np.flatnonzero(usable)]
+        columns = scaled if usable.all() else scaled[np.flatnonzero(usable)]
         w = np.zeros(forms.size)
-        w[usable] = least_squares(columns, target * weights)
+        w[usable] = least_squares(columns.T, target * weights)
         w *= scale
         w[np.abs(w) * norms <= ROOT_EPS * float(np.max(np.abs(w) * norms))] = 0.0
         wrong = ((w > 0.0) & np.isinf(upper)) | ((w < 0.0) & np.isinf(lower))
@@ -59,10 +60,10 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
         usable &= ~wrong
     else:
         return None
-    A = forms.matrix(w)
-    off = abs(A - sp.eye_array(n))
-    error = float(off.sum(axis=1).max()) if off.nnz else 0.0
-    low = 1.0 - error if error <= 0.5 else smallest_eigenpair(A, tol=0.01, scale="norm").lower_bound
+    off = np.abs(forms.on_places(w) - target) * weights**2  # of A*(w) − I, an entry off the diagonal in two places
+    sums = np.bincount(forms.i, off, n) + np.bincount(forms.j, np.where(target > 0.0, 0.0, off), n)
+    error = float(sums.max())
+    low = 1.0 - error if error <= 0.5 else smallest_eigenpair(forms.matrix(w), tol=0.01, scale="norm").lower_bound
     if not low > 0.0:
         return None
     bound = np.where(w > 0.0, upper, lower)
