@@ -14,7 +14,7 @@ from psdopt.contracts.images import Images
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import MOST_PRODUCTS, MOST_STEPS
-from psdopt.linalg.tolerances import MINOR
+from psdopt.linalg.tolerances import MINOR, SLIGHT
 from psdopt.terms.base import combine
 from psdopt.terms.measurements import Measurement
 
@@ -57,7 +57,8 @@ def feasible_factor(
             return Y
         units = 1.0 / np.where(scales > 0.0, scales, norms)
         off = norm(v * units)
-        D = _on_face(face, least_move(measurement, Y, v, np.where((lower == upper) | (v != 0.0), units, 0.0)))
+        active = np.where((lower == upper) | (v != 0.0), units, 0.0)
+        D = _on_face(face, least_move(measurement, Y, v, active, SLIGHT * min(1.0, off)))  # an inexact Newton step
         share = 1.0
         while share > MINOR:
             nearer = Y + share * D
@@ -88,8 +89,8 @@ def _on_face(face: Face | None, V: Array) -> Array:
     return V if face is None else face.onto(V)
 
 
-def least_move(measurement: Measurement, Y: Array, v: Array, scale: Array) -> Array:
-    """The least D (n, r) with 2 ⟨A_t, Y Dᵀ⟩ = −v_t, every t times scale_t."""
+def least_move(measurement: Measurement, Y: Array, v: Array, scale: Array, accuracy: float = 1e-14) -> Array:
+    """The least D (n, r) with 2 ⟨A_t, Y Dᵀ⟩ = −v_t, every t times scale_t, up to `accuracy` |scale · v|."""
     images = Images(measurement.maps, Y)
 
     def pull(x: Array) -> Array:
@@ -100,4 +101,4 @@ def least_move(measurement: Measurement, Y: Array, v: Array, scale: Array) -> Ar
         return scale * measurement.pair(images, Images(measurement.maps, D.reshape(Y.shape)))
 
     A = LinearOperator((len(v), Y.size), matvec=push, rmatvec=pull, dtype=np.float64)
-    return np.asarray(lsqr(A, -0.5 * scale * v, atol=1e-14, btol=1e-14, iter_lim=MOST_PRODUCTS)[0].reshape(Y.shape))
+    return np.asarray(lsqr(A, -0.5 * scale * v, atol=1e-14, btol=accuracy, iter_lim=MOST_PRODUCTS)[0].reshape(Y.shape))
