@@ -18,7 +18,7 @@ from psdopt.certificates.constrained.refutation import (
     distinct,
     proven_infeasible,
 )
-from psdopt.certificates.constrained.scales import gap_unit, gradient_size, relative_gap, row_violations, value_rounding
+from psdopt.certificates.constrained.scales import gap_unit, gradient_size, row_violations, value_rounding
 from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
 from psdopt.certificates.scales import ratio
 from psdopt.constraints.limits import FEASIBLE
@@ -82,7 +82,7 @@ def certify_constrained(
             # enough that proves what the rest of the gap leaves of the tolerance
             room = allowed - (value - offset + problem.support(y)) if proof == "needed" else 0.0
             accuracy = max(SLIGHT * allowed, (1.0 - SLIGHT) * room) / reach
-        return dual_bound(problem, evaluation, offset, y, accuracy, start, seed)
+        return dual_bound(problem, evaluation, offset, y, accuracy, start, seed, proof == "full")
 
     norm_C = gradient_size(problem, evaluation)
     # if ∇F(M) = 0, y = 0 proves without rounding that a feasible M is a solution
@@ -114,8 +114,8 @@ def certify_constrained(
         "complementarity": complementarity / values,
     }
     decrease = gap_unit(problem, evaluation, estimate)
-    gap_relative = None if bound is None else relative_gap(problem, evaluation, bound)
-    lost = value_rounding(problem, evaluation)
+    lost = value_rounding(problem, evaluation, norm_C)
+    gap_relative = None if gap is None else ratio(gap, decrease) if gap > lost else 0.0
     if gap is not None and trace == 0.0 and _zero_to_rounding(problem, best, value, norm_C):
         gap_relative, lost = 0.0, max(lost, gap)
     rows = _violations(problem, a, Y)

@@ -70,8 +70,10 @@ def dual_bound(
     accuracy: float,
     start: Array | None = None,
     seed: int = 0,
+    thorough: bool = True,
 ) -> Bounded:
-    """The bound of y, admissible, at M; `offset` is F(M) − ⟨∇F(M), M⟩. Cost: :func:`slack_eigenpair`."""
+    """The bound of y, admissible, at M; `offset` is F(M) − ⟨∇F(M), M⟩. Cost: :func:`slack_eigenpair`, and a spectrum if
+    a known curvature may improve the bound; unless `thorough`, only if λ_min(S) >= −accuracy is not proven."""
     face = problem.face
     if face is not None:
         y = y.copy()
@@ -106,7 +108,7 @@ def dual_bound(
         bound = base + low * (limit.least if low > 0.0 else limit.value)
     elif low < 0.0:
         bound = None
-    if low < 0.0:
+    if low < (0.0 if thorough else enough):
         found = [base - loss for loss in _losses_by_curvature(problem, evaluation, S, low) if loss < math.inf]
         bound = max(found if bound is None else [bound, *found], default=None)
     return Bounded(y, S, pair, base, bound)

@@ -101,8 +101,8 @@ def relative_gap(problem: ConstrainedModel, evaluation: Evaluation, bound: float
     return ratio(gap, gap_unit(problem, evaluation, bound)) if gap > value_rounding(problem, evaluation) else 0.0
 
 
-def value_rounding(problem: ConstrainedModel, evaluation: Evaluation) -> float:
-    """The rounding of ⟨∇F(M), M⟩: a gap of at most this size counts as zero.
+def value_rounding(problem: ConstrainedModel, evaluation: Evaluation, gradient: float | None = None) -> float:
+    """The rounding of ⟨∇F(M), M⟩: a gap of at most this size counts as zero. `gradient` : |∇F(M)|, if it is known.
 
     ⟨C, M⟩ is a sum of one term for each entry of C, |C_ij| √(M_ii M_jj) at most, in whatever units the rows of M are;
     else |∇F(M)| tr M.
@@ -110,7 +110,8 @@ def value_rounding(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     if problem.conic is not None:
         d = np.sqrt(row_dots(evaluation.factor, evaluation.factor))
         return rounding(float(d @ (abs(problem.conic.C) @ d)), max(4, problem.conic.C.nnz))
-    return rounding(gradient_size(problem, evaluation) * evaluation.size**2, 4)
+    gradient = gradient_size(problem, evaluation) if gradient is None else gradient
+    return rounding(gradient * evaluation.size**2, 4)
 
 
 def gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:
