@@ -14,7 +14,7 @@ from psdopt.checks import CheckedIndices, brief, real, real_array
 from psdopt.constraints.limits import SPARSE
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
-from psdopt.linalg.arrays import Array, inner, is_finite
+from psdopt.linalg.arrays import Array, inner, is_finite, with_data
 from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.terms.base import Forces
 from psdopt.terms.indexed import checked_indices, rows_of
@@ -150,6 +150,11 @@ class SparseForms(Measurement):
         G = U @ V.T
         there = G[self.i, self.j]
         return there if V is U else np.asarray(0.5 * (there + G[self.j, self.i]))
+
+    def pair_squares(self, U: Array, V: Array) -> Array:
+        """Σ_k (B_tk)² (U Vᵀ + V Uᵀ)_{i_k j_k}, half of it for places off the diagonal, (m,), of dense U, V (n, r)."""
+        at_places = np.where(self.i == self.j, 2.0, 1.0) * self._at_places(U, V)
+        return np.asarray(with_data(self.B, self.B.data**2) @ at_places)
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         if SPARSE * len(self.i) < float(self.n) ** 2:

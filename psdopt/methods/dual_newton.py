@@ -46,7 +46,7 @@ class DualNewton(Method[DualNewtonState]):
 
     Π is the projection to the cone, M = Π(−C − A*(y))/rho. The dual is convex and once differentiable, with gradient
     b − A(M). Its generalised Hessian is applied through the eigenvectors. Systems are solved by conjugate gradient,
-    more accurately as the residual falls, so that local convergence is quadratic. S = rho M + C + A*(y) ⪰ 0 by itself.
+    preconditioned by the diagonal, more accurately as the residual falls, so that local convergence is quadratic. S = rho M + C + A*(y) ⪰ 0 by itself.
 
     Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix, SIAM J. Matrix Anal.
     Appl. 28 (2006).
@@ -162,6 +162,9 @@ class DualNewton(Method[DualNewtonState]):
         else:
             weights[:k] = share.T
         rows = Images((), Q)
+        # the diagonal of H, of each place of A_t by itself, is a sum of squares of entries of the eigenvectors
+        diagonal = forms.pair_squares(V**2 @ weights, Q**2)
+        diagonal = (forms.norms**2 - diagonal if many else diagonal) * scale**2 / rho
 
         def times(x: Array) -> Array:
             deadline.ask()
@@ -173,20 +176,21 @@ class DualNewton(Method[DualNewtonState]):
         relative = norm(residual) / (norm(scale * problem.lower) or norm(residual))
         # without damping, few positive eigenvalues make the system singular
         damping = MINOR * min(1.0, relative) / rho
+        scaling = np.maximum(diagonal, 0.0) + damping
         x, r = np.zeros_like(residual), residual
-        p, rr = r, inner(residual, residual)
-        stop = min(SLIGHT, relative) ** 2 * rr  # an inexact Newton step (Dembo, Eisenstat, Steihaug 1982)
+        p = z = r / scaling
+        rz, stop = inner(r, z), min(SLIGHT, relative) * norm(r)  # an inexact Newton step (Dembo et al. 1982)
         for _ in range(self.inner):
             Hp = times(p) + damping * p
             curvature = inner(p, Hp)
             if not curvature > 0.0:
                 break
-            alpha = rr / curvature
+            alpha = rz / curvature
             x, r = x + alpha * p, r - alpha * Hp
-            new = inner(r, r)
-            if not new > stop:
+            if not norm(r) > stop:
                 break
-            p, rr = r + (new / rr) * p, new
+            z = r / scaling
+            p, rz = z + (inner(r, z) / rz) * p, inner(r, z)
         return x if np.any(x) else residual
 
 
