@@ -31,12 +31,16 @@ from psdopt.methods.searches.step_lengths import SUFFICIENT
 
 @dataclass
 class DualNewtonState(State):
-    """Multipliers y, the eigendecomposition of −(C + A*(y)), and the dual function there; `dual` for certificates."""
+    """Multipliers y, the eigendecomposition of −(C + A*(y)), and the dual function there; `dual` for certificates.
+
+    `residual` : A(M(y)) − b, each over |A_t|, minus the gradient of the dual function in these units.
+    """
 
     y: Array = field(default_factory=lambda: np.zeros(0))
     values: Array = field(default_factory=lambda: np.zeros(0))
     vectors: Array = field(default_factory=lambda: np.zeros((0, 0)))
     theta: float = math.inf
+    residual: Array = field(default_factory=lambda: np.zeros(0))
     dual: Multipliers | None = None
 
 
@@ -87,10 +91,11 @@ class DualNewton(Method[DualNewtonState]):
         values, V, theta = known or self._decomposed(problem, y)
         problem, nearest, _ = _parts_of(problem)
         rho = nearest.rho
-        kept = values > 0.0
-        Y = V[:, kept] * np.sqrt(values[kept] / rho) if kept.any() else np.zeros((problem.n, 1))
+        k = int(np.count_nonzero(values <= 0.0))
+        Y = V[:, k:] * np.sqrt(values[k:] / rho) if k < len(values) else np.zeros((problem.n, 1))
+        off = problem.measured(Y) - problem.lower
+        infeasibility = relative_violation(problem, off + problem.lower, Y)
         evaluation = problem.at(Y)
-        infeasibility = relative_violation(problem, problem.measured(Y), Y)
         scale = stationarity_scale(problem, evaluation.value, evaluation.size)
         bound = nearest.constant - theta
         gap = abs(evaluation.value - bound)
@@ -113,6 +118,7 @@ class DualNewton(Method[DualNewtonState]):
             values=values,
             vectors=V,
             theta=theta,
+            residual=problem.scale * off,
             dual=Multipliers(y, None, ray),
         )
 
@@ -127,8 +133,7 @@ class DualNewton(Method[DualNewtonState]):
 
     def step(self, state: DualNewtonState) -> DualNewtonState:
         problem, *_ = _parts_of(state.problem)
-        scale = problem.scale
-        residual = scale * (problem.measured(state.evaluation.factor) - problem.lower)  # minus the gradient, by |A_t|
+        scale, residual = problem.scale, state.residual
         if not norm(residual) > 0.0:
             return self._ended(state)
         d = scale * self._direction(state, scale, residual)
