@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,16 @@ def certify_constrained(
     a = problem.measured(Y)
     limit = problem.trace_limit
     tau = None if limit is None else limit.value
-    unit = min(problem.duality.value_unit(value, trace) or 0.0, gap_unit(problem, evaluation, value))
+
+    @cache
+    def unit_with(bound: float) -> float:
+        return gap_unit(problem, evaluation, bound)
+
+    def unit_of(bound: float) -> float:
+        """The unit of a gap to `bound`: for curved F only the larger of |F(M)| and |bound| matters."""
+        return unit_with(value if problem.conic is None and abs(bound) <= abs(value) else bound)
+
+    unit = min(problem.duality.value_unit(value, trace) or 0.0, unit_of(value))
     reach = max(trace if tau is None else tau, LEAST)
     GY = evaluation.gradient @ Y
     product = inner(GY, Y)
@@ -95,7 +105,7 @@ def certify_constrained(
         shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
         best = max([best, *shrunk], key=Bounded.rank)
     if best.bound is None and proof != "cheap":
-        most = 0.5 * tol * gap_unit(problem, evaluation, value) if proof == "needed" else np.inf
+        most = 0.5 * tol * unit_of(value) if proof == "needed" else np.inf
         best = replace(best, bound=cone_bound(problem, Y, best.y, most))
     y, S, pair, base, bound = best.y, best.S, best.pair, best.base, best.bound
     SY = np.asarray(S @ Y)
@@ -113,7 +123,7 @@ def certify_constrained(
         "gap": abs(value - estimate) / values,
         "complementarity": complementarity / values,
     }
-    decrease = gap_unit(problem, evaluation, estimate)
+    decrease = unit_of(estimate)
     lost = value_rounding(problem, evaluation, norm_C)
     gap_relative = None if gap is None else ratio(gap, decrease) if gap > lost else 0.0
     if gap is not None and trace == 0.0 and _zero_to_rounding(problem, best, value, norm_C):

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.model import ConstrainedModel
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
@@ -27,9 +28,14 @@ COARSER = 8.0
 
 
 def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> Any:
-    """S = ∇F(M) + A*(y): a sparse array where F is linear and entries are at hand, else an operator on blocks."""
+    """S = ∇F(M) + A*(y): a sparse array where F is linear and entries are at hand; a dense one, up to the order at which
+    it is factorised, where F is curved; else an operator on blocks."""
     if problem.conic is not None:
         return problem.conic.slack(y)
+    if problem.forms is not None and problem.n <= FACTOR_ORDER:
+        dense = dense_gradient(evaluation)
+        problem.forms.add_to(dense, y)
+        return dense
     S, measurement = evaluation.gradient, problem.measurement
 
     def times(V: Array) -> Array:
