@@ -119,7 +119,7 @@ class DualNewton(Method[DualNewtonState]):
             vectors=V,
             theta=theta,
             residual=problem.scale * off,
-            dual=Multipliers(y, None, ray),
+            dual=Multipliers(y, ray=ray, slack=V[:, :k] * np.sqrt(-values[:k])),
         )
 
     def _decomposed(self, problem: Problem, y: Array) -> tuple[Array, Array, float]:

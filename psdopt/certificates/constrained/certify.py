@@ -40,13 +40,14 @@ class Multipliers:
 
     `y` (m,) : multipliers at the current point. `best` (m,) : multipliers of the best dual bound so far. `ray` (m,) : a
     candidate for a proof that no M is feasible. `direction` D (n, k) : a candidate for a proof that F is unbounded
-    along D Dᵀ.
+    along D Dᵀ. `slack` P (n, q) : S = ∇F(M) + A*(y) is near P Pᵀ.
     """
 
     y: Array
     best: Array | None = None
     ray: Array | None = None
     direction: Array | None = None
+    slack: Array | None = None
 
 
 def certify_constrained(
@@ -86,13 +87,14 @@ def certify_constrained(
     offset = value - product if problem.conic is None else problem.conic.constant
 
     def bounded(y: Array) -> Bounded:
+        P = given.slack if y is given.y else None
         y, allowed, accuracy = problem.admissible(y), tol * unit, 0.0
         if tau is not None:  # without it a negative bound on λ_min(S) proves nothing, however small it is
             # an error of λ_min(S) that is slight beside the tolerance costs the bound little; in a run one factor is
             # enough that proves what the rest of the gap leaves of the tolerance
             room = allowed - (value - offset + problem.support(y)) if proof == "needed" else 0.0
             accuracy = max(SLIGHT * allowed, (1.0 - SLIGHT) * room) / reach
-        return dual_bound(problem, evaluation, offset, y, accuracy, start, seed, proof == "full")
+        return dual_bound(problem, evaluation, offset, y, accuracy, start, seed, proof == "full", P)
 
     norm_C = gradient_size(problem, evaluation)
     # if ∇F(M) = 0, y = 0 proves without rounding that a feasible M is a solution

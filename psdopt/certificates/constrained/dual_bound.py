@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
-from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
+from psdopt.certificates.constrained.slack import pair_by_factor, slack_eigenpair, slack_operator
 from psdopt.certificates.curved_bound import curved_gap
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.problem import Evaluation
@@ -71,9 +71,11 @@ def dual_bound(
     start: Array | None = None,
     seed: int = 0,
     thorough: bool = True,
+    P: Array | None = None,
 ) -> Bounded:
     """The bound of y, admissible, at M; `offset` is F(M) − ⟨∇F(M), M⟩. Cost: :func:`slack_eigenpair`, and a spectrum if
-    a known curvature may improve the bound; unless `thorough`, only if λ_min(S) >= −accuracy is not proven."""
+    a known curvature may improve the bound; unless `thorough`, only if λ_min(S) >= −accuracy is not proven.
+    `P` (n, q) : if S is so near to P Pᵀ that this proves it, two products take the place of the eigenpair."""
     face = problem.face
     if face is not None:
         y = y.copy()
@@ -81,7 +83,9 @@ def dual_bound(
     S = slack_operator(problem, evaluation, y)
     blocks = () if problem.conic is None else problem.conic.blocks
     if face is None:
-        pair = slack_eigenpair(S, accuracy, start, seed, blocks)
+        near = None if P is None or not isinstance(S, np.ndarray) else pair_by_factor(S, P, evaluation.factor)
+        proven = near is not None and near.lower_bound >= -accuracy
+        pair = near if near is not None and proven else slack_eigenpair(S, accuracy, start, seed, blocks)
     elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
         # λ_min(P S P) is never positive; a positive λ_min(WᵀSW) is a proof even if the trace is not bounded
         W, first = face.within, None if start is None else np.asarray(face.within.T @ start.reshape(problem.n, -1))

@@ -15,7 +15,7 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.banded import banded_factor, banded_pair_above, narrow_order
 from psdopt.linalg.definite import factor_above, pair_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
@@ -92,6 +92,20 @@ def slack_eigenpair(
     chance = max(pair.failure_probability for _, pair in found)
     products = sum(pair.products for _, pair in found)
     return replace(least, vectors=vector, values=least.values[:1], failure_probability=chance, products=products)
+
+
+def pair_by_factor(S: Array, P: Array, Y: Array) -> ExtremePair:
+    """λ_min(S) >= −|S − P Pᵀ| for a dense S and any P (n, q), less rounding; its vector is the longest column of Y.
+
+    That vector is near the null space of S if M = Y Yᵀ is near a solution. Cost: n² q flops.
+    """
+    lengths = np.linalg.norm(Y, axis=0)
+    k = int(np.argmax(lengths))
+    v = Y[:, k] / lengths[k] if lengths[k] > 0.0 else np.eye(len(S), 1)[:, 0]
+    Sv, size = S @ v, norm(S)
+    value = float(v @ Sv)
+    low = min(-norm(S - P @ P.T) - rounding(size, len(S)), value)
+    return ExtremePair(np.array([value]), v[:, None], norm(Sv - value * v), low, 0.0, size, 1, "dense", True)
 
 
 def slack_bound(S: Any, accuracy: float, blocks: Sequence[NDArray[np.intp]] = ()) -> float | None:
