@@ -36,6 +36,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import rounding
 from psdopt.problems.composite import Composite, CompositeEvaluation
+from psdopt.problems.term_sum import TermEvaluation, TermSum
 from psdopt.terms.measurements import Measurement
 
 #: Larger numbers are rejected: their squares and products may overflow, so that norms are infinite.
@@ -270,9 +271,12 @@ class ConstrainedModel(Composite):
         used = y != 0.0
         return math.fsum(y[used] * bound[used])
 
-    def at(self, Y: Array) -> ConstrainedEvaluation:
+    def at(self, Y: Array, value: float | None = None) -> ConstrainedEvaluation:
+        """F and A(M) at M = Y Yᵀ; `value` : F(M), where it is known."""
         Y = self.check_factor(Y)
-        return ConstrainedEvaluation(self, Y, [self.problem.at(Y)])
+        if value is None or not isinstance(self.problem, TermSum):
+            return ConstrainedEvaluation(self, Y, [self.problem.at(Y)])
+        return ConstrainedEvaluation(self, Y, [TermEvaluation(self.problem, Images(self.problem.maps, Y), value=value)])
 
     def value_at_zero(self) -> float:
         return self.problem.value_at_zero()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable
+from functools import lru_cache
 from typing import Any
 
 
@@ -16,12 +17,19 @@ def signature_of(factory: Callable[..., Any]) -> inspect.Signature | None:
 
 
 def accepts(factory: Callable[..., Any], keyword: str) -> bool:
-    """Whether `factory` can be called with `keyword`; True if Python cannot determine it."""
+    """Whether `factory` can be called with `keyword`; True if Python cannot determine it. Of methods it is kept."""
+    return _kept(factory.__func__, keyword) if inspect.ismethod(factory) else _accepts(factory, keyword)
+
+
+def _accepts(factory: Callable[..., Any], keyword: str) -> bool:
     signature, kinds = signature_of(factory), inspect.Parameter
     if signature is None or any(p.kind is kinds.VAR_KEYWORD for p in signature.parameters.values()):
         return True
     found = signature.parameters.get(keyword)
     return found is not None and found.kind in (kinds.POSITIONAL_OR_KEYWORD, kinds.KEYWORD_ONLY)
+
+
+_kept = lru_cache(maxsize=1024)(_accepts)
 
 
 def accepts_order(factory: Callable[..., Any], keywords: Iterable[str]) -> bool:

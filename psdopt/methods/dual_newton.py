@@ -50,7 +50,9 @@ class DualNewton(Method[DualNewtonState]):
 
     Π is the projection to the cone, M = Π(−C − A*(y))/rho. The dual is convex and once differentiable, with gradient
     b − A(M). Its generalised Hessian is applied through the eigenvectors. Systems are solved by conjugate gradient,
-    preconditioned by the diagonal, more accurately as the residual falls, so that local convergence is quadratic. S = rho M + C + A*(y) ⪰ 0 by itself.
+    preconditioned by the diagonal, more accurately as the residual falls, so that local convergence is quadratic.
+    S = rho M + C + A*(y) ⪰ 0 by itself, and its factor, from the same eigenvectors, goes to the certificate. With
+    S M = 0, F(M) is the dual bound less ⟨y, A(M) − b⟩.
 
     Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix, SIAM J. Matrix Anal.
     Appl. 28 (2006).
@@ -95,11 +97,12 @@ class DualNewton(Method[DualNewtonState]):
         Y = V[:, k:] * np.sqrt(values[k:] / rho) if k < len(values) else np.zeros((problem.n, 1))
         off = problem.measured(Y) - problem.lower
         infeasibility = relative_violation(problem, off + problem.lower, Y)
-        evaluation = problem.at(Y)
-        scale = stationarity_scale(problem, evaluation.value, evaluation.size)
         bound = nearest.constant - theta
-        gap = abs(evaluation.value - bound)
-        unit = problem.duality.value_unit(evaluation.value, evaluation.size**2) or 1.0
+        value = bound - float(y @ off)  # F(M(y)), as S M(y) = 0
+        evaluation = problem.at(Y, value)
+        scale = stationarity_scale(problem, value, evaluation.size)
+        gap = abs(value - bound)
+        unit = problem.duality.value_unit(value, evaluation.size**2) or 1.0
         relative = max(infeasibility, gap / unit) if math.isfinite(infeasibility) else 1.0
         size = norm(problem.norms * y)
         large = size > LARGE * max(nearest.size, np.finfo(float).tiny)
@@ -207,4 +210,3 @@ def _parts_of(problem: Problem) -> tuple[Constrained, Nearest, SparseForms]:
             f"DualNewton needs Constrained(F, equations) with F = (rho/2) |M|² + <C, M>; found {name_of(problem)}"
         )
     return known, known.nearest, known.forms
-

@@ -28,8 +28,8 @@ COARSER = 8.0
 
 
 def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> Any:
-    """S = ∇F(M) + A*(y): a sparse array where F is linear and entries are at hand; a dense one, up to the order at which
-    it is factorised, where F is curved; else an operator on blocks."""
+    """S = ∇F(M) + A*(y): a sparse array where F is linear and entries are at hand; a dense one, up to order 3000, where
+    F is curved; else an operator on blocks."""
     if problem.conic is not None:
         return problem.conic.slack(y)
     if problem.forms is not None and problem.n <= FACTOR_ORDER:
