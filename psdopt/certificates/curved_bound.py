@@ -41,10 +41,15 @@ def curved_gap(S: Array, Y: Array, curvature: Curvature, trace: float | None = N
         P = V[:, below] * np.sqrt(-kappa * values[below])
         if C is not None:
             P = C @ P
-        left = _scaled(S - P @ P.T, C)
-        lost = ROUNDINGS * math.sqrt(len(S)) * EPS * (_norm(scaled) + _norm(T) * kappa)
-        rest = _norm(left) + lost
-        gap = _norm(P.T @ Y) ** 2 + 0.5 * rest * (rest / kappa)  # rest² may underflow
+        return gap_by_factor(S, Y, curvature, P, _norm(scaled) + _norm(T) * kappa)
+
+
+def gap_by_factor(S: Array, Y: Array, curvature: Curvature, P: Array, size: float | None = None) -> float:
+    """The bound of :func:`curved_gap` that Ψ = P Pᵀ gives, for any P (n, q). `size` : of the numbers that S' − Ψ' is
+    computed from, by default |S| + κ |M| for C = I. Cost: n² q flops."""
+    size = _norm(S) + curvature.modulus * _norm(Y) ** 2 if size is None else size
+    rest = _norm(_scaled(S - P @ P.T, curvature.root)) + ROUNDINGS * math.sqrt(len(S)) * EPS * size
+    gap = _norm(P.T @ Y) ** 2 + 0.5 * rest * (rest / curvature.modulus)  # rest² may underflow
     return gap if math.isfinite(gap) else math.inf
 
 

@@ -23,9 +23,9 @@ from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.subset import spectrum
-from psdopt.linalg.tolerances import MINOR, SLIGHT, rounding
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
 from psdopt.methods.searches.step_lengths import SUFFICIENT
 
 
@@ -96,13 +96,21 @@ class DualNewton(Method[DualNewtonState]):
         k = int(np.count_nonzero(values <= 0.0))
         Y = V[:, k:] * np.sqrt(values[k:] / rho) if k < len(values) else np.zeros((problem.n, 1))
         off = problem.measured(Y) - problem.lower
-        infeasibility = relative_violation(problem, off + problem.lower, Y)
-        bound = nearest.constant - theta
-        value = bound - float(y @ off)  # F(M(y)), as S M(y) = 0
-        evaluation = problem.at(Y, value)
+        bound, diagonal, lengths = nearest.constant - theta, problem.fixed_diagonal, row_dots(Y, Y)
+        if diagonal is not None and np.all(lengths > 0.0):  # rows of these lengths make M feasible
+            Y = Y * np.sqrt(diagonal / lengths)[:, None]
+            infeasibility, evaluation = 0.0, problem.at(Y)
+            value = evaluation.value
+        else:
+            infeasibility = relative_violation(problem, off + problem.lower, Y)
+            value = bound - float(y @ off)  # F(M(y)), as S M(y) = 0
+            evaluation = problem.at(Y, value)
         scale = stationarity_scale(problem, value, evaluation.size)
         gap = abs(value - bound)
+        # the gap is also to be small beside half the squared distance from M to −C / rho, however close that is
+        half = value - nearest.constant + nearest.size**2 / (2.0 * rho)
         unit = problem.duality.value_unit(value, evaluation.size**2) or 1.0
+        unit = min(unit, max(half, EPS * nearest.size**2 / rho) or unit)
         relative = max(infeasibility, gap / unit) if math.isfinite(infeasibility) else 1.0
         size = norm(problem.norms * y)
         large = size > LARGE * max(nearest.size, np.finfo(float).tiny)

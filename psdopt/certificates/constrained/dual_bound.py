@@ -12,8 +12,9 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.slack import pair_by_factor, slack_eigenpair, slack_operator
-from psdopt.certificates.curved_bound import curved_gap
+from psdopt.certificates.curved_bound import curved_gap, gap_by_factor
 from psdopt.constraints.model import ConstrainedModel
+from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair
@@ -75,23 +76,27 @@ def dual_bound(
 ) -> Bounded:
     """The bound of y, admissible, at M; `offset` is F(M) − ⟨∇F(M), M⟩. Cost: :func:`slack_eigenpair`, and a spectrum if
     a known curvature may improve the bound; unless `thorough`, only if λ_min(S) >= −accuracy is not proven.
-    `P` (n, q) : if S is so near to P Pᵀ that this proves it, two products take the place of the eigenpair."""
+    `P` (n, q) : S is near P Pᵀ; for a strongly convex F two products then take the place of eigenvalues."""
     face = problem.face
     if face is not None:
         y = y.copy()
         y[face.rows] = 0.0  # P A_t P = 0
-    S = slack_operator(problem, evaluation, y)
+    S, rho, left = slack_operator(problem, evaluation, y), problem.problem.lower_curvature, math.inf
+    known = False
     blocks = () if problem.conic is None else problem.conic.blocks
     if face is None:
-        near = None if P is None or not isinstance(S, np.ndarray) else pair_by_factor(S, P, evaluation.factor)
-        proven = near is not None and near.lower_bound >= -accuracy
-        pair = near if near is not None and proven else slack_eigenpair(S, accuracy, start, seed, blocks)
+        pair = None
+        if P is not None and rho > 0.0 and isinstance(S, np.ndarray):
+            left = gap_by_factor(S, evaluation.factor, Curvature(rho), P)
+            known = problem.trace_limit is not None and left <= accuracy * problem.trace_limit.value
+            pair = pair_by_factor(S, P, evaluation.factor) if known else None
+        pair = pair or slack_eigenpair(S, accuracy, start, seed, blocks)
     elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
         # λ_min(P S P) is never positive; a positive λ_min(WᵀSW) is a proof even if the trace is not bounded
         W, first = face.within, None if start is None else np.asarray(face.within.T @ start.reshape(problem.n, -1))
-        inner = _compressed(S, W)
-        there = slack_eigenpair(inner, accuracy, first, seed)
-        S = _expanded(inner, W)
+        within = _compressed(S, W)
+        there = slack_eigenpair(within, accuracy, first, seed)
+        S = _expanded(within, W)
         low = there.lower_bound - rounding(there.norm, problem.n)
         pair = replace(there, vectors=np.asarray(W @ there.vectors), lower_bound=low)
     else:
@@ -112,7 +117,10 @@ def dual_bound(
         bound = base + low * (limit.least if low > 0.0 else limit.value)
     elif low < 0.0:
         bound = None
-    if low < (0.0 if thorough else enough):
+    if known:
+        along = inner(S @ evaluation.factor, evaluation.factor)
+        bound = max(base + along - left, -math.inf if bound is None else bound)
+    elif low < (0.0 if thorough else enough):
         found = [base - loss for loss in _losses_by_curvature(problem, evaluation, S, low) if loss < math.inf]
         bound = max(found if bound is None else [bound, *found], default=None)
     return Bounded(y, S, pair, base, bound)
