@@ -66,7 +66,7 @@ class TermSum(Problem):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
             preconditioner = PlainPreconditioner(preconditioner)
-        self._preconditioner, self._curvature = preconditioner, curvature
+        self.preconditioner, self._curvature = preconditioner, curvature
         offered = {
             Ability.CONVEX: all(term.convex for term in terms),
             Ability.HESSIAN: all(term.has_hessian for term in terms),
@@ -251,17 +251,17 @@ class TermEvaluation(Evaluation):
         return 2.0 * combine(forces, D.shape)
 
     def preconditioner(self) -> Callable[[Array], Array]:
-        if self.problem._preconditioner is None:
+        if self.problem.preconditioner is None:
             return super().preconditioner()
-        return self._once("full", self.problem._preconditioner.at)
+        return self._once("full", self.problem.preconditioner.at)
 
     def diagonal_preconditioner(self) -> Callable[[Array], Array]:
-        if self.problem._preconditioner is None:
+        if self.problem.preconditioner is None:
             return super().diagonal_preconditioner()
-        return self._once("diagonal", self.problem._preconditioner.diagonal_at)
+        return self._once("diagonal", self.problem.preconditioner.diagonal_at)
 
     def bend(self, D: Array) -> Array | None:
-        known = self.problem._preconditioner
+        known = self.problem.preconditioner
         return None if known is None else known.bend(self, D)
 
     def curvatures(self, thorough: bool = False) -> list[Curvature]:

@@ -117,4 +117,4 @@ def test_data_and_bounds_keep_the_moment():
         psd_regression_problem(X, 1.0, pairs_of(2)),
         psd_regression_problem(None, 1.0, pairs_of(2), 1.0, n=N),
     ):
-        assert isinstance(problem._preconditioner, MomentPreconditioner)
+        assert isinstance(problem.preconditioner, MomentPreconditioner)

@@ -123,7 +123,7 @@ class NoPreconditioner(_Declares):
 
     def __init__(self) -> None:
         super().__init__()
-        self._preconditioner = None
+        self.preconditioner = None
 
 
 class _Simplex(Spectraplex):

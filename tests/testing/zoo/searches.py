@@ -114,7 +114,7 @@ class IndefinitePreconditioner(Healthy):
         super().__init__()
         self.abilities |= {Ability.PRECONDITIONER}
         signs = np.array([1.0, -10.0, 1.0, 1.0])[:, None]
-        self._preconditioner = PlainPreconditioner(lambda evaluation: lambda R: signs * R)
+        self.preconditioner = PlainPreconditioner(lambda evaluation: lambda R: signs * R)
 
 
 class WrongClosedForm(QuadraticSDP):
