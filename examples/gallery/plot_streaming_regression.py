@@ -3,8 +3,8 @@ Learning from a stream
 ======================
 
 Rows arrive sixteen at a time and are used for one step. ``partial_fit`` updates the model, y ≈ xᵀ W x with W ⪰ 0
-of rank two, by a step whose length is safe for that batch. Halfway the law of the targets changes, and the
-model follows.
+of rank two, by a step whose length is safe for that batch; it is the mean of the iterates. Halfway the
+law of the targets changes, and the model follows.
 """
 
 import matplotlib.pyplot as plt

@@ -9,17 +9,18 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import LowRankPSD, TermSum
+from psdopt import LowRankPSD, TermSum, starting_point
 from psdopt.checks import CheckedIndices, classes, finite, integer_or_none, vector
 from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, row_dots
 from psdopt_plugins.estimators import generator, named_geometry, sample_weights
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
+from psdopt_plugins.online import OnlineModel
 from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.pairs import SignedPairs, joined_pairs, signed_pairs
-from psdopt_plugins.regression.moments import SAMPLES
-from psdopt_plugins.regression.online import OnlineModel, psd_regression_stream
+from psdopt_plugins.regression.moments import SAMPLES, moment_of
+from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import only_touched, validated_with
 
@@ -177,16 +178,18 @@ class DistanceRegression(MahalanobisTransformer):
         problem = pair_distance_problem(data, given, upper=upper, lower=lower, weights=pair_weight)
         d = X.shape[1]
         geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
-        return self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
+        self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
+        self._known = len(self.pairs_), moment_of(problem)
+        return self
 
     def partial_fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
         """Continue learning from `pairs` of the samples X (m, d): one update per `batch_size` pairs, in this order.
 
         Without `pairs` they are drawn from the labels y (m,) as in :meth:`fit`, among the samples of this call.
 
-        The length of each update is limited by the curvature of its own pairs. No pair is stored: O(d r) memory besides
-        X. The first call chooses step, annealing and, unless `bounds` are given, the bounds from its own samples; after
-        :meth:`fit` it continues from M and keeps the bounds. Warns (ConvergenceWarning) if the loss of this call's
+        The updates are those of :class:`~psdopt_plugins.online.OnlineModel`: no pair is stored, O(d²) memory besides X.
+        Unless `bounds` are given, the first call chooses them from its own samples; after :meth:`fit` the model
+        continues from M and keeps the bounds. Warns (ConvergenceWarning) if the loss of this call's
         pairs more than doubles during the call. Raises what :meth:`fit` raises.
         """
         fresh = not hasattr(self, "components_")
@@ -196,16 +199,20 @@ class DistanceRegression(MahalanobisTransformer):
         self.pairs_ = given.listed
         start = self._start(X) if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
         if fresh:
+            self._known = 0, None
             self.bounds_ = self._bounds(linear_map(X, "X", checked=True), given, start)
         similar = self.pairs_[:, 2] == 1
         targets, direction = np.where(similar, *self.bounds_), np.where(similar, 1.0, -1.0)
-        ends = CheckedIndices(self.pairs_[:, :2], X.shape[0], distinct=True)
-        problem = psd_regression_stream(X, targets, ends, direction, order="given")
+        i, j = self.pairs_[:, :2].T
         if not hasattr(self, "_online"):
             d = X.shape[1]
             geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
-            self._online = OnlineModel.begun(problem, geometry, start, self.batch_size, generator(self.random_state))
-        self.loss_ = self._online.learn(problem, len(similar), self.batch_size)
+            data, ends = linear_map(X, "X", checked=True), CheckedIndices(self.pairs_[:, :2], X.shape[0], distinct=True)
+            problem = psd_regression_problem(data, targets, ends, direction)
+            point = starting_point(geometry, problem, start, generator(self.random_state))
+            self._online = OnlineModel.begun(geometry, point, *self._known)
+        rows, loss = lambda part: X[i[part]] - X[j[part]], half_squares(targets, direction)
+        self.loss_ = self._online.learn(rows, loss, len(similar), self.batch_size)
         self.components_ = np.ascontiguousarray(self._online.factor.T)
         self.__dict__.pop("result_", None)
         return self

@@ -12,14 +12,14 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
 
-from psdopt import FlatQuotient, LowRankPSD, Streamed, solve
+from psdopt import FlatQuotient, LowRankPSD, solve
 from psdopt.checks import CheckedIndices, classes, integer, integer_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import finished, options_for_solve, sample_weights, sorted_components
 from psdopt_plugins.limits import SPECTRUM_ORDER
-from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_stream
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_loss, triplet_rows
 from psdopt_plugins.metric_learning.lmnn_rounds import Labelled, Rounds
 from psdopt_plugins.metric_learning.lmnn_start import (
     can_be_whitened,
@@ -32,9 +32,9 @@ from psdopt_plugins.metric_learning.lmnn_start import (
     whitening,
 )
 from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
+from psdopt_plugins.online import OnlineModel
 from psdopt_plugins.pair_sampling import nearest_triplets
 from psdopt_plugins.pairs import checked_triplets
-from psdopt_plugins.regression.online import BATCH, OnlineModel
 from psdopt_plugins.rows import validated, validated_with, weighted
 
 TARGET_METRICS = ("auto", "euclidean", "whitened")
@@ -200,11 +200,11 @@ class LMNN(MahalanobisTransformer):
         Without `triplets` they are those of the labels y (m,) among the samples of this call: each sample with its
         nearest ones of its class and of the others.
 
-        The objective is E d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over the stream. No update is longer than
-        the curvature of its own triplets allows, no triplet is kept: O(d r) memory beyond X. The first call chooses
-        coordinates (in which the scatter of its pairs (i, j) is the identity), step and annealing on its own samples;
-        after :meth:`fit` it continues from M. `result_` is removed. `loss_` is the mean loss of the triplets of this
-        call, each before it was learned from. Warns and raises as :meth:`fit` does.
+        The objective is E d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over the stream. The updates are those of
+        :class:`~psdopt_plugins.online.OnlineModel`: no parameter is chosen, no triplet is kept, O(d²) memory beyond X.
+        The first call starts at the metric that whitens its pairs (i, j); after :meth:`fit` it continues from M.
+        `result_` is removed. `loss_` is the mean loss of the triplets of this call, each before it was learned from.
+        Warns and raises as :meth:`fit` does.
         """
         fresh = not hasattr(self, "components_")
         drawn = partial(nearest_triplets, n_neighbors=self.n_neighbors)
@@ -213,27 +213,19 @@ class LMNN(MahalanobisTransformer):
         rows = checked_triplets(triplets, X.shape[0])
         self._check_parameters(X)
         if not hasattr(self, "_online"):
-            basis = whitening(X, np.unique(rows.array[:, :2], axis=0)) if can_be_whitened(X) else None
-            self._basis = basis if basis is not None and np.any(basis, axis=1).all() else None
-        image = X if self._basis is None else X @ self._basis
-        problem = triplet_stream(image, rows, self.lam)
-        if not hasattr(self, "_online"):
-            self._online = self._begun(problem, image, fresh)
-        self.loss_ = self._online.learn(problem, len(rows), BATCH)
-        factor = self._online.factor
-        self.components_ = np.ascontiguousarray((factor if self._basis is None else self._basis @ factor).T)
+            start = self._first_metric(X, rows) if fresh else np.ascontiguousarray(self.components_.T)
+            self._online = OnlineModel.begun(FlatQuotient(*start.shape), start, 0 if fresh else len(self.targets_))
+        self.loss_ = self._online.learn(triplet_rows(X, rows), triplet_loss(self.lam), len(rows))
+        self.components_ = np.ascontiguousarray(self._online.factor.T)
         self.__dict__.pop("result_", None)
         return self
 
-    def _begun(self, problem: Streamed, X: Any, fresh: bool) -> OnlineModel:
-        if fresh:
-            start = principal_axes(X, int(min(self.rank or LARGE_RANK, *X.shape)))
-            start /= np.sqrt(problem.n)
-        else:
-            L = self.components_.T
-            start = np.ascontiguousarray(L if self._basis is None else np.linalg.solve(self._basis, L))
-        geometry = FlatQuotient(*start.shape)
-        return OnlineModel.begun(problem, geometry, LowRankPSD(start), BATCH, np.random.default_rng(0))
+    def _first_metric(self, X: Any, triplets: CheckedIndices) -> Array:
+        """The factor (d, r) of a metric under which pairs (i, j) have the mean distance 1, all directions alike."""
+        basis = whitening(X, np.unique(triplets.array[:, :2], axis=0)) if can_be_whitened(X) else None
+        image = X if basis is None else X @ basis
+        axes = principal_axes(image, int(min(self.rank or LARGE_RANK, *X.shape))) / np.sqrt(X.shape[1])
+        return np.asarray(axes if basis is None else basis @ axes)
 
     def _on_triplets(self, data: LinearMap, targets: CheckedIndices, triplets: CheckedIndices, Z: Array) -> Array:
         """The factor at the end of one solve with the triplets given."""

@@ -10,11 +10,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import ArrayStream, Batch, Evaluation, Streamed, TermSum, gram_scaled
-from psdopt.checks import weight
-from psdopt.linalg import Array, LinearMap, row_dots
+from psdopt import Evaluation, TermSum, gram_scaled
+from psdopt.checks import CheckedIndices, weight
+from psdopt.linalg import Array, LinearMap, inner
 from psdopt.terms import LinearTerm, MeasuredTerm, SquaredHinge, TripletDifferences, WeightedGramForm
 from psdopt_plugins.estimators import sample_weights
+from psdopt_plugins.online import BatchLoss, Curvature, Rows
 from psdopt_plugins.pairs import checked_pairs, checked_triplets, pair_laplacian
 
 Indices = NDArray[np.integer[Any]]
@@ -65,30 +66,30 @@ def across_columns(evaluation: Evaluation) -> Callable[[Array], Array]:
     return partial(gram_scaled, evaluation.factor, damping=1.0)
 
 
-def triplet_stream(X: Any, triplets: Any, lam: float) -> Streamed:
-    """E d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over a stream of triplets (i, j, k) of samples X (m, d).
+def triplet_rows(X: Any, triplets: CheckedIndices) -> Rows:
+    """slice ↦ the differences x_i − x_j of its triplets (i, j, k), then their x_i − x_k, (2 q, d)."""
+    stack = partial(sp.vstack, format="csr") if sp.issparse(X) else np.concatenate
 
-    The reported value is the sum over the given triplets, not the mean. Differences of samples (q, 2 d) are formed.
-    """
-    d = X.shape[1]
-    rows = checked_triplets(triplets, X.shape[0])
-    i, j, k = rows.array.T
-    sparse: bool = sp.issparse(X)
-    stack = partial(sp.hstack, format="csr") if sparse else np.hstack
-    stream = ArrayStream(stack([X[i] - X[j], X[i] - X[k]]), np.zeros(len(i)), order="given")
-    stream.d = d  # the order of M; a row holds two differences
-    problem = lmnn_problem(LinearMap(X, "X", owned=True), rows[:, :2], rows, lam)
-    return Streamed(stream, problem, partial(_gradient, d, lam))
+    def rows(part: slice) -> Any:
+        i, j, k = triplets.array[part].T
+        return stack([X[i] - X[j], X[i] - X[k]])
+
+    return rows
 
 
-def _gradient(d: int, lam: float, batch: Batch, Y: Array) -> tuple[Array, float]:
-    """S Y and F of a batch of p triplets; four products, O(p d r)."""
-    near_rows, far_rows = batch.rows[:, :d], batch.rows[:, d:]
-    near_image, far_image = near_rows @ Y, far_rows @ Y
-    near = row_dots(near_image, near_image)
-    lacking = np.maximum(0.0, 1.0 + near - row_dots(far_image, far_image))
-    count = len(near)
-    near_image *= ((1.0 + 2.0 * lam * lacking) / count)[:, None]
-    far_image *= (2.0 * lam * lacking / count)[:, None]
-    value = float(near.mean()) + lam * float(lacking @ lacking) / count
-    return near_rows.T @ near_image - far_rows.T @ far_image, value
+def triplet_loss(lam: float) -> BatchLoss:
+    """Σ d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))², of the squared lengths of :func:`triplet_rows`."""
+
+    def loss(part: slice, squares: Array) -> tuple[float, Array, Curvature]:
+        near, far = np.split(squares, 2)
+        lacking = np.maximum(0.0, 1.0 + near - far)
+        pushes = 2.0 * lam * lacking
+        slopes = np.concatenate([1.0 + pushes, -pushes])
+
+        def curvature(along: Array, V: Array) -> float:
+            change = (along[: len(near)] - along[len(near) :])[lacking > 0.0]
+            return 2.0 * lam * inner(change, change) + max(0.0, 0.5 * inner(slopes, np.vecdot(V, V)))
+
+        return float(near.sum()) + lam * inner(lacking, lacking), slopes, curvature
+
+    return loss

@@ -9,12 +9,14 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import Geometry, LowRankPSD, Result
+from psdopt import Geometry, LowRankPSD, Result, starting_point
 from psdopt.checks import one_of
 from psdopt.linalg import Array, RowBlocks, linear_map, row_dots
 from psdopt_plugins.estimators import Estimator, generator, named_geometry, solved, sorted_components
-from psdopt_plugins.regression.online import OnlineModel, psd_regression_stream
-from psdopt_plugins.regression.problem import psd_regression_problem
+from psdopt_plugins.online import OnlineModel
+from psdopt_plugins.regression.moments import moment_of
+from psdopt_plugins.regression.online import half_squares
+from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
 from psdopt_plugins.rows import projected, validated, weighted
 
 #: Warning about W = 0 at the end of a fit.
@@ -98,18 +100,18 @@ class PSDRegressor(RegressorMixin, Estimator):
         self.result_ = solved(problem, None, self.solver_options, rng=generator(self.random_state), **chosen)
         self.components_ = sorted_components(self.result_.matrix, NO_FORM)
         self.intercept_ = float(np.average(y - self._forms(X), weights=w)) if offset else 0.0
-        self._rows = X.shape[0]
+        self._known = X.shape[0], moment_of(problem)
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
         return self
 
     def partial_fit(self, X: Any, y: Any, *, direction: Any = None) -> Self:
-        """Continue learning: one update per `batch_size` rows, in the given order. O(d r) memory besides X.
+        """Continue learning: one update per `batch_size` rows, in the given order. O(d²) memory besides X.
 
-        The first call chooses step and annealing from its own samples; after :meth:`fit` it continues from W. The
-        length of each update is limited by the curvature of its own rows. :meth:`fit` or the first call decides whether
-        there is an intercept. It moves by the mean residual of a batch, weighted by the batch's share of all samples
-        seen so far.
+        The updates are those of :class:`~psdopt_plugins.online.OnlineModel`, Gauss–Newton steps that need no choice of
+        a step or a schedule; after :meth:`fit` they continue from W. W is the mean of the iterates, and :attr:`loss_`
+        that of the iterates. :meth:`fit` or the first call decides whether there is an intercept. It moves by the mean
+        residual of a call, weighted by the share of the call in all samples seen so far.
 
         Warns (ConvergenceWarning) if the loss of this call's rows more than doubles during the call:
         the batches contradict each other, or they are too small.
@@ -118,20 +120,31 @@ class PSDRegressor(RegressorMixin, Estimator):
         X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, y_numeric=True, reset=fresh)
         if fresh:
             offset = self._wants_intercept(y, direction)
-            self.intercept_, self._rows = float(y.min()) if offset else 0.0, 0
+            self.intercept_, self._known = float(y.min()) if offset else 0.0, (0, None)
         else:
             offset = self.intercept_ != 0.0
-        problem = psd_regression_stream(X, y - self.intercept_, None, direction, order="given")
+        signs = None if direction is None else checked_directions(direction, len(y))
+        targets = y - self.intercept_
         if not hasattr(self, "_online"):
-            start = None if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
-            geometry, rng = self._geometry(X.shape[1]), generator(self.random_state)
-            self._online = OnlineModel.begun(problem, geometry, start, self.batch_size, rng, self._rows)
-        self.loss_ = self._online.learn(problem, X.shape[0], self.batch_size)
+            self._online = self._begun(fresh, X[: self.batch_size], targets[: self.batch_size])
+        self.loss_ = self._online.learn(X.__getitem__, half_squares(targets, signs), len(y), self.batch_size)
         self.components_ = np.ascontiguousarray(self._online.factor.T)
         if offset:
             self.intercept_ += X.shape[0] / self._online.samples * float(np.mean(y - self.predict(X)))
         self.__dict__.pop("result_", None)
         return self
+
+    def _begun(self, fresh: bool, X: Any, targets: Array) -> OnlineModel:
+        """At a random W with predictions as large as the targets, or at the fitted W."""
+        geometry, rng = self._geometry(X.shape[1]), generator(self.random_state)
+        if fresh:
+            Y = geometry.factor(geometry.random_point(rng))
+            Z = X @ Y
+            scale = np.abs(targets).mean() / (np.vdot(Z, Z) / len(targets) or 1.0)
+            return OnlineModel.begun(geometry, geometry.from_factor(np.sqrt(scale or 1.0) * Y))
+        start = LowRankPSD(np.ascontiguousarray(self.components_.T))
+        point = starting_point(geometry, psd_regression_problem(X, targets), start, rng)
+        return OnlineModel.begun(geometry, point, *self._known)
 
     def _wants_intercept(self, y: Array, direction: Any) -> bool:
         if isinstance(self.fit_intercept, (bool, np.bool_)):

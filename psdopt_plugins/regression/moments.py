@@ -86,6 +86,12 @@ class MomentPreconditioner(Preconditioner):
         return lambda G: _times(self.inverse, ((G @ X) * scale) @ X.T)
 
 
+def moment_of(problem: Any) -> Array | None:
+    """C (n, n), or its diagonal, of a problem with this preconditioner; else None."""
+    preconditioner = getattr(problem, "preconditioner", None)
+    return preconditioner.moment if isinstance(preconditioner, MomentPreconditioner) else None
+
+
 def _times(C: Array, Y: Array) -> Array:
     return np.asarray(C[:, None] * Y if C.ndim == 1 else C @ Y)
 

@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import math
-import warnings
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from sklearn.exceptions import ConvergenceWarning
 
 from psdopt import (
     ArrayStream,
     Batch,
     BatchStream,
-    Geometry,
     IteratorStream,
-    LowRankPSD,
-    OnlineRiemannianGradient,
-    Pace,
     Streamed,
-    starting_point,
 )
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_dots
-from psdopt_plugins.limits import MOST_STEPS
+from psdopt_plugins.online import BATCH, BatchLoss, Curvature
 from psdopt_plugins.pairs import checked_pairs
 from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
-
-#: Samples of a batch; as many batches are set aside if no held-out data are given and X is not in memory.
-BATCH = 32
 
 
 def psd_regression_stream(
@@ -84,53 +71,23 @@ def rank_one_gradient(batch: Batch, Y: Array) -> tuple[Array, float]:
     """S Y and F for F = 1/(2p) Σ (xᵀY Yᵀx − y)², one-sided where a direction says so. Two products, O(p d r)."""
     rows, targets, direction = batch
     Z = rows @ Y
-    residual = row_dots(Z, Z)
-    residual -= targets
-    if direction is not None:
-        residual[direction * residual < 0.0] = 0.0
-    Z *= residual[:, None] / len(targets)
-    return rows.T @ Z, 0.5 * float(residual @ residual) / len(targets)
+    value, slopes, _ = half_squares(targets, direction)(slice(None), row_dots(Z, Z))
+    Z *= slopes[:, None] / len(targets)
+    return rows.T @ Z, value / len(targets)
 
 
-def careful_updates(
-    problem: Streamed, geometry: Geometry, point: Any, batches: Iterable[Batch], pace: Pace, samples: int
-) -> tuple[Any, float, int]:
-    """x⁺ = R(x, −s g) for each batch, g the gradient of its loss: s is the step of the pace, halved until it is safe.
+def half_squares(targets: Array, direction: Array | None) -> BatchLoss:
+    """½ Σ_t (a_t − y_t)² of squared lengths a, one-sided where a direction says so."""
 
-    A step is safe if it satisfies Armijo's condition F(x⁺) <= F(x) − s |g|²/2 on the batch itself. On a quadratic this
-    holds exactly up to the minimiser along the line, so that the curvature of the batch limits the step. If no step
-    lowers the loss, the batch is left out.
+    def loss(part: slice, a: Array) -> tuple[float, Array, Curvature]:
+        residual = a - targets[part]
+        if direction is None:
+            return 0.5 * float(residual.dot(residual)), residual, lambda along, V: float(along.dot(along))
+        residual[direction[part] * residual < 0.0] = 0.0
+        value, active = 0.5 * float(residual.dot(residual)), residual != 0.0
+        return value, residual, lambda along, V: float((active * along).dot(along))
 
-    Returns the point, the sum of the losses of all samples before their update, and the number of samples seen, those
-    of `samples` included. Cost of a batch of p rows: two products O(p d r), and two for each halving.
-    """
-    total = 0.0
-    for batch in batches:
-        SY, loss = problem.batch_gradient(batch, geometry.factor(point))
-        count = len(batch.targets)
-        total, samples = total + loss * count, samples + count
-        g = geometry.gradient(point, _KnownProduct(SY))
-        length = geometry.norm(point, g)
-        if not (math.isfinite(loss) and math.isfinite(length)):
-            raise FloatingPointError("the loss of a batch or its gradient is not finite")
-        step = pace.step(samples - count) * (pace.longest / length if length > pace.longest else 1.0)
-        for _ in range(MOST_STEPS if length > 0.0 else 0):
-            there = geometry.retract(point, -step * g)
-            if problem.batch_gradient(batch, geometry.factor(there))[1] <= loss - 0.5 * step * length**2:
-                point = there
-                break
-            step *= 0.5
-    return point, total, samples
-
-
-class _KnownProduct:
-    """S for geometries, which use only the product S Y."""
-
-    def __init__(self, product: Array) -> None:
-        self.product = product
-
-    def __matmul__(self, Y: Array) -> Array:
-        return self.product
+    return loss
 
 
 def _first(stream: BatchStream) -> tuple[Any, Array, Array | None]:
@@ -148,53 +105,3 @@ def _first(stream: BatchStream) -> tuple[Any, Array, Array | None]:
         return stacked, targets, None
     signs = [np.zeros(len(b.targets)) if b.direction is None else b.direction for b in batches]
     return stacked, targets, np.concatenate(signs)
-
-
-@dataclass
-class OnlineModel:
-    """A point of a geometry, the pace of its steps, and the number of samples that were learned from.
-
-    Memory O(n r): no sample is kept.
-    """
-
-    geometry: Geometry
-    point: Any
-    pace: Pace
-    samples: int
-
-    @classmethod
-    def begun(
-        cls,
-        problem: Streamed,
-        geometry: Geometry,
-        start: LowRankPSD | None,
-        batch_size: int,
-        rng: np.random.Generator,
-        samples: int = 0,
-    ) -> Self:
-        """A model at `start`, or at a random point: step and annealing are chosen on the samples of `problem`."""
-        point = starting_point(geometry, problem, start, rng)
-        state = OnlineRiemannianGradient(batch_size).init(problem, geometry, point)
-        return cls(geometry, state.point, state.pace, samples)
-
-    @property
-    def factor(self) -> Array:
-        """Y (n, r)."""
-        return self.geometry.factor(self.point)
-
-    def learn(self, problem: Streamed, count: int, batch_size: int) -> float:
-        """One safe update per `batch_size` of the `count` samples of `problem`, in their order.
-
-        Returns their mean loss, each before it was learned from. Warns (ConvergenceWarning) where they end with more
-        than twice the loss that they had at the beginning of the call.
-        """
-        before = problem.at(self.factor).value
-        batches = problem.stream.take(batch_size, 0, -(-count // batch_size))
-        self.point, loss, self.samples = careful_updates(
-            problem, self.geometry, self.point, batches, self.pace, self.samples
-        )
-        after = problem.at(self.factor).value
-        if after > 2.0 * before:
-            text = f"partial_fit raised the mean loss of its rows from {before:.3g} to {after:.3g}"
-            warnings.warn(f"{text}: the batches contradict each other; raise batch_size", ConvergenceWarning, 3)
-        return loss / count

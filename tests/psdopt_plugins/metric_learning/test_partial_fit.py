@@ -7,6 +7,7 @@ from sklearn.datasets import load_iris, load_wine
 from sklearn.preprocessing import StandardScaler
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg import row_dots
 from psdopt_plugins.metric_learning import (
     LMNN,
     DistanceRegression,
@@ -15,8 +16,9 @@ from psdopt_plugins.metric_learning import (
     PSDBoost,
     TripletsClassifier,
 )
-from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_stream
+from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_loss, triplet_rows
 from psdopt_plugins.pair_sampling import nearest_triplets
+from psdopt_plugins.pairs import checked_triplets
 
 X, LABELS = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -75,14 +77,20 @@ def test_a_fitted_metric_is_not_wrecked_by_a_few_pairs():
 
 
 def test_the_gradient_of_a_batch_of_triplets():
-    Y = 0.3 * RNG.standard_normal((13, 2))
+    Y, D = 0.3 * RNG.standard_normal((2, 13, 2))
     for data in (X, sp.csr_array(X)):
-        stream = triplet_stream(data, TRIPLETS[:50], 0.7)
-        (batch,) = stream.stream.take(50, 0, 1)
-        SY, value = stream.batch_gradient(batch, Y)
-        whole = lmnn_problem(X, TRIPLETS[:50, :2], TRIPLETS[:50], 0.7).at(Y)
-        assert value == pytest.approx(whole.value / 50, rel=1e-12)
-        np.testing.assert_allclose(SY, whole.gradient @ Y / 50, atol=1e-12 * np.abs(SY).max())
+        rows, loss = triplet_rows(data, checked_triplets(TRIPLETS, len(X)))(slice(50)), triplet_loss(0.7)
+        Z, V = rows @ Y, rows @ D
+        value, slopes, curvature = loss(slice(50), row_dots(Z, Z))
+        whole = lmnn_problem(X, TRIPLETS[:50, :2], TRIPLETS[:50], 0.7)
+        assert value == pytest.approx(whole.at(Y).value, rel=1e-12)
+        SY = rows.T @ (slopes[:, None] * Z)
+        np.testing.assert_allclose(SY, whole.at(Y).gradient @ Y, atol=1e-12 * np.abs(SY).max())
+        line = [whole.at(Y + h * D).value for h in (-1e-4, 0.0, 1e-4)]
+        second = (line[0] - 2.0 * line[1] + line[2]) / 1e-8
+        assert second > 0.0
+        # F'' along D with φ = 2 z·v; the curvature is that of φ = z·v
+        assert 4.0 * curvature(row_dots(Z, V), V) == pytest.approx(second, rel=1e-4)
 
 
 @pytest.mark.parametrize("units", [1.0, 1e3])

@@ -7,9 +7,7 @@ from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from psdopt import Pace
 from psdopt_plugins.regression import PSDRegressor
-from psdopt_plugins.regression.online import OnlineModel
 
 SHORT = {"max_iterations": 30}
 
@@ -97,13 +95,21 @@ def test_partial_fit_lowers_the_loss_of_each_batch():
 
 
 def test_partial_fit_warns_where_batches_contradict_each_other():
+    """As here, where the mean of the iterates is at 100 and the last iterate at 1e4, as if pulled there."""
     X, y = np.ones((40, 1)), np.repeat([100.0, 1.0], [36, 4])
     model = PSDRegressor(batch_size=4).partial_fit(X, np.full(40, 100.0))
-    online = model._online
-    model._online = OnlineModel(online.geometry, 10.0 * np.ones_like(online.point), Pace(scale=1.0, horizon=1e6), 0)
+    model._online.mean[:], model._online.point = 10.0, np.full((1, 1), 100.0)
     with pytest.warns(ConvergenceWarning, match="partial_fit raised the mean loss of its rows from"):
         model.partial_fit(X, y)
-    assert model.predict(X)[0] > 0.0  # learned from the last batch, by a step that its curvature allows
+
+
+def test_a_few_wild_rows_neither_move_a_model_far_nor_stop_it():
+    """Four targets a million times too large among 100,000; they have a third of the weight of the mean at the end."""
+    X, y = np.ones((40, 1)), np.repeat([100.0, 1e8], [36, 4])
+    model = PSDRegressor(batch_size=4)
+    model.partial_fit(X, np.full(40, 100.0)).partial_fit(X, y)
+    assert 100.0 < model.predict(X)[0] < 400.0  # the factor, at most doubled
+    assert model.partial_fit(X, np.full(40, 100.0)).predict(X)[0] == pytest.approx(100.0, rel=0.5)
 
 
 def test_a_result_is_that_of_the_last_fit_alone():
