@@ -1,6 +1,7 @@
 """Fixed-rank PSD regression: online learning against bare NumPy, and memory on sparse features.
 
     python benchmarks/regression.py online       # one epoch of mini-batches of 32 against a hand-written loop
+    python benchmarks/regression.py estimator    # partial_fit, four passes, against stochastic gradient; condition 100
     python benchmarks/regression.py sparse       # d = 100,000 sparse features, r = 10
 
 What is compared with pymanopt is measured by `python -m benchmarks reproduce --paper regression`. `--scale 0.1`
@@ -21,7 +22,7 @@ import scipy.sparse as sp
 from psdopt import ConjugateGradient, FlatQuotient, solve
 from psdopt.geometries.polar import Polar
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
-from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
+from psdopt_plugins.regression import PSDRegressor, psd_regression_problem, psd_regression_stream
 
 
 def targets(X, W, rng):
@@ -84,6 +85,55 @@ def bare_polar(batches, state, p):
         t += len(y)
 
 
+SHAPES = [(10, 2, 5_000), (20, 5, 10_000), (30, 3, 20_000), (50, 3, 20_000), (30, 3, 100_000)]
+
+
+def estimator(scale):
+    """Excess of the test loss over that of the batch fit after four passes, and processor seconds of the passes."""
+    for condition in (1.0, 100.0):
+        for d, r, m in SHAPES:
+            m, rng = int(m * scale), np.random.default_rng(0)
+            turn, back = (np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(2))
+            Z = rng.standard_normal((m * 5 // 4, d))
+            y = targets(Z, rng.standard_normal((d, r)), rng)
+            X = Z @ (turn * np.geomspace(1.0, condition, d) / condition) @ back
+            best = loss_of(PSDRegressor(r, random_state=0).fit(X[:m], y[:m]).components_.T, X[m:], y[m:])
+            seconds, excess = {"ours": [], "SGD": []}, {}
+            for _ in range(3):
+                for name, learn in (("ours", four_passes), ("SGD", stochastic_gradient)):
+                    begin = time.process_time()
+                    Y = learn(X[:m], y[:m], r)
+                    seconds[name].append(time.process_time() - begin)
+                    excess[name] = loss_of(Y, X[m:], y[m:]) / best - 1.0
+            ours, peer = min(seconds["ours"]), min(seconds["SGD"])
+            print(f"estimator: condition {condition:g}, d={d}, r={r}, m={m}: excess {excess['ours']:.3f}, SGD "
+                  f"{excess['SGD']:.3f}; {ours:.4f} s, SGD {peer:.4f} s, ratio {ours / peer:.2f}")  # fmt: skip
+
+
+def loss_of(Y, X, y):
+    return 0.5 * np.mean((((X @ Y) ** 2).sum(axis=1) - y) ** 2)
+
+
+def four_passes(X, y, r):
+    model = PSDRegressor(r, random_state=0)
+    for _ in range(4):
+        model.partial_fit(X, y)
+    return model.components_.T
+
+
+def stochastic_gradient(X, y, r, p=32, c=0.03):
+    d, k, scale = X.shape[1], 0, c / y.mean()
+    Y = np.random.default_rng(0).standard_normal((d, r)) * np.sqrt(y.mean() / (d * r))
+    for _ in range(4):
+        for first in range(0, len(y), p):
+            x = X[first : first + p]
+            Z = x @ Y
+            residual = (Z * Z).sum(axis=1) - y[first : first + p]
+            Y -= scale / (1 + k / 2000) / len(x) * (x.T @ (residual[:, None] * Z))
+            k += 1
+    return Y
+
+
 def sparse(scale):
     rng = np.random.default_rng(0)
     m, d, r = int(20_000 * scale), 100_000, 10
@@ -102,10 +152,10 @@ def sparse(scale):
 
 def main(argv: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("which", choices=["online", "sparse"])
+    parser.add_argument("which", choices=["online", "estimator", "sparse"])
     parser.add_argument("--scale", type=float, default=1.0)
     arguments = parser.parse_args(argv)
-    {"online": online, "sparse": sparse}[arguments.which](arguments.scale)
+    {"online": online, "estimator": estimator, "sparse": sparse}[arguments.which](arguments.scale)
     return 0
 
 
