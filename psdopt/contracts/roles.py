@@ -43,13 +43,17 @@ class Duality:
         return evaluation.gradient, 0.0
 
     def dual_bound(self, evaluation: Any, dual: Any = None) -> float | None:
-        """A proven lower bound on min F over all M ⪰ 0, or None if none is known.
+        """A proven lower bound on min F over all M ⪰ 0, under constraints all feasible M, or None if none is known.
 
         `dual` : dual variables that a method found; the problem checks them itself and may use better ones.
         An override may take a further parameter ``S: Array | None = None``: ∇F(M) as an array (n, n), if the caller has
         formed it.
         """
         return None
+
+    def multipliers(self, evaluation: Any, dual: Any) -> Any:
+        """Under constraints, their multipliers; override it if `dual` holds other variables, for `dual_bound`."""
+        return dual
 
     def smallest_eigenpair(self, evaluation: Any, S: Any, **options: Any) -> ExtremePair:
         """:func:`psdopt.linalg.extreme.smallest_eigenpair` of S = ∇F(M); override it if S can be factorised."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -11,13 +11,24 @@ import scipy.optimize
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import Result
+from psdopt import PSDCone, Result
 from psdopt.checks import finite, number_or_none
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array, incidence, row_dots
-from psdopt_plugins.estimators import Estimator, proven_bound, relaxed
+from psdopt_plugins.estimators import Estimator, options_for_solve, proven_bound, relaxed
 from psdopt_plugins.limits import MOST_STEPS, ROUNDINGS
-from psdopt_plugins.relaxations.sensors_problem import Network, any_numbers, checked_network, problem_of, unreached
+from psdopt_plugins.manifold_learning.graph import Edges
+from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
+from psdopt_plugins.relaxations.sensors_newton import SensorNewton
+from psdopt_plugins.relaxations.sensors_problem import (
+    SENSOR_NETWORK,
+    Network,
+    any_numbers,
+    checked_network,
+    path_graph,
+    problem_of,
+    unreached,
+)
 from psdopt_plugins.rows import validated
 
 
@@ -47,9 +58,9 @@ def localize_sensors(
     array([[0.3, 0.4]])
     """
     network = checked_network(n, pairs, distances, anchors, lower, upper)
-    result = relaxed(problem_of(network), options, rng=0)
+    first, result = started(network, options)
     P, _ = relaxed_positions(result, network.anchors.shape[1])
-    return Localization(refined(P, network), P, result)
+    return Localization(nearest([first, refined(P, network)], network), P, result)
 
 
 class SensorLocalization(Estimator):
@@ -124,11 +135,13 @@ class SensorLocalization(Estimator):
         network, alone = self._reached(network)
         centre = network.anchors.mean(axis=0)  # positions far from zero lose digits in their squares
         centred = network._replace(anchors=network.anchors - centre)
-        self.result_ = relaxed(problem_of(centred), self.solver_options, rng=0)
+        first, self.result_ = started(centred, self.solver_options)
         P, self.uncertainty_ = relaxed_positions(self.result_, network.anchors.shape[1])
         P[alone], self.uncertainty_[alone] = 0.0, np.inf
         self.relaxed_ = P + centre
-        self.positions_ = refined(self.relaxed_, network) if self.refine else self.relaxed_.copy()
+        self.positions_ = self.relaxed_.copy()
+        if self.refine:
+            self.positions_ = nearest([first, refined(P, centred)], centred) + centre
         known = network.measured
         self.edges_, self.distances_ = network.pairs[known], network.distances[known]
         off = _lengths(self.positions_, network)[known] ** 2 - self.distances_**2
@@ -190,6 +203,51 @@ class SensorLocalization(Estimator):
         tags = super().__sklearn_tags__()
         tags.input_tags.positive_only = True
         return tags
+
+
+def started(network: Network, options: Mapping[str, Any] | None) -> tuple[Array | None, Result]:
+    """The :func:`first_positions`, refined, and the run of the relaxation that begins there and proves or refutes them.
+
+    None, and the run that :func:`psdopt.solve` chooses, where pairs have bounds or are joined to no anchor, and where
+    `options` say how or from where to run.
+    """
+    problem = problem_of(network)
+    given = options_for_solve(options)
+    if SENSOR_NETWORK not in problem.abilities or {"geometry", "method", "start", "resume"} & set(given):
+        return None, relaxed(problem, given, rng=0)
+    P = refined(first_positions(network), network)
+    pieces = {"geometry": PSDCone(problem.n), "method": SensorNewton()}
+    start = problem.graph.factor(P[problem.graph.seen])
+    return P, relaxed(problem, {**pieces, **given}, start=start)
+
+
+def first_positions(network: Network) -> Array:
+    """Positions (n, d) from shortest paths: classical scaling, then the similarity that brings the anchors nearest to
+    their places. Sensors in no pair are at 0. Cost: that of :func:`geodesic_axes`."""
+    n, at, (i, j) = network.n, network.anchors, network.pairs.T
+    a, b = np.triu_indices(len(at), 1)
+    apart = np.linalg.norm(at[a] - at[b], axis=1)
+    seen = np.append(np.unique(network.pairs[network.pairs < n]), np.arange(n, n + len(at)))
+    graph = path_graph(
+        np.append(network.distances, apart), np.append(i, a + n), np.append(j, b + n), n + len(at)
+    ).tocoo()
+    ends = np.searchsorted(seen, np.stack(graph.coords))
+    Y = geodesic_axes(Edges(ends[0], ends[1], graph.data**2, len(seen)), at.shape[1])
+    mean, centre = Y[-len(at) :].mean(axis=0), at.mean(axis=0)
+    own = Y[-len(at) :] - mean
+    U, sizes, Vt = np.linalg.svd(own.T @ (at - centre))
+    spread = float(np.vdot(own, own))
+    P = np.zeros((n, at.shape[1]))
+    P[seen[: -len(at)]] = (Y[: -len(at)] - mean) @ U @ Vt * (sizes.sum() / spread if spread > 0.0 else 1.0) + centre
+    return P
+
+
+def nearest(candidates: Sequence[Array | None], network: Network) -> Array:
+    """The positions of least Σ (|p_i − p_j| − distance)² among those that are not None."""
+    known = network.measured
+    found = [P for P in candidates if P is not None]
+    off = [(_lengths(P, network) - network.distances)[known] for P in found]
+    return found[int(np.argmin([each @ each for each in off]))]
 
 
 def relaxed_positions(result: Result, d: int) -> tuple[Array, Array]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,12 +10,16 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
-from psdopt import Constrained, TermSum
+from psdopt import Constrained, Duality, Evaluation, TermSum
 from psdopt.checks import finite, indices, integer, real_array
 from psdopt.constraints import Constraint, entries, quadratic_forms
 from psdopt.errors import InvalidInputError, PsdoptError
 from psdopt.linalg import Array
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
+from psdopt_plugins.relaxations.sensors_graph import SensorGraph
+
+#: Ability of a problem whose F is a sum over pairs of sensors and anchors alone.
+SENSOR_NETWORK = "sensor-network"
 
 
 class Network(NamedTuple):
@@ -35,7 +40,7 @@ class Network(NamedTuple):
 
 def sensor_problem(
     n: int, pairs: Any, distances: Any, anchors: Any, lower: Any = None, upper: Any = None
-) -> Constrained:
+) -> SensorProblem:
     """min Σ_t (x_tᵀ Z x_t − distance_t²)² over Z = [I, P; Pᵀ, Q] ⪰ 0, Z of order d + n (Biswas & Ye).
 
     The columns of P (d, n) are the sensors' positions; Q = PᵀP where Z has rank d, which exact distances of a uniquely
@@ -57,20 +62,84 @@ def sensor_problem(
     return problem_of(checked_network(n, pairs, distances, anchors, lower, upper))
 
 
-def problem_of(network: Network) -> Constrained:
+def problem_of(network: Network) -> SensorProblem:
     """:func:`sensor_problem` for data that are checked."""
     d = network.anchors.shape[1]
     a, b = np.triu_indices(d)
     constraints: list[Constraint] = [entries(a, b, d + network.n, (a == b).astype(float))]
     X = difference_rows(network)
-    bounded = (network.lower > 0.0) | (network.upper < np.inf)
+    bounded = bounded_pairs(network)
     if np.any(bounded):
         least, most = network.lower[bounded] ** 2, network.upper[bounded] ** 2
         constraints.append(quadratic_forms(X[bounded], lower=least, upper=most))
     known = network.measured
     squares = LeastSquares(network.distances[known] ** 2)
     problem = TermSum([MeasuredTerm(QuadraticForms(X[known]), squares)])
-    return Constrained(problem, constraints, trace_bound=trace_reach(network))
+    return SensorProblem(network, problem, constraints)
+
+
+class Tensions(NamedTuple):
+    """Dual variables of F: a tension w_t for each measured pair, (m,)."""
+
+    weights: Array
+
+
+class SensorProblem(Constrained):
+    """:func:`sensor_problem` with its network, and with lower bounds of its own from tensions of the pairs.
+
+    Attributes: `network`; `graph`, made on first use. The ability SENSOR_NETWORK says that no distance has bounds, and
+    that paths of pairs lead from all sensors in pairs to anchors.
+    """
+
+    def __init__(self, network: Network, problem: TermSum, constraints: list[Constraint]) -> None:
+        reach = trace_reach(network)
+        super().__init__(problem, constraints, trace_bound=reach)
+        self.network = network
+        if reach is not None and bool(np.all(network.measured)) and not np.any(bounded_pairs(network)):
+            self.abilities = self.abilities | {SENSOR_NETWORK}
+
+    @cached_property
+    def graph(self) -> SensorGraph:
+        """The network as a graph in which all anchors are one vertex."""
+        network = self.network
+        return SensorGraph(network.n, network.pairs, network.distances**2, network.anchors)
+
+    @property
+    def duality(self) -> SensorDuality:
+        return SensorDuality(self, super().duality)
+
+
+class SensorDuality(Duality):
+    """Bounds from tensions, for a :class:`SensorProblem` with the ability SENSOR_NETWORK; 0 for others."""
+
+    def __init__(self, problem: SensorProblem, constrained: Duality) -> None:
+        self.problem, self.value_unit = problem, constrained.value_unit  # type: ignore[method-assign]
+
+    def dual_bound(self, evaluation: Evaluation, dual: Any = None) -> float:
+        """The bound of :class:`Tensions` `dual`, by default r at M, with the least multiple of |w| that makes them
+        feasible (:meth:`~psdopt_plugins.relaxations.sensors_graph.SensorGraph.bound`).
+
+        Cost: some ten sparse factorisations of order n.
+        """
+        if SENSOR_NETWORK not in self.problem.abilities:
+            return 0.0
+        graph = self.problem.graph
+        weights = dual.weights if isinstance(dual, Tensions) else graph.excess(graph.differences(graph.places(evaluation.factor)))
+        return max(graph.bound(graph.feasible(weights)[0]), 0.0)
+
+    def multipliers(self, evaluation: Evaluation, dual: Any) -> Any:
+        """Those of M_ab = δ_ab, a <= b, with which S Y = 0 in the first d rows; `dual` itself if it has no tensions."""
+        if not isinstance(dual, Tensions):
+            return dual
+        d = self.problem.graph.d
+        force = (evaluation.gradient @ evaluation.factor)[:d] @ np.linalg.pinv(evaluation.factor[:d])
+        a, b = np.triu_indices(d)
+        return -(force + force.T)[a, b] / np.where(a == b, 2.0, 1.0)
+
+
+def bounded_pairs(network: Network) -> NDArray[np.bool_]:
+    """Which pairs have a bound, (m,)."""
+    return np.asarray((network.lower > 0.0) | (network.upper < np.inf))
 
 
 def checked_network(n: Any, pairs: Any, distances: Any, anchors: Any, lower: Any, upper: Any) -> Network:
@@ -133,11 +202,7 @@ def trace_reach(network: Network) -> float | None:
     b = np.concatenate([j, origin])
     # a sparse graph drops edges of length zero
     lengths = np.maximum(np.concatenate([longest[used], np.linalg.norm(at, axis=1)]), np.finfo(float).tiny)
-    order = np.lexsort((lengths, b, a))
-    a, b, lengths = a[order], b[order], lengths[order]
-    first = np.ones(len(a), dtype=bool)
-    first[1:] = (np.diff(a) != 0) | (np.diff(b) != 0)  # the shortest of repeated pairs
-    graph = _graph(lengths[first], a[first], b[first], size)
+    graph = path_graph(lengths, a, b, size)
     reach = dijkstra(graph, directed=False, indices=np.array([size - 1]))[0, :n]
     reach[np.setdiff1d(np.arange(n), pairs)] = 0.0  # a sensor in no pair may lie anywhere, so at 0
     return float(d + np.sum(reach**2)) if np.all(np.isfinite(reach)) else None
@@ -147,14 +212,18 @@ def unreached(network: Network) -> NDArray[np.intp]:
     """The sensors that no path of pairs joins to an anchor."""
     size = network.n + len(network.anchors)
     i, j = network.pairs.T
-    graph = _graph(np.ones(len(i)), i, j, size)
+    graph = path_graph(np.ones(len(i)), i, j, size)
     hops = dijkstra(graph, directed=False, unweighted=True, indices=np.arange(network.n, size), min_only=True)
     return np.asarray(np.flatnonzero(np.isinf(hops[: network.n])))
 
 
-def _graph(lengths: Array, i: NDArray[np.intp], j: NDArray[np.intp], size: int) -> sp.csr_array:
-    """Edges (i, j); SciPy 1.14 finds paths with indices of 32 bits only."""
-    return sp.csr_array((lengths, (i.astype(np.int32), j.astype(np.int32))), shape=(size, size))
+def path_graph(lengths: Array, i: NDArray[np.intp], j: NDArray[np.intp], size: int) -> sp.csr_array:
+    """Edges (i, j), of repeated ones the shortest; SciPy 1.14 finds paths with indices of 32 bits only."""
+    order = np.lexsort((lengths, j, i))
+    lengths, i, j = lengths[order], i[order].astype(np.int32), j[order].astype(np.int32)
+    first = np.ones(len(i), dtype=bool)
+    first[1:] = (np.diff(i) != 0) | (np.diff(j) != 0)
+    return sp.csr_array((lengths[first], (i[first], j[first])), shape=(size, size))
 
 
 def any_numbers(values: Any, name: str) -> Array:

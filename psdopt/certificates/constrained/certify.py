@@ -65,7 +65,7 @@ def certify_constrained(
     `evaluation` : F at M, computed from scratch. `proof` : with "cheap" no bound is sought from a matrix near M, with
     "needed" none sharper than `tol` needs.
     """
-    given = as_multipliers(problem, dual)
+    given = as_multipliers(problem, problem.duality.multipliers(evaluation, dual))
     Y, value, at_zero = evaluation.factor, evaluation.value, problem.value_at_zero()
     trace = norm(Y) ** 2
     a = problem.measured(Y)
@@ -109,6 +109,9 @@ def certify_constrained(
     if best.bound is None and proof != "cheap":
         most = 0.5 * tol * unit_of(value) if proof == "needed" else np.inf
         best = replace(best, bound=cone_bound(problem, Y, best.y, most))
+    own = problem.duality.dual_bound(evaluation, dual)
+    if own is not None and own > (-np.inf if best.bound is None else best.bound):
+        best = replace(best, bound=own)
     y, S, pair, base, bound = best.y, best.S, best.pair, best.base, best.bound
     SY = np.asarray(S @ Y)
     dual_infeasibility = max(0.0, -pair.lower_bound)

@@ -1,0 +1,117 @@
+"""Sensors in more dimensions than their own: sparse matrices of their network, and bounds from tensions of its pairs."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.linalg import Array, incidence, row_dots, rounding
+from psdopt_plugins.limits import MINOR
+from psdopt_plugins.manifold_learning.graph import Edges
+from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights, natural
+
+
+class SensorGraph:
+    """Places Z (q, k) of the q sensors that occur in pairs, k >= d, with the anchors at (a, 0).
+
+    Z = [P, V] stands for M = [I, Pᵀ; P, P Pᵀ + V Vᵀ], and F is the sum of the squares of |z_i − z_j|² − squares_t. All
+    anchors are one vertex, the last, of the graph whose matrices
+    (:class:`~psdopt_plugins.manifold_learning.graph_matrices.GraphMatrices`) are used without its row and column.
+
+    Parameters
+    ----------
+    n : sensors. pairs : (m, 2), the sensor first; n, n + 1, ... are anchors, and paths of pairs lead from each sensor to
+    one. squares : (m,) measured distances squared. anchors : (a, d).
+
+    Attributes: `seen` (q,), the sensors in pairs; `E` (m, q) with rows e_i − e_j, or e_i for an anchor j; `fixed`
+    (m, d), what the anchors add to the differences.
+    """
+
+    def __init__(self, n: int, pairs: NDArray[np.intp], squares: Array, anchors: Array) -> None:
+        self.n, self.anchors, self.squares, self.d = n, anchors, squares, anchors.shape[1]
+        self.seen = np.unique(pairs[pairs < n])
+        i, j = pairs.T
+        E = incidence(i, j, n + len(anchors))
+        self.E, self.fixed = sp.csr_array(E[:, self.seen]), np.asarray(E[:, n:] @ anchors)
+        self.Et = sp.csr_array(self.E.T)
+        q = self.q = len(self.seen)
+        i, j = np.searchsorted(self.seen, i), np.minimum(np.searchsorted(self.seen, j), q)
+        j[pairs[:, 1] >= n] = q
+        edges, place = np.unique(i * (q + 1) + j, return_inverse=True)
+        self._edges = Edges(edges // (q + 1), edges % (q + 1), np.zeros(len(edges)), q + 1)
+        self._sums = sp.csr_array((np.ones(len(i)), (place, np.arange(len(i)))), shape=(len(edges), len(i)))
+
+    @cached_property
+    def matrices(self) -> GraphMatrices:
+        """Those of the graph with one vertex for all anchors."""
+        return GraphMatrices(self._edges)
+
+    def places(self, Y: Array) -> Array:
+        """Z (q, k) = [P, V] of a factor Y (d + n, k): the same M where M = Y Yᵀ is feasible. Y's first rows become [I, 0]."""
+        A, B = Y[: self.d], Y[self.d :][self.seen]
+        return np.column_stack([B @ np.linalg.pinv(A), B @ np.linalg.svd(A)[2][self.d :].T])
+
+    def factor(self, Z: Array) -> Array:
+        """Y (d + n, k) with M = Y Yᵀ for places Z (q, k); sensors in no pair are at 0."""
+        Y = np.eye(self.d + self.n, Z.shape[1])
+        Y[self.d :] = 0.0
+        Y[self.d + self.seen] = Z
+        return Y
+
+    def differences(self, Z: Array) -> Array:
+        """z_i − z_j (m, k), anchors included."""
+        steps = np.asarray(self.E @ Z)
+        steps[:, : self.d] += self.fixed
+        return steps
+
+    def excess(self, steps: Array) -> Array:
+        """Squared lengths less measured ones, (m,); F is the sum of their squares."""
+        return np.asarray(row_dots(steps, steps) - self.squares)
+
+    def factors(self, blocks: Array) -> Any:
+        """R ↦ X with [Σ_t blocks_t ⊗ (e_i − e_j)(e_i − e_j)ᵀ] X = R for blocks (m, k, k), by a sparse factorisation.
+
+        X and R are (q, k); if k = 1, R may have any number of columns.
+        """
+        k = blocks.shape[1]
+        summed = np.asarray(self._sums @ blocks.reshape(len(blocks), k * k)).reshape(-1, k, k)
+        free = self.q * k
+        solver = natural(sp.csc_array(self.matrices.assemble(summed)[:free, :free]))
+        order = self.matrices.order[: self.q]
+
+        def solve(R: Array) -> Array:
+            X = np.empty_like(R)
+            X[order] = solver.solve(np.asfortranarray(R[order].reshape(free, -1))).reshape(R.shape)
+            return X
+
+        return solve
+
+    def feasible(self, weights: Array, guess: float = MINOR) -> tuple[Array, float]:
+        """(w + theta |w|, theta) with L(w + theta |w|) ≻ 0, theta at most a quarter above the least, from `guess`."""
+        base = base_weights(weights)
+        summed = self._sums @ weights, self._sums @ base
+        theta = self.matrices.feasible_multiple(*summed, self._level(summed[0]), guess)
+        return weights + theta * base, theta
+
+    def bound(self, weights: Array) -> float:
+        """A lower bound on F at all places in any dimension, min_Z Σ_t w_t (2 (|z_i − z_j|² − squares_t) − w_t).
+
+        As r² >= 2 w r − w². The minimum over Z is at the equilibrium P of tensions w with L(w) ≻ 0, where V = 0; what
+        rounding leaves of the forces g there counts as |g|²/λ_min(L(w)). O(fill).
+        """
+        pulled = self.Et @ (weights[:, None] * self.fixed)
+        P = self.factors(weights[:, None, None])(-pulled)
+        steps = self.differences(P)
+        forces = self.Et @ (weights[:, None] * steps)
+        terms = weights * (2.0 * self.excess(steps) - weights)
+        # L(w) ⪰ level (I − eeᵀ/(q + 1)) with the vertex of the anchors, and >= level/(q + 1) without it
+        least = self._level(self._sums @ weights) / (self.q + 1.0)
+        return float(terms.sum() - 2.0 * np.vdot(forces, forces) / least) - rounding(float(np.abs(terms).sum()), 1)
+
+    def _level(self, summed: Array) -> float:
+        """The least level that factorisations resolve, for tensions summed by edge."""
+        return self.matrices.resolved * max(float(np.abs(summed).max()), np.finfo(float).tiny)
