@@ -11,11 +11,11 @@ import scipy.optimize
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import PSDCone, Result
+from psdopt import PSDCone, Result, solve
 from psdopt.checks import finite, number_or_none
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array, incidence, row_dots
-from psdopt_plugins.estimators import Estimator, options_for_solve, proven_bound, relaxed
+from psdopt_plugins.estimators import Estimator, finished, options_for_solve, proven_bound
 from psdopt_plugins.limits import MOST_STEPS, ROUNDINGS
 from psdopt_plugins.manifold_learning.graph import Edges
 from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
@@ -30,6 +30,9 @@ from psdopt_plugins.relaxations.sensors_problem import (
     unreached,
 )
 from psdopt_plugins.rows import validated
+
+#: Options of :func:`psdopt.solve` that say how, from where or to what rank to run.
+OWN_WAY = {"geometry", "method", "start", "resume", "escape", "max_rank"}
 
 
 class Localization(NamedTuple):
@@ -213,12 +216,12 @@ def started(network: Network, options: Mapping[str, Any] | None) -> tuple[Array 
     """
     problem = problem_of(network)
     given = options_for_solve(options)
-    if SENSOR_NETWORK not in problem.abilities or {"geometry", "method", "start", "resume"} & set(given):
-        return None, relaxed(problem, given, rng=0)
+    if SENSOR_NETWORK not in problem.abilities or OWN_WAY & set(given):
+        return None, finished(solve(problem, **{"rng": 0, **given}), stacklevel=5)
     P = refined(first_positions(network), network)
-    pieces = {"geometry": PSDCone(problem.n), "method": SensorNewton()}
     start = problem.graph.factor(P[problem.graph.seen])
-    return P, relaxed(problem, {**pieces, **given}, start=start)
+    result = solve(problem, PSDCone(problem.n), SensorNewton(), start=start, **given)
+    return P, finished(result, stacklevel=5)
 
 
 def first_positions(network: Network) -> Array:

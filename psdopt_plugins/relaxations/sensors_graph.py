@@ -1,4 +1,4 @@
-"""Sensors in more dimensions than their own: sparse matrices of their network, and bounds from tensions of its pairs."""
+"""Sensors in more dimensions than their own: sparse matrices of the network, and bounds from tensions of its pairs."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.linalg import Array, incidence, row_dots, rounding
+from psdopt.linalg import Array, incidence, norm, rounding, row_dots
 from psdopt_plugins.limits import MINOR
 from psdopt_plugins.manifold_learning.graph import Edges
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights, natural
@@ -24,8 +24,8 @@ class SensorGraph:
 
     Parameters
     ----------
-    n : sensors. pairs : (m, 2), the sensor first; n, n + 1, ... are anchors, and paths of pairs lead from each sensor to
-    one. squares : (m,) measured distances squared. anchors : (a, d).
+    n : sensors. pairs : (m, 2), the sensor first; n, n + 1, ... are anchors, and paths of pairs lead from each sensor
+        to one. squares : (m,) measured distances squared. anchors : (a, d).
 
     Attributes: `seen` (q,), the sensors in pairs; `E` (m, q) with rows e_i − e_j, or e_i for an anchor j; `fixed`
     (m, d), what the anchors add to the differences.
@@ -51,7 +51,7 @@ class SensorGraph:
         return GraphMatrices(self._edges)
 
     def places(self, Y: Array) -> Array:
-        """Z (q, k) = [P, V] of a factor Y (d + n, k): the same M where M = Y Yᵀ is feasible. Y's first rows become [I, 0]."""
+        """Z (q, k) = [P, V] of a factor Y (d + n, k), of the same M where M = Y Yᵀ is feasible."""
         A, B = Y[: self.d], Y[self.d :][self.seen]
         return np.column_stack([B @ np.linalg.pinv(A), B @ np.linalg.svd(A)[2][self.d :].T])
 
@@ -91,10 +91,15 @@ class SensorGraph:
         return solve
 
     def feasible(self, weights: Array, guess: float = MINOR) -> tuple[Array, float]:
-        """(w + theta |w|, theta) with L(w + theta |w|) ≻ 0, theta at most a quarter above the least, from `guess`."""
+        """(w + theta |w|, theta) with L(w + theta |w|) ≻ 0, theta at most a quarter above the least, from `guess`.
+
+        Without any tension, w = 0 itself. Raises FloatingPointError if there is none in double precision.
+        """
+        if not np.any(weights):
+            return weights, 0.0
         base = base_weights(weights)
-        summed = self._sums @ weights, self._sums @ base
-        theta = self.matrices.feasible_multiple(*summed, self._level(summed[0]), guess)
+        w, more = np.asarray(self._sums @ weights), np.asarray(self._sums @ base)
+        theta = self.matrices.feasible_multiple(w, more, self._level(w), guess)
         return weights + theta * base, theta
 
     def bound(self, weights: Array) -> float:
@@ -103,14 +108,17 @@ class SensorGraph:
         As r² >= 2 w r − w². The minimum over Z is at the equilibrium P of tensions w with L(w) ≻ 0, where V = 0; what
         rounding leaves of the forces g there counts as |g|²/λ_min(L(w)). O(fill).
         """
+        if not np.any(weights):
+            return 0.0
         pulled = self.Et @ (weights[:, None] * self.fixed)
         P = self.factors(weights[:, None, None])(-pulled)
         steps = self.differences(P)
         forces = self.Et @ (weights[:, None] * steps)
         terms = weights * (2.0 * self.excess(steps) - weights)
         # L(w) ⪰ level (I − eeᵀ/(q + 1)) with the vertex of the anchors, and >= level/(q + 1) without it
-        least = self._level(self._sums @ weights) / (self.q + 1.0)
-        return float(terms.sum() - 2.0 * np.vdot(forces, forces) / least) - rounding(float(np.abs(terms).sum()), 1)
+        least = self._level(np.asarray(self._sums @ weights)) / (self.q + 1.0)
+        off = norm(forces) + rounding(norm(weights[:, None] * steps), 1)
+        return float(terms.sum()) - 2.0 * off**2 / least - rounding(float(np.abs(terms).sum()), 1)
 
     def _level(self, summed: Array) -> float:
         """The least level that factorisations resolve, for tensions summed by edge."""

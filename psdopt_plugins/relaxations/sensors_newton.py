@@ -40,12 +40,13 @@ class SensorNewton(Method[SensorNewtonState]):
 
         [4 L(w + delta |w|) + 8 Σ_t (δ_t δ_tᵀ) ⊗ (e_i − e_j)(e_i − e_j)ᵀ] X = −∇F(Z),   δ_t = z_i − z_j,
 
-    and w⁺ = r + 2 ⟨δ_t, X_i − X_j⟩. delta is the least number with L(w + delta |w|) ⪰ 0, so that each step also proves a
-    bound (:meth:`~psdopt_plugins.relaxations.sensors_graph.SensorGraph.bound`). The step is the arc Z + mu X + mu² X₂ with
-    X₂ from the same Hessian, as in :class:`~psdopt_plugins.manifold_learning.unfolding_newton.UnfoldingNewton`.
+    and w⁺ = r + 2 ⟨δ_t, X_i − X_j⟩. delta is the least number with L(w + delta |w|) ⪰ 0, so that each step also
+    proves a bound (:meth:`~psdopt_plugins.relaxations.sensors_graph.SensorGraph.bound`). The step is the arc
+    Z + mu X + mu² X₂ with X₂ from the same Hessian, as in
+    :class:`~psdopt_plugins.manifold_learning.unfolding_newton.UnfoldingNewton`.
 
-    A run begins in the d dimensions of its start. If that is not proven optimal, `lift` dimensions are added, with small
-    random coordinates from a fixed seed, and again half as many as there are if the gap stops falling.
+    A run begins in the d dimensions of its start. If that is not proven optimal, `lift` dimensions are added, with
+    small random coordinates from a fixed seed, and again half as many as there are if the gap stops falling.
 
     Parameters
     ----------
@@ -77,12 +78,12 @@ class SensorNewton(Method[SensorNewtonState]):
         blank = SensorNewtonState(
             problem, geometry, start, problem.at(graph.factor(Z)), weights=np.zeros(0), theta=MINOR, bound=0.0
         )
-        return self._judged(blank, Z, np.maximum(graph.excess(graph.differences(Z)), 0.0), 0.0)
+        return self._judged(blank, Z, base_weights(graph.excess(graph.differences(Z))), 0.0)
 
     def step(self, state: SensorNewtonState) -> SensorNewtonState:
         graph = graph_of(state.problem)
         Z = state.evaluation.factor[graph.d + graph.seen]
-        n, k = Z.shape
+        k = Z.shape[1]
         if state.waited >= self.patience or k == graph.d:
             return self._lifted(state)
         steps = graph.differences(Z)
@@ -137,8 +138,8 @@ class SensorNewton(Method[SensorNewtonState]):
             return replace(state, waited=0, waited_from=np.inf)
         spread = SLIGHT * float(np.sqrt(graph.squares.mean()))
         wider = np.column_stack([Z, spread * np.random.default_rng(k).standard_normal((n, more))])
-        excess = graph.excess(graph.differences(wider))
-        return self._judged(replace(state, waited=0, waited_from=np.inf), wider, np.maximum(excess, 0.0), 0.0)
+        weights = base_weights(graph.excess(graph.differences(wider)))
+        return self._judged(replace(state, waited=0, waited_from=np.inf), wider, weights, 0.0)
 
 
 def graph_of(problem: Any) -> SensorGraph:

@@ -124,7 +124,12 @@ class SensorDuality(Duality):
         if SENSOR_NETWORK not in self.problem.abilities:
             return 0.0
         graph = self.problem.graph
-        weights = dual.weights if isinstance(dual, Tensions) else graph.excess(graph.differences(graph.places(evaluation.factor)))
+        if isinstance(dual, Tensions):
+            weights = finite(dual.weights, "tensions")
+            if weights.shape != graph.squares.shape:
+                raise InvalidInputError(f"tensions must have shape {graph.squares.shape}; found {weights.shape}")
+        else:
+            weights = graph.excess(graph.differences(graph.places(evaluation.factor)))
         return max(graph.bound(graph.feasible(weights)[0]), 0.0)
 
     def multipliers(self, evaluation: Evaluation, dual: Any) -> Any:

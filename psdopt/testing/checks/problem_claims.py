@@ -139,11 +139,13 @@ def _own(role: type, name: str) -> Callable[[Problem], bool]:
 def dual_bound(problem: Problem, case: Case) -> Deviations:
     """dual_bound at any M, with any dual handed in, is at most F(N) at every N ⪰ 0, random ones and the best known.
 
-    Duals are handed in to a problem that says how long they are, as `dual_size`.
+    Under constraints only the best known one counts, which meets them. Duals are handed in to a problem that says how
+    long they are, as `dual_size`.
     """
     here, there = point_of(problem, case), point_of(problem, case)
     best = solve(problem, FlatQuotient(problem.n, problem.n), tol=1e-6, max_iterations=100).matrix
-    lowest = min((here, there, problem.at(best.factor)), key=lambda e: float(e.value))
+    others = () if Ability.CONSTRAINTS in problem.abilities else (here, there)
+    lowest = min((*others, problem.at(best.factor)), key=lambda e: float(e.value))
     duals: list[Any] = [None]
     if size := int(getattr(problem, "dual_size", 0)):
         duals += [scale * case.rng.standard_normal(size) for scale in (0.1, 10.0)]

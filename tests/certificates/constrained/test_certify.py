@@ -38,6 +38,35 @@ def test_the_best_multipliers_count_and_are_checked(solved) -> None:
     assert certify(problem, result.matrix, dual=worse).dual_value < both.dual_value - 1e-3
 
 
+@pytest.mark.parametrize(("above", "counts"), [(-1.0, False), (0.0, True)])
+def test_a_bound_of_the_problem_counts_where_it_is_better(solved, above, counts) -> None:
+    """`dual` then belongs to the problem, which makes multipliers from it."""
+    problem, result = solved
+    best = result.certificate.constraints.multipliers
+    own = result.value + above
+
+    class Own(type(problem.duality)):
+        def dual_bound(self, evaluation, dual=None):
+            return dual["bound"]
+
+        def multipliers(self, evaluation, dual):
+            return dual["y"]
+
+    class Knows(Constrained):
+        @property
+        def duality(self):
+            return Own(self)
+
+    same = Knows(problem.problem, problem.constraints, problem.given_trace_bound)
+    for y in (best, best + np.array([0.5, 0.2])):
+        plain = certify(problem, result.matrix, dual=y)
+        certificate = certify(same, result.matrix, dual={"bound": own, "y": y})
+        np.testing.assert_array_equal(certificate.constraints.multipliers, plain.constraints.multipliers)
+        assert certificate.dual_value == (own if counts else plain.dual_value)
+        assert certificate.proves(1e-5) == (counts or plain.proves(1e-5))
+    assert not certify(same, 0.99 * result.matrix.factor, dual={"bound": own, "y": best}).proves(1e-3)
+
+
 def test_an_infeasible_point_is_never_optimal(solved) -> None:
     problem, result = solved
     shorter = certify(problem, result.matrix.factor * 0.99, dual=result.certificate.constraints.multipliers)
