@@ -279,7 +279,7 @@ def refined(P: Array, network: Network) -> Array:
     def pulls(p: Array) -> tuple[Array, Array, Array]:
         """Unit vectors along the pairs, their lengths, and the excess of each."""
         steps = E @ p.reshape(n, d) + fixed
-        lengths = np.maximum(np.linalg.norm(steps, axis=1), np.finfo(float).tiny)
+        lengths = np.maximum(np.linalg.norm(steps, axis=1), EPS)  # the curvature of a pair at one place is finite
         return steps / lengths[:, None], lengths, lengths - np.clip(lengths, lower, upper)
 
     def misfit(p: Array) -> tuple[float, Array]:
