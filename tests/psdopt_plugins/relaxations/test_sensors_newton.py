@@ -124,8 +124,8 @@ def test_a_limit_says_how_far_from_the_best_it_may_be():
 
 def test_options_that_choose_another_way_are_followed():
     _, pairs, lengths = network(6)
-    assert localize_sensors(6, pairs, lengths, CORNERS, max_rank=8).result.method == "LagrangeNewton"
-    bounded = localize_sensors(6, pairs, lengths, CORNERS, upper=1.01 * lengths)
+    assert localize_sensors(6, pairs, lengths, CORNERS, escape=True).result.method == "LagrangeNewton"
+    bounded = localize_sensors(6, pairs, 0.9 * lengths, CORNERS, 0.95 * lengths, 1.05 * lengths)
     assert bounded.result.method == "LagrangeNewton"
 
 
