@@ -32,7 +32,7 @@ from psdopt_plugins.relaxations.sensors_problem import (
 from psdopt_plugins.rows import validated
 
 #: Options of :func:`psdopt.solve` that say how, from where or to what rank to run.
-OWN_WAY = {"geometry", "method", "start", "resume", "escape", "max_rank"}
+OWN_WAY = {"geometry", "method", "start", "escape", "max_rank"}
 
 
 class Localization(NamedTuple):

@@ -122,6 +122,18 @@ def test_a_limit_says_how_far_from_the_best_it_may_be():
     assert 0.0 <= result.certificate.dual_value < result.value
 
 
+def test_a_run_is_continued_from_its_checkpoint(tmp_path):
+    _, pairs, lengths = noisy()
+    file = tmp_path / "run.npz"
+    with pytest.warns(UserWarning, match="before convergence"):
+        first = localize_sensors(12, pairs, lengths, CORNERS, max_iterations=4, checkpoint=file).result
+    second = localize_sensors(12, pairs, lengths, CORNERS, resume=file).result
+    whole = localize_sensors(12, pairs, lengths, CORNERS).result
+    assert (first.iterations, second.iterations) == (4, whole.iterations)
+    assert second.optimal
+    assert second.value == pytest.approx(whole.value, rel=1e-9)
+
+
 def test_options_that_choose_another_way_are_followed():
     _, pairs, lengths = network(6)
     assert localize_sensors(6, pairs, lengths, CORNERS, escape=True).result.method == "LagrangeNewton"
