@@ -1,15 +1,18 @@
-"""Table 1 of Yuan et al.: leading eigenpairs against eigsh and lobpcg, seconds and the accuracy reached."""
+"""Table 1 of Yuan et al.: leading eigenpairs against eigsh and lobpcg at equal accuracy of the sum of the values."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 from scipy.sparse.linalg import eigsh, lobpcg
+from sklearn.metrics.pairwise import rbf_kernel
 
 from benchmarks.papers.data import Array
 from benchmarks.reproduction.experiments import Comparison, Experiment, ExperimentCase, Findings, ResultTable
@@ -24,6 +27,10 @@ PAPER = {
     (4000, 40): (25.08, 20.59, 1.30e-14),
 }
 ACCURACY = 1e-6
+#: Errors of a sum below this are equal.
+ROUNDING = 1e-13
+#: Tolerances that eigsh is tried with; the fastest that is at least as accurate as psdopt takes part in the race.
+EIGSH_TOLS = (1e-1, 1e-2, 1e-3, 1e-4, 1e-6)
 
 
 def leading_eigenpairs() -> Experiment:
@@ -34,7 +41,15 @@ def leading_eigenpairs() -> Experiment:
 def _cases(quick: bool) -> list[ExperimentCase]:
     if quick:
         return [_case("dense", 400, 10, 1)]
-    return [*(_case("dense", n, k, 3 if n <= 2000 else 1) for n, k in PAPER), _case("sparse", 50_000, 20, 1)]
+    kernels = [_case("kernel", n, k, 3) for n, k in ((500, 5), (1000, 10), (1500, 20))]
+    dense = [_case("dense", n, k, 3 if n <= 2000 else 1) for n, k in ((500, 5), (1000, 10), *PAPER)]
+    return [
+        *dense,
+        *kernels,
+        _case("sparse", 50_000, 20, 1),
+        _case("grid", 10_000, 10, 1),
+        _case("grid", 20_000, 10, 1),
+    ]
 
 
 def _case(kind: str, n: int, k: int, repeats: int) -> ExperimentCase:
@@ -42,14 +57,31 @@ def _case(kind: str, n: int, k: int, repeats: int) -> ExperimentCase:
 
 
 def _matrix(kind: str, n: int) -> Any:
-    """K: dense Gaussian, or sparse with 20 n entries at random places."""
+    """K: dense Gaussian, a Gaussian kernel, 20 n entries at random places, or the adjacency of a grid of points."""
     rng = np.random.default_rng(0)
+    if kind == "kernel":
+        return rbf_kernel(rng.standard_normal((n, 10)), gamma=0.05)
+    if kind == "grid":
+        P, Q = (sp.diags_array([np.ones(m - 1)] * 2, offsets=[1, -1]) for m in _sides(n))
+        return sp.csr_array(sp.kron(P, sp.eye_array(Q.shape[0])) + sp.kron(sp.eye_array(P.shape[0]), Q))
     if kind == "dense":
         G = rng.standard_normal((n, n))
         return (G + G.T) / np.sqrt(2.0 * n)
     i, j = rng.integers(0, n, 10 * n), rng.integers(0, n, 10 * n)
     K = sp.csr_array(sp.coo_array((rng.standard_normal(10 * n), (i, j)), shape=(n, n)))
     return sp.csr_array(K + K.T)
+
+
+def _sides(n: int) -> tuple[int, int]:
+    """Rows and columns of a grid of n points: equal, so that values come in pairs, or one twice the other."""
+    side = math.isqrt(n)
+    return (side, side) if side * side == n else (math.isqrt(2 * n), math.isqrt(n // 2))
+
+
+def _grid_values(n: int) -> Array:
+    """Eigenvalues of the adjacency of the grid, descending."""
+    p, q = (2.0 * np.cos(np.pi * np.arange(1, m + 1) / (m + 1)) for m in _sides(n))
+    return np.sort(np.add.outer(p, q).ravel())[::-1]
 
 
 def _by_lobpcg(K: Any, k: int) -> tuple[Array, Array]:
@@ -66,7 +98,13 @@ def _by_psdopt(K: Any, k: int) -> tuple[Array, Array]:
 
 
 def _by_eigsh(K: Any, k: int) -> tuple[Array, Array]:
+    """eigsh at its default, a residual at the level of rounding."""
     values, vectors = eigsh(K, k, which="LA")
+    return values, vectors
+
+
+def _by_loose_eigsh(K: Any, k: int, tol: float) -> tuple[Array, Array]:
+    values, vectors = eigsh(K, k, which="LA", tol=tol)
     return values, vectors
 
 
@@ -75,16 +113,18 @@ SOLVERS: dict[str, Callable[[Any, int], tuple[Array, Array]]] = {
     "eigsh": _by_eigsh,
     "lobpcg": _by_lobpcg,
 }
+SHOWN = ("psdopt", "eigsh, equal", "eigsh", "lobpcg")
 
 
 def _measure(case: ExperimentCase) -> dict[str, Any]:
     n, k = case.settings["n"], case.settings["k"]
     K = _matrix(case.settings["kind"], n)
+    solvers = {**SOLVERS, **{f"eigsh {tol:.0e}": partial(_by_loose_eigsh, tol=tol) for tol in EIGSH_TOLS}}
     seconds: dict[str, float] = {}
     sums: dict[str, float] = {}
     loss: dict[str, float] = {}
     for repeat in range(case.settings["repeats"]):
-        for solver, run in SOLVERS.items():
+        for solver, run in solvers.items():
             if solver == "lobpcg" and repeat > 0:
                 continue
             begin = time.process_time()
@@ -93,27 +133,33 @@ def _measure(case: ExperimentCase) -> dict[str, Any]:
             seconds[solver] = min(seconds.get(solver, np.inf), spent)
             sums[solver] = float(np.sum(values))
             loss[solver] = float(np.max(np.abs(vectors.T @ vectors - np.eye(len(values)))))
-    if sp.issparse(K):
+    if case.settings["kind"] == "grid":
+        best = float(np.sum(_grid_values(n)[:k]))
+    elif sp.issparse(K):
         best = max(sums.values())  # all of them give lower bounds
     else:
         best = float(np.sum(scipy.linalg.eigvalsh(K, subset_by_index=[n - k, n - 1])))
     error = {solver: abs(best - total) / best for solver, total in sums.items()}
-    return {"n": n, "k": k, "seconds": seconds, "error": error, "loss": loss}
+    equal = [s for s in solvers if s.startswith("eigsh") and error[s] <= max(error["psdopt"], ROUNDING)]
+    chosen = min(equal, key=seconds.__getitem__, default="eigsh")
+    seconds["eigsh, equal"], error["eigsh, equal"] = seconds[chosen], error[chosen]
+    return {"n": n, "k": k, "seconds": seconds, "error": error, "loss": loss, "chosen": chosen}
 
 
 def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     rows, comparisons, ratios = [], [], []
     for name, found in measured.items():
         seconds = found["seconds"]
-        ratios.append(seconds["eigsh"] / seconds["psdopt"])
+        ratios.append(seconds["eigsh, equal"] / seconds["psdopt"])
         paper = PAPER.get((found["n"], found["k"])) if name.startswith("dense") else None
         rows.append(
             (
                 name,
-                *(f"{seconds[solver]:.2f} s" for solver in SOLVERS),
+                *(f"{seconds[solver]:.2f} s" for solver in SHOWN),
                 f"{ratios[-1]:.2f}",
                 f"{paper[0] / paper[1]:.2f}" if paper else "",
                 f"{found['error']['psdopt']:.0e}",
+                f"{found['error']['eigsh, equal']:.0e} ({found['chosen']})",
                 f"{found['loss']['psdopt']:.0e}",
                 f"{paper[2]:.0e}" if paper else "",
             )
@@ -123,7 +169,16 @@ def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
             comparisons.append(Comparison(what, ratios[-1], paper[0] / paper[1], "more", level=0.05))
             what = f"orthonormality, n = {found['n']}, k = {found['k']}"
             comparisons.append(Comparison(what, found["loss"]["psdopt"], paper[2]))
-    columns = ("K", *SOLVERS, "eigsh / psdopt", "paper", "error of psdopt", "orthonormal to", "paper")
+    columns = (
+        "K",
+        *SHOWN,
+        "eigsh, equal / psdopt",
+        "paper",
+        "error of psdopt",
+        "error of eigsh",
+        "orthonormal to",
+        "paper",
+    )
     table = ResultTable("Least processor seconds; sum of the k largest eigenvalues to 1e-6", columns, tuple(rows))
     facts = {"least": f"{min(ratios):.2f}", "most": f"{max(ratios):.2f}"} if ratios else {}
     return Findings((table,), tuple(comparisons), facts=facts)

@@ -215,7 +215,7 @@ def _lanczos(
         error, bound = float(np.max(column_norms(last[:, :count]), initial=0.0)), float(theta[0])
         exact = exact or block.shape[1] == 0  # an invariant subspace that contains the overlaps of R: Z = 0
         if chance < 1.0 and not exact:
-            bound = _probable_bound([*chain, (theta, last, first)], quantile, op.norm, op.rounding)
+            bound = probable_bound([*chain, (theta, last, first)], quantile, op.norm, op.rounding)
             error = max(error, float(theta[0]) - bound)
         if spent or (size >= count and (block.shape[1] == 0 or done(error, bound))):
             return Q[:, :size] @ W[:, :count], bound
@@ -231,7 +231,7 @@ def _lanczos(
             size, fresh = keep, slice(keep, keep + block.shape[1])
 
 
-def _probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, norm: float, rounding: float) -> float:
+def probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, norm: float, rounding: float) -> float:
     """Largest grid value g with `|Z(l)|_2 < quantile` for all grid values `l <= g` (Z: see `smallest_eigenpair`).
 
     Distances from the least Ritz value grow by √2 along the grid: that of g is at most √2 times the least possible.

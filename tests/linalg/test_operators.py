@@ -164,3 +164,19 @@ def test_rounding_is_relative_to_the_largest_product_that_was_seen(budget):
     pair = smallest_eigenpair(Recorded(), backend="lanczos", max_products=budget)
     assert pair.norm >= max(seen) * (1.0 - 1e-12)
     assert pair.lower_bound <= pair.value - 4.0 * n**0.5 * np.finfo(float).eps * max(seen) * (1.0 - 1e-12)
+
+
+@pytest.mark.parametrize("n", [5, 128, 300])
+def test_a_symmetric_map_reads_half_of_a_dense_array_and_finds_asymmetry_in_every_tile(n):
+    rng = np.random.default_rng(0)
+    G = rng.standard_normal((n, n))
+    K, x = G + G.T, rng.standard_normal((n, 1))
+    for data in (K, np.asfortranarray(K)):
+        A = symmetric_map(data, "K")
+        np.testing.assert_allclose(A.apply(x), K @ x, rtol=0, atol=64 * n * EPS * np.abs(K).max())
+        assert (A.applications, A.columns) == (1, 1)
+    for i, j in ((0, n - 1), (n - 1, 0), (n // 2, n // 2 + 1)):
+        skew = K.copy()
+        skew[i, j] += 1e-3
+        with pytest.raises(InvalidInputError, match="must be symmetric; found max"):
+            symmetric_map(skew, "K")

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse
 
 from psdopt.linalg.leading import top_eigenpairs
 from psdopt.linalg.subset import eigenpairs, least_eigenvalue, principal_axes
@@ -93,3 +94,37 @@ def test_refusals_and_budget():
     short = top_eigenpairs(K, 10, max_products=60)
     assert not short.converged
     assert short.products <= 60
+
+
+@pytest.mark.parametrize("copies", [1, 2, 5, 10, 14])
+def test_repeated_values_are_all_found_whatever_their_number(copies: int) -> None:
+    n, k = 1500, 10
+    values = np.r_[np.full(copies, 3.0), np.linspace(2.1, 2.0, 10), 2.0 * np.random.default_rng(0).random(n)][:n]
+    top = top_eigenpairs(scipy.sparse.diags_array(values), k)
+    exact = np.sort(values)[::-1][:k].sum()
+    assert top.converged
+    assert top.error <= 1e-6
+    assert exact * (1.0 - 1e-6) <= top.values.sum() <= exact * (1.0 + 1e-12)
+
+
+@pytest.mark.parametrize("k", [4, 10, 17])
+def test_the_error_that_is_told_bounds_that_of_the_sum_on_a_cube_of_points(k: int) -> None:
+    path = scipy.sparse.diags_array([np.ones(13), np.ones(13)], offsets=[1, -1])
+    eye, e = scipy.sparse.eye_array(14), 2.0 * np.cos(np.pi * np.arange(1, 15) / 15)
+    plane = scipy.sparse.kron(path, eye) + scipy.sparse.kron(eye, path)
+    cube = scipy.sparse.csr_array(scipy.sparse.kron(plane, eye) + scipy.sparse.kron(scipy.sparse.eye_array(196), path))
+    exact = np.sort((e[:, None, None] + e[:, None] + e).ravel())[::-1][:k].sum()  # values come in threes and sixes
+    top = top_eigenpairs(cube, k)
+    assert top.converged
+    assert (exact - top.values.sum()) / exact <= top.error <= 1e-6
+
+
+def test_the_stop_is_not_late() -> None:
+    """Columns of one Lanczos run to 1e-6, by how soon the exact error falls below it, and those of the look after."""
+    G = np.random.default_rng(0).standard_normal((600, 600))
+    K = (G + G.T) / np.sqrt(1200.0)
+    top = top_eigenpairs(K, 10)
+    assert top.products <= 240
+    start = top_eigenpairs(K, 10, start=top.vectors)
+    assert start.converged
+    np.testing.assert_allclose(start.values, top.values, rtol=1e-5)
