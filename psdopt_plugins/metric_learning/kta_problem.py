@@ -12,8 +12,8 @@ from psdopt import QuadraticSDP
 from psdopt.checks import weight
 from psdopt.devices import on_host, transposed
 from psdopt.errors import InvalidTypeError
-from psdopt.linalg import LinearMap, RowBlocks, linear_map
-from psdopt.terms import Form, GramForm, MatrixForm
+from psdopt.linalg import Array, LinearMap, RowBlocks, as_dense, linear_map
+from psdopt.terms import GramForm, MatrixForm
 from psdopt_plugins.estimators import sample_weights
 from psdopt_plugins.metric_learning.objective import (
     forms_gram,
@@ -57,8 +57,9 @@ def kta_problem(
     InvalidTypeError for weights of an X of another kind.
     InvalidInputError for NaN, wrong shapes, one class, a negative lam; UnknownNameError for the regulariser.
 
-    Cost of one step along D (d, r): one product with X and one with Xᵀ, or one with XᵀX. No (m, m) array is
-    ever formed, and for sparse X and operators no (d, d) array unless gram=True.
+    Cost of one step along D (d, r): one product with X and one with Xᵀ, or one with XᵀX; YᵀX (c, d) is formed once,
+    at O(m d), so that labels cost O(c d r). No (m, m) array is ever formed, and for sparse X and operators no (d, d)
+    array unless gram=True.
     """
     data = linear_map(X, "X")
     m, d = data.shape
@@ -70,22 +71,14 @@ def kta_problem(
         data, Y = _scaled_rows(data, root), root @ Y
     classes_squared: Any = Y.T @ Y
     constant = reg.constant + lam * float((classes_squared.diagonal() ** 2).sum())
-    A: Form
-    alignment: Form
-    if isinstance(data, RowBlocks) and gram is not False:
-        XX, XY = data.moments(Y)
-        A = MatrixForm(LinearMap(XX, "X'X"), math.sqrt(lam), psd=True)
-        alignment = GramForm(LinearMap(np.asarray(XY).T, "Y'X"), -lam)
-        return QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
-    if forms_gram(data, gram):
-        A = MatrixForm(LinearMap(_gram(data), "X'X"), math.sqrt(lam), psd=True)
-        alignment = GramForm(LinearMap(transposed(data.adjoint(Y.toarray())), "Y'X"), -lam)
-        return QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
-    A = GramForm(data, math.sqrt(lam))
-    inner: Any = Y if data.is_matrix else Y.toarray()  # an operator may not accept sparse blocks
-    alignment = GramForm(data, -lam, inner)
-    problem = QuadraticSDP(A, reg.b, linear_part(alignment, reg), constant=constant)
-    return without_large_arrays(problem, data)
+    read_once = isinstance(data, RowBlocks) and gram is not False
+    XX, sums = _moments(data, Y) if read_once else (None, _class_sums(data, Y))
+    linear = linear_part(GramForm(LinearMap(sums, "Y'X"), -lam), reg)
+    if not (read_once or forms_gram(data, gram)):
+        problem = QuadraticSDP(GramForm(data, math.sqrt(lam)), reg.b, linear, constant=constant)
+        return without_large_arrays(problem, data)
+    A = MatrixForm(LinearMap(XX if read_once else _gram(data), "X'X"), math.sqrt(lam), psd=True)
+    return QuadraticSDP(A, reg.b, linear, constant=constant)
 
 
 def _scaled_rows(X: LinearMap, scale: sp.csr_array) -> LinearMap:
@@ -94,6 +87,19 @@ def _scaled_rows(X: LinearMap, scale: sp.csr_array) -> LinearMap:
     if X.device is not None:
         return LinearMap(X.data * scale.diagonal()[:, None], "X", owned=True)
     return LinearMap(scale @ X.data, "X", owned=True)
+
+
+def _moments(X: RowBlocks, Y: sp.csr_array) -> tuple[Array, Array]:
+    """XᵀX (d, d) and YᵀX (c, d) in one pass."""
+    XX, XY = X.moments(Y)
+    return XX, np.asarray(XY).T
+
+
+def _class_sums(X: LinearMap, Y: sp.csr_array) -> Any:
+    """YᵀX (c, d), dense: sums of the rows of each class, formed once, so that no step needs the labels of all rows."""
+    if X.is_matrix and X.device is None and not isinstance(X, RowBlocks):
+        return as_dense(Y.T @ X.data)
+    return transposed(X.adjoint(Y.toarray()))
 
 
 def _gram(X: LinearMap) -> Any:
