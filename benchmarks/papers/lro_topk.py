@@ -62,7 +62,8 @@ def _matrix(kind: str, n: int) -> Any:
     if kind == "kernel":
         return rbf_kernel(rng.standard_normal((n, 10)), gamma=0.05)
     if kind == "grid":
-        P, Q = (sp.diags_array([np.ones(m - 1)] * 2, offsets=[1, -1]) for m in _sides(n))
+        paths: list[Any] = [sp.diags_array([np.ones(m - 1).tolist()] * 2, offsets=[1, -1]) for m in _sides(n)]
+        P, Q = paths
         return sp.csr_array(sp.kron(P, sp.eye_array(Q.shape[0])) + sp.kron(sp.eye_array(P.shape[0]), Q))
     if kind == "dense":
         G = rng.standard_normal((n, n))
@@ -119,7 +120,10 @@ SHOWN = ("psdopt", "eigsh, equal", "eigsh", "lobpcg")
 def _measure(case: ExperimentCase) -> dict[str, Any]:
     n, k = case.settings["n"], case.settings["k"]
     K = _matrix(case.settings["kind"], n)
-    solvers = {**SOLVERS, **{f"eigsh {tol:.0e}": partial(_by_loose_eigsh, tol=tol) for tol in EIGSH_TOLS}}
+    solvers: dict[str, Callable[[Any, int], tuple[Array, Array]]] = {
+        **SOLVERS,
+        **{f"eigsh {tol:.0e}": partial(_by_loose_eigsh, tol=tol) for tol in EIGSH_TOLS},
+    }
     seconds: dict[str, float] = {}
     sums: dict[str, float] = {}
     loss: dict[str, float] = {}

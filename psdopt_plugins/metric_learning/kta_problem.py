@@ -71,14 +71,19 @@ def kta_problem(
         data, Y = _scaled_rows(data, root), root @ Y
     classes_squared: Any = Y.T @ Y
     constant = reg.constant + lam * float((classes_squared.diagonal() ** 2).sum())
-    read_once = isinstance(data, RowBlocks) and gram is not False
-    XX, sums = _moments(data, Y) if read_once else (None, _class_sums(data, Y))
+    XX: Array | None = None
+    if isinstance(data, RowBlocks) and gram is not False:
+        XX, XY = data.moments(Y)
+        sums = XY.T
+    else:
+        sums = _class_sums(data, Y)
+        XX = _gram(data) if forms_gram(data, gram) else None
     linear = linear_part(GramForm(LinearMap(sums, "Y'X"), -lam), reg)
-    if not (read_once or forms_gram(data, gram)):
-        problem = QuadraticSDP(GramForm(data, math.sqrt(lam)), reg.b, linear, constant=constant)
-        return without_large_arrays(problem, data)
-    A = MatrixForm(LinearMap(XX if read_once else _gram(data), "X'X"), math.sqrt(lam), psd=True)
-    return QuadraticSDP(A, reg.b, linear, constant=constant)
+    if XX is not None:
+        A = MatrixForm(LinearMap(XX, "X'X"), math.sqrt(lam), psd=True)
+        return QuadraticSDP(A, reg.b, linear, constant=constant)
+    problem = QuadraticSDP(GramForm(data, math.sqrt(lam)), reg.b, linear, constant=constant)
+    return without_large_arrays(problem, data)
 
 
 def _scaled_rows(X: LinearMap, scale: sp.csr_array) -> LinearMap:
@@ -87,12 +92,6 @@ def _scaled_rows(X: LinearMap, scale: sp.csr_array) -> LinearMap:
     if X.device is not None:
         return LinearMap(X.data * scale.diagonal()[:, None], "X", owned=True)
     return LinearMap(scale @ X.data, "X", owned=True)
-
-
-def _moments(X: RowBlocks, Y: sp.csr_array) -> tuple[Array, Array]:
-    """XᵀX (d, d) and YᵀX (c, d) in one pass."""
-    XX, XY = X.moments(Y)
-    return XX, np.asarray(XY).T
 
 
 def _class_sums(X: LinearMap, Y: sp.csr_array) -> Any:

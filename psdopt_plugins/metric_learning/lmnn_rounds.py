@@ -27,9 +27,6 @@ BUFFER = 0.15
 #: Conjugate gradient steps on the current triplets before the first round. Far from the optimum the active set changes
 #: quickly, so that a slight buffer and a random part of very many triplets suffice.
 WARM_STEPS = (4, 4, 4)
-#: While F falls below this fraction of its previous value, the optimum is not near: further steps are made before the
-#: first round, and later rounds replace the active set, which otherwise they only extend.
-ENOUGH = 0.99
 #: From round to round |L| decreases by at most this factor.
 SHRINKAGE = 0.8
 
@@ -104,7 +101,7 @@ class Rounds:
                 self.complete = len(rows) < self.max_triplets
                 break
             value = whole.value(image, rows, excess - BUFFER)
-            triplets = rows if value < ENOUGH * best else merged(triplets, rows, m)
+            triplets = rows if value < best else merged(triplets, rows, m)
             if value < best:
                 best, best_Z = value, Z
             else:  # the result violates triplets that were left out: repeat the round with them
@@ -153,16 +150,14 @@ class Rounds:
     def _warmed_up(self, Z: Array) -> Array:
         """Z (d, r) after WARM_STEPS, at its best scale."""
         for steps in WARM_STEPS:
-            Z, fraction = self._advanced(self.labelled.rescaled(Z), steps)
+            Z = self._advanced(self.labelled.rescaled(Z), steps)
             self.iterations += steps
             if self._cut:
                 return Z
-            if fraction > ENOUGH:
-                break
         return self.labelled.rescaled(Z)
 
-    def _advanced(self, Z: Array, steps: int) -> tuple[Array, float]:
-        """Z after `steps` on the current triplets, and the ratio of F after and before the last step."""
+    def _advanced(self, Z: Array, steps: int) -> Array:
+        """Z after `steps` on the current triplets."""
         whole = self.labelled
         image = whole.data.apply(Z)
         triplets = violated_triplets(image, whole.y, whole.targets, 1.0 + SLIGHT, self.max_triplets)[0]
@@ -177,10 +172,8 @@ class Rounds:
         self._keep(result)
         values = [float(value) for value in result.history["value"]] or [result.value]
         self.warm_up_values += values[1:]
-        last, before = values[-1], values[-2] if len(values) > 1 else values[-1]
         # M = 0 may be optimal for these triplets; triplets found at Z keep M from vanishing
-        found = result.matrix.factor if norm(result.matrix.factor) > 0.0 else Z
-        return found, last / before if before > 0.0 else 1.0
+        return result.matrix.factor if norm(result.matrix.factor) > 0.0 else Z
 
 
 @contextmanager
