@@ -49,8 +49,9 @@ class LinearMap:
     def apply(self, V: Array) -> Array:
         """A V for a block V (n, k)."""
         self._count(V)
-        if self.symmetric and V.shape[1] == 1 and isinstance(self.data, np.ndarray):
-            return np.asarray(dsymv(1.0, self.data.T, V[:, 0], lower=1)[:, None])  # reads half of A
+        if self.symmetric and V.shape[1] == 1 and isinstance(self.data, np.ndarray) and self.data.flags.forc:
+            stored = self.data if self.data.flags.f_contiguous else self.data.T  # by columns, so that none is copied
+            return np.asarray(dsymv(1.0, stored, V[:, 0], lower=1)[:, None])  # reads half of A
         return sparse_product(self.data, V) if self.is_sparse and isinstance(V, np.ndarray) else as_dense(self.data @ V)
 
     def adjoint(self, W: Array) -> Array:
