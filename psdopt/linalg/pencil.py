@@ -6,19 +6,14 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
+from scipy.linalg.lapack import dsygvd
 
 from psdopt.devices import Device, DeviceArray, DeviceMatrix, placed, transposed
 from psdopt.linalg.arrays import Array, as_array, inner, row_dots
-from psdopt.linalg.tolerances import EPS
 
-#: Damping relative to the mean eigenvalue of the pencil: keeps it definite when Y is rank-deficient.
-RELATIVE_DAMPING = 1e-10
-#: Weight of the curvature of S within the span of Y: best of 0.03, 0.05, 0.07, 0.15 over KTA on four data sets.
-COLUMN_CURVATURE = 0.03
-#: Eigenvalues of YᵀY at a smaller relative distance are treated as one cluster.
-CLUSTER = 0.03
-# Only numpy.linalg is used here and in the loops that call this: numpy and scipy carry a BLAS each,
-# and alternating between the two makes their thread pools spin against each other.
+#: Damping relative to the trace of the pencil: keeps it definite when Y is rank-deficient, and exceeds the rounding
+#: that features accumulate along steps before they are computed afresh (some 4,000 roundings).
+RELATIVE_DAMPING = 1e-11
 
 
 class EigenBasis:
@@ -86,46 +81,23 @@ class EigenBasis:
         return total
 
 
-def pencil_inverse(
-    basis: EigenBasis,
-    b: float,
-    P: Array,
-    Q: Array,
-    damping: float,
-    T: Array | None = None,
-    spectrum: tuple[Array, Array] | None = None,
-) -> Callable[[Array], Array]:
-    """R ↦ D with A D P + D (b Q + C + eta I) = R, for P = YᵀAY and Q = YᵀY (r, r).
+def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, damping: float) -> Callable[[Array], Array]:
+    """R ↦ D with A D P + D (b Q + eta I) = R, for P = YᵀAY and Q = YᵀY (r, r).
 
-    With Q = X diag(s) Xᵀ, G = diag(b s + c + eta) and G^-½ Xᵀ P X G^-½ = U diag(p) Uᵀ, the matrix W = X G^-½ U
-    diagonalises both: D = V [(VᵀR W)_ij / (a_i p_j + 1)] Wᵀ. eta is `damping` plus a rounding level of the pencil.
-    Symmetric positive definite for every Y, singular ones included. For b = 0 the preconditioned Gauss-Newton
-    Hessian of the factor problem has the eigenvalues 1 and 2 only.
+    With Wᵀ (b Q + eta I) W = I and Wᵀ P W = diag(p), D = V [(VᵀR W)_ij / (a_i p_j + 1)] Wᵀ. eta is `damping` plus a
+    rounding level of the pencil. Symmetric positive definite for every Y, singular ones included; equivariant under
+    Y → Y O. For b = 0 the preconditioned Gauss-Newton Hessian of the factor problem has the eigenvalues 1 and 2 only.
 
-    C = X diag(c) Xᵀ stands for the term S D / 2, S the gradient of F: with T = YᵀSY the restriction of S to the span
-    of Y is R = Q^-½ T Q^-½, and c is about COLUMN_CURVATURE times its row norms in the basis X. At a stationary point
-    C vanishes. C limits the step in directions in which Y is far too small; otherwise the exact search would have to.
-    The inverse is equivariant under Y → Y O. Without T, C = 0.
-
-    Setup: two eigendecompositions of order r, one if A = 0; each use O(n k r + n r²). `spectrum`: (s, X), if already
-    computed.
+    Setup: one generalised eigendecomposition of order r; each use O(n k r + n r²). LinAlgError if P or Q is not finite.
     """
-    s, X = np.linalg.eigh(Q) if spectrum is None else spectrum
-    g = b * s
-    if T is not None:
-        g = g + COLUMN_CURVATURE * _restriction_size(s, X, T)
-    PX = X.T @ P @ X
-    size = basis.mean * float(PX.trace()) + float(g.sum())
-    eta = RELATIVE_DAMPING * size / len(s) + damping
+    pencil = b * Q
+    eta = RELATIVE_DAMPING * (basis.mean * float(P.trace()) + float(pencil.trace())) + damping
     if not eta > 0.0:
         return lambda R: R
-    if not basis.largest > 0.0:
-        inverse = (X / (np.maximum(g, 0.0) + eta)) @ X.T
-        return lambda R: R @ inverse
-    root = 1.0 / np.sqrt(np.maximum(g, 0.0) + eta)
-    reduced = PX * root * root[:, None]
-    p, U = np.linalg.eigh(reduced)
-    W = (X * root) @ U
+    pencil.flat[:: len(Q) + 1] += eta
+    p, W, failed = dsygvd(P, pencil, overwrite_b=1)
+    if failed:
+        raise np.linalg.LinAlgError(f"the preconditioner is not definite: LAPACK's dsygvd ended with {failed}")
     p = np.maximum(p, 0.0)
     V = basis.V
     if isinstance(V, DeviceArray) and basis.rest is not None and basis.values is not None:
@@ -158,18 +130,3 @@ def _on_device(V: Any, W: Array, scaled: Array, rest: Array) -> Callable[[Array]
         return cast(Array, (RW * last + V @ ((V.T @ RW) * weights)) @ left)
 
     return apply
-
-
-def _restriction_size(s: Array, X: Array, T: Array) -> Array:
-    """Row norms of Xᵀ Q^-½ T Q^-½ X, Q = X diag(s) Xᵀ, averaged over eigenvalues that lie close together.
-
-    The average makes them independent of the basis X of a multiple eigenvalue, as at an orthonormal start.
-    Directions in which Q vanishes to rounding count as zero.
-    """
-    usable = s > len(s) * EPS * max(float(s[-1]), 0.0)
-    root = np.sqrt(np.divide(1.0, s, out=np.zeros_like(s), where=usable))
-    R = (X.T @ T @ X) * root
-    squares = np.einsum("ij,ij->i", R, R) * root * root
-    logs = np.log(np.maximum(s, EPS * s[-1] + np.finfo(float).tiny)) / CLUSTER
-    weights = 1.0 / (1.0 + (logs[:, None] - logs) ** 2)
-    return np.asarray(np.sqrt(weights @ squares / weights.sum(axis=1)))

@@ -11,7 +11,7 @@ import numpy as np
 from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
 from psdopt.devices import Deferred, matrix_on
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import SMALL_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.pencil import EigenBasis, pencil_inverse
 from psdopt.terms.base import combine
@@ -26,9 +26,8 @@ class QuadraticPreconditioner(Preconditioner):
     """(evaluation) ↦ (R ↦ P⁻¹R) with P: D ↦ A D (YᵀAY) + D (b YᵀY + eta I), b = tr B / n.
 
     The factor Hessian over four is P plus the transposed cross terms A Y (DᵀAY) + B Y (DᵀY) and S D / 2.
-    The last one is approximated by its mean, eta = max(0, tr S) / (2 n), and by its size within the span of Y. Both
-    vanish at an interior optimum. If Y has more columns than M needs, only this damping keeps P definite with the right
-    scale.
+    The last one is approximated by its mean, eta = max(0, tr S) / (2 n), which vanishes at an interior optimum. If Y has
+    more columns than M needs, only this damping keeps P definite with the right scale.
 
     The decomposition of A is computed at first use and stored: one O(n³) eigendecomposition if A is an array of
     order up to 1500, else a randomised one of 64 pairs with two block products.
@@ -69,32 +68,24 @@ class QuadraticPreconditioner(Preconditioner):
 
     def _inverse(self, evaluation: TermEvaluation, basis: EigenBasis) -> Callable[[Array], Array]:
         U = evaluation.images
-        n, r = U.factor.shape
-        P = np.zeros((r, r)) if self.product is None else evaluation.feature_of(self.product)[0]
+        P = np.zeros((U.factor.shape[1],) * 2) if self.product is None else evaluation.feature_of(self.product)[0]
         Q = U.factor.T @ U.factor if self.ridge is None else evaluation.feature_of(self.ridge)[1]
-        b = 0.0 if self.B is None else self.B.full_trace() / n
-        T = U.factor.T @ evaluation.product_with_factor()
-        if not isinstance(T, Deferred):
-            return pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b), T)
-        # on a device: all values are requested here and fetched at the first use; the host decomposes Q meanwhile
-        squares = None if self.A is None else basis.squared_norm_of_product(U.factor)
-        spectrum = None if isinstance(Q, Deferred) else np.linalg.eigh(Q)
-        made = Deferred(
-            lambda: pencil_inverse(basis, b, P, Q, self._damping(basis, U.factor, P, Q, b, squares), T.value, spectrum)
-        )
+        b = 0.0 if self.B is None else self.B.full_trace() / self.n
+        damping = self._damping(basis, U, b)
+        if not any(isinstance(part, Deferred) for part in (P, Q, damping)):
+            return pencil_inverse(basis, b, P, Q, max(0.0, damping))
+        # on a device: all values are requested here and fetched at the first use
+        made = Deferred(lambda: pencil_inverse(basis, b, np.asarray(P), np.asarray(Q), max(0.0, float(damping))))
         return lambda R: cast(Array, made.value(R))
 
-    def _damping(
-        self, basis: EigenBasis, Y: Array, P: Array, Q: Array, b: float, squares: float | None = None
-    ) -> float:
-        """max(0, tr S) / (2 n), from |A Y|² + b |Y|² + tr C, after a first test with |A Y|² <= λ_max(A) tr P.
-
-        `squares` : |A Y|² if known.
-        """
-        half_trace = b * float(Q.trace()) + (0.0 if self.C is None else self.C.full_trace())
-        if self.A is not None and half_trace + basis.largest * float(P.trace()) > 0.0:
-            half_trace += float(basis.squared_norm_of_product(Y) if squares is None else squares)
-        return max(0.0, half_trace) / self.n
+    def _damping(self, basis: EigenBasis, U: Images, b: float) -> float:
+        """tr S / (2 n) = (|A Y|² + b |Y|² + tr C) / n; |A Y|² from the image of Y if it is A Y, else from `basis`."""
+        half_trace = b * U.size**2 + (0.0 if self.C is None else self.C.full_trace())
+        if self.A is not None and self.A.holds_array:
+            half_trace += norm(combine(self.A.force(U), U.factor.shape)) ** 2
+        elif self.A is not None:
+            half_trace += basis.squared_norm_of_product(U.factor)
+        return half_trace / self.n
 
 
 def _decompose(A: Form | None) -> EigenBasis:
