@@ -94,7 +94,7 @@ def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, damping: flo
     eta = RELATIVE_DAMPING * (basis.mean * float(P.trace()) + float(pencil.trace())) + damping
     if not eta > 0.0:
         return lambda R: R
-    pencil.flat[:: len(Q) + 1] += eta
+    pencil.reshape(-1)[:: len(Q) + 1] += eta
     p, W, failed = dsygvd(P, pencil, overwrite_b=1)
     if failed:
         raise np.linalg.LinAlgError(f"the preconditioner is not definite: LAPACK's dsygvd ended with {failed}")
@@ -103,16 +103,16 @@ def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, damping: flo
     if isinstance(V, DeviceArray) and basis.rest is not None and basis.values is not None:
         return _on_device(V, W, 1.0 / (basis.values[:, None] * p + 1.0), 1.0 / (basis.rest * p + 1.0))
     WT = W.T
-    scaled = 1.0 / (basis.a[:, None] * p + 1.0)
+    scale = basis.a[:, None] * p + 1.0
     if V is None:
-        return lambda R: ((R @ W) * scaled) @ WT
+        return lambda R: ((R @ W) / scale) @ WT
     if basis.rest is None:
-        return lambda R: V @ (((V.T @ R) @ W * scaled) @ WT)
+        return lambda R: V @ (((V.T @ R) @ W / scale) @ WT)
     rest = 1.0 / (basis.rest * p + 1.0)
 
     def apply(R: Array) -> Array:
         RW = R @ W
-        product: Array = (RW * rest + V @ ((V.T @ RW) * (scaled - rest))) @ WT
+        product: Array = (RW * rest + V @ ((V.T @ RW) * (1.0 / scale - rest))) @ WT
         return product
 
     return apply

@@ -72,7 +72,7 @@ class QuadraticPreconditioner(Preconditioner):
         Q = U.factor.T @ U.factor if self.ridge is None else evaluation.feature_of(self.ridge)[1]
         b = 0.0 if self.B is None else self.B.full_trace() / self.n
         damping = self._damping(basis, U, b)
-        if not any(isinstance(part, Deferred) for part in (P, Q, damping)):
+        if evaluation.problem.device is None:
             return pencil_inverse(basis, b, P, Q, max(0.0, damping))
         # on a device: all values are requested here and fetched at the first use
         made = Deferred(lambda: pencil_inverse(basis, b, np.asarray(P), np.asarray(Q), max(0.0, float(damping))))

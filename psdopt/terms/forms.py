@@ -120,8 +120,7 @@ class _AppliedForm(Form):
     scale: float
 
     def gram(self, U: Images, V: Images) -> Array:
-        product: Array = U.factor.T @ V.of(self.A)
-        return self.scale * product
+        return times(U.factor.T @ V.of(self.A), self.scale)
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(U.factor, V.of(self.A))

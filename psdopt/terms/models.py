@@ -15,6 +15,9 @@ from psdopt.linalg.planes import Quadratic, quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
 
 
+ZEROS = (0.0,) * 5
+
+
 class Curve(ABC):
     """mu ↦ f(Y + mu D) of one term. `coefficients`: five numbers, constant first, or None if no polynomial."""
 
@@ -41,8 +44,7 @@ class PolynomialCurve(Curve):
         self, coefficients: Sequence[float] | Array, features_at: Callable[[float], Any] | None = None
     ) -> None:
         # Python numbers: calls on an array of five cost more than the arithmetic
-        found = [float(c) for c in coefficients]
-        self.coefficients = found + [0.0] * (5 - len(found))
+        self.coefficients = [*map(float, coefficients), *ZEROS[len(coefficients) :]]
         self._features_at = features_at
 
     def value(self, mu: float) -> float:
