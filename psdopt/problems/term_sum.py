@@ -20,6 +20,7 @@ from psdopt.devices import Device, held, placed, require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS, MINOR
 from psdopt.problems.share_bound import ShareBound
@@ -93,6 +94,13 @@ class TermSum(Problem):
     def restricted(self, basis: Images, T: Array) -> Problem:
         """N ↦ F(W N Wᵀ) for orthonormal W = basis · T; for the classes that declare the ability."""
         raise InvalidTypeError(f"{type(self).__name__} offers no restriction")
+
+    @cached_property
+    def unit_images(self) -> Images | None:
+        """The identity (n, n) with its images, if these are arrays in memory: the data of dense maps, not copied."""
+        arrays = {k: each.data for k, each in enumerate(self.maps) if type(each.data) is np.ndarray}
+        few = self.n <= DENSE_LIMIT and 0 < len(arrays) == len(self.maps)
+        return Images(self.maps, np.eye(self.n), arrays) if few else None
 
     @cached_property
     def duality(self) -> Duality:
@@ -204,10 +212,10 @@ class TermEvaluation(Evaluation):
         return np.hstack([self._gradient_times(Images(self.problem.maps, group)) for group in groups])
 
     def _gradient_entries(self) -> Array | None:
-        """S as an array, if every term has `add_gradient_to`; None otherwise."""
+        """S as an array, if every term has `add_gradient_to` or the images of I are the data; None otherwise."""
         problem = self.problem
         if problem.device is not None or not all(term.has_entries for term in problem.terms):
-            return None
+            return None if problem.unit_images is None else self._gradient_times(problem.unit_images)
         S = np.zeros((problem.n, problem.n))
         for k, term in enumerate(problem.terms):
             term.add_gradient_to(S, self.images, self.feature(k))

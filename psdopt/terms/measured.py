@@ -76,6 +76,7 @@ class MeasuredTerm(Term):
         m, n, loss = self.measurement.size, self.n, self.loss
         again = SLIGHT if self.degree != 2 else 1.0  # weights that depend on M: once for each M
         flops = max(again * MOST_FLOPS, FEW_FLOPS) if thorough else FEW_FLOPS
+        flops = min(flops, m * (n * (n + 1) // 2) ** 2)  # all rows: more flops give the same bound
         small = self.convex and self.device is None and n <= SMALL_ORDER and m * n <= flops / n
         if not (small and isinstance(self.measurement, RankOne) and all(each.is_matrix for each in self.maps)):
             return []
