@@ -11,9 +11,6 @@ from scipy.linalg.lapack import dsygvd
 from psdopt.devices import Device, DeviceArray, DeviceMatrix, placed, transposed
 from psdopt.linalg.arrays import Array, as_array, inner, row_dots
 
-#: Damping relative to the trace of the pencil: keeps it definite when Y is rank-deficient, and exceeds the rounding
-#: that features accumulate along steps before they are computed afresh (some 4,000 roundings).
-RELATIVE_DAMPING = 1e-11
 
 
 class EigenBasis:
@@ -32,8 +29,6 @@ class EigenBasis:
         self.values = None if isinstance(given, DeviceArray) else np.maximum(given, 0.0)
         self.V, self.rest = V, rest
         self.largest = float(self.a.max())
-        #: A typical eigenvalue of A, the scale of the pencil's rounding level.
-        self.mean = float(self.a.mean()) if rest is None else float(0.5 * (self.a.mean() + rest))
 
     @classmethod
     def full(cls, A: Array) -> EigenBasis:
@@ -81,19 +76,19 @@ class EigenBasis:
         return total
 
 
-def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, damping: float) -> Callable[[Array], Array]:
-    """R ↦ D with A D P + D (b Q + eta I) = R, for P = YᵀAY and Q = YᵀY (r, r).
+def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, eta: float) -> Callable[[Array], Array]:
+    """R ↦ D with A D P + D (b Q + eta I) = R, for P = YᵀAY and Q = YᵀY (r, r); R itself for eta = 0.
 
-    With Wᵀ (b Q + eta I) W = I and Wᵀ P W = diag(p), D = V [(VᵀR W)_ij / (a_i p_j + 1)] Wᵀ. eta is `damping` plus a
-    rounding level of the pencil. Symmetric positive definite for every Y, singular ones included; equivariant under
+    With Wᵀ (b Q + eta I) W = I and Wᵀ P W = diag(p), D = V [(VᵀR W)_ij / (a_i p_j + 1)] Wᵀ. An eta above the rounding
+    of b Q makes the inverse symmetric positive definite for every Y, singular ones included. Equivariant under
     Y → Y O. For b = 0 the preconditioned Gauss-Newton Hessian of the factor problem has the eigenvalues 1 and 2 only.
 
-    Setup: one generalised eigendecomposition of order r; each use O(n k r + n r²). LinAlgError if P or Q is not finite.
+    Setup: one generalised eigendecomposition of order r; each use O(n k r + n r²). LinAlgError if b Q + eta I is not
+    positive definite, or not finite.
     """
-    pencil = b * Q
-    eta = RELATIVE_DAMPING * (basis.mean * float(P.trace()) + float(pencil.trace())) + damping
     if not eta > 0.0:
         return lambda R: R
+    pencil = b * Q
     pencil.reshape(-1)[:: len(Q) + 1] += eta
     p, W, failed = dsygvd(P, pencil, overwrite_b=1)
     if failed:

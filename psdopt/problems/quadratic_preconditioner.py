@@ -22,12 +22,18 @@ if TYPE_CHECKING:
     from psdopt.problems.term_sum import TermEvaluation
 
 
+#: Damping relative to the trace of A M A + b M: keeps P definite when Y is rank-deficient, and exceeds the rounding
+#: that features accumulate along steps before they are computed afresh (some 4,000 roundings).
+RELATIVE_DAMPING = 1e-11
+
+
 class QuadraticPreconditioner(Preconditioner):
     """(evaluation) ↦ (R ↦ P⁻¹R) with P: D ↦ A D (YᵀAY) + D (b YᵀY + eta I), b = tr B / n.
 
     The factor Hessian over four is P plus the transposed cross terms A Y (DᵀAY) + B Y (DᵀY) and S D / 2.
-    The last one is approximated by its mean, eta = max(0, tr S) / (2 n), which vanishes at an interior optimum. If Y has
-    more columns than M needs, only this damping keeps P definite with the right scale.
+    The last one is approximated by its mean, eta = max(0, tr S) / (2 n) with tr S / 2 = |A Y|² + b |Y|² + tr C, which
+    vanishes at an interior optimum. If Y has more columns than M needs, only this damping keeps P definite with the
+    right scale.
 
     The decomposition of A is computed at first use and stored: one O(n³) eigendecomposition if A is an array of
     order up to 1500, else a randomised one of 64 pairs with two block products.
@@ -71,21 +77,25 @@ class QuadraticPreconditioner(Preconditioner):
         P = np.zeros((U.factor.shape[1],) * 2) if self.product is None else evaluation.feature_of(self.product)[0]
         Q = U.factor.T @ U.factor if self.ridge is None else evaluation.feature_of(self.ridge)[1]
         b = 0.0 if self.B is None else self.B.full_trace() / self.n
-        damping = self._damping(basis, U, b)
-        if evaluation.problem.device is None:
-            return pencil_inverse(basis, b, P, Q, max(0.0, damping))
-        # on a device: all values are requested here and fetched at the first use
-        made = Deferred(lambda: pencil_inverse(basis, b, np.asarray(P), np.asarray(Q), max(0.0, float(damping))))
-        return lambda R: cast(Array, made.value(R))
+        size = b * U.size**2 + self._squared_norm_of_product(basis, U)
 
-    def _damping(self, basis: EigenBasis, U: Images, b: float) -> float:
-        """tr S / (2 n) = (|A Y|² + b |Y|² + tr C) / n; |A Y|² from the image of Y if it is A Y, else from `basis`."""
-        half_trace = b * U.size**2 + (0.0 if self.C is None else self.C.full_trace())
-        if self.A is not None and self.A.holds_array:
-            half_trace += norm(combine(self.A.force(U), U.factor.shape)) ** 2
-        elif self.A is not None:
-            half_trace += basis.squared_norm_of_product(U.factor)
-        return half_trace / self.n
+        def made() -> Callable[[Array], Array]:
+            known = float(size)
+            mean = max(0.0, known + (0.0 if self.C is None else self.C.full_trace())) / self.n
+            return pencil_inverse(basis, b, np.asarray(P), np.asarray(Q), mean + RELATIVE_DAMPING * known)
+
+        if evaluation.problem.device is None:
+            return made()
+        later = Deferred(made)  # all values are requested here and fetched at the first use
+        return lambda R: cast(Array, later.value(R))
+
+    def _squared_norm_of_product(self, basis: EigenBasis, U: Images) -> float:
+        """|A Y|², from the image of Y if it is A Y, else from the decomposition."""
+        if self.A is None:
+            return 0.0
+        if self.A.holds_array:
+            return norm(combine(self.A.force(U), U.factor.shape)) ** 2
+        return basis.squared_norm_of_product(U.factor)
 
 
 def _decompose(A: Form | None) -> EigenBasis:

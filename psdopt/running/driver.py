@@ -100,8 +100,8 @@ class Driver:
         run = self.run
         if fresh:
             self._record()
+        self.kept = run.kept()
         while True:
-            self.kept = run.kept()
             verdict = self._verdict()
             self.kept = run.kept()
             if verdict is not None:

@@ -86,14 +86,27 @@ def test_terms_add_their_part_of_a_dense_gradient(make):
 
 
 def test_terms_without_entries_say_so():
+    """S is then known without products only if the data are dense arrays, which are the images of I."""
     rng = np.random.default_rng(3)
-    for term in (
-        terms.ProductTerm(terms.IdentityForm(N), terms.IdentityForm(N)),
-        terms.LinearTerm(terms.GramForm(np.ones((3, N)))),
-        terms.MeasuredTerm(terms.QuadraticForms(np.ones((3, N))), terms.LeastSquares(1.0)),
-    ):
-        assert not term.has_entries
-        assert TermSum([term]).at(rng.standard_normal((N, 1))).gradient.entries() is None
+    X = rng.standard_normal((3, N))
+    for data, dense in ((X, True), (sp.csr_array(X), False), (aslinearoperator(X), False), (None, False)):
+        made = [terms.ProductTerm(terms.IdentityForm(N), terms.IdentityForm(N))]
+        if data is not None:
+            made = [
+                terms.LinearTerm(terms.GramForm(data)),
+                terms.MeasuredTerm(terms.QuadraticForms(data), terms.LeastSquares(1.0)),
+            ]
+        for term in made:
+            assert not term.has_entries
+            problem = TermSum([term])
+            here = problem.at(rng.standard_normal((N, 1)))
+            products = here.gradient @ np.eye(N)
+            before = problem.counts()["operator_columns"]
+            entries = here.gradient.entries()
+            assert (entries is not None) is dense
+            if dense:
+                assert problem.counts()["operator_columns"] == before + N  # the adjoint alone
+                np.testing.assert_allclose(entries, products, atol=64 * EPS * np.abs(products).max())
     with pytest.raises(InvalidTypeError, match="ProductTerm offers no entries of its gradient"):
         terms.ProductTerm(terms.IdentityForm(N), terms.IdentityForm(N)).add_gradient_to(np.zeros((N, N)), None, None)
 
