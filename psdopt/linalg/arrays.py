@@ -29,7 +29,9 @@ def as_array(values: Any) -> Array:
 
 def as_dense(values: Any) -> Array:
     """`values`, sparse or dense, as a dense float64 array; an array on a device is returned as it is."""
-    return as_array(values if isinstance(values, np.ndarray) or not sp.issparse(values) else values.toarray())
+    if isinstance(values, np.ndarray) or not sp.issparse(values):
+        return as_array(values)
+    return as_array(cast(Any, values).toarray())
 
 
 def filled_like(a: Array, value: Any) -> Array:

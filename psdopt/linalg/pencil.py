@@ -12,7 +12,6 @@ from psdopt.devices import Device, DeviceArray, DeviceMatrix, placed, transposed
 from psdopt.linalg.arrays import Array, as_array, inner, row_dots
 
 
-
 class EigenBasis:
     """A ≈ V diag(a) Vᵀ + rest · (I − V Vᵀ), A ⪰ 0: exact with k = n, else the leading part of the spectrum.
 

@@ -14,7 +14,6 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.planes import Quadratic, quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
 
-
 ZEROS = (0.0,) * 5
 
 
