@@ -83,7 +83,7 @@ def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, eta: float) 
     Y → Y O. For b = 0 the preconditioned Gauss-Newton Hessian of the factor problem has the eigenvalues 1 and 2 only.
 
     Setup: one generalised eigendecomposition of order r; each use O(n k r + n r²). LinAlgError if b Q + eta I is not
-    positive definite, or not finite.
+    positive definite.
     """
     if not eta > 0.0:
         return lambda R: R

@@ -48,6 +48,11 @@ def test_symmetric_positive_definite_and_equivariant_for_singular_factors_too():
     np.testing.assert_allclose(turned(G @ turn), solve(G) @ turn, rtol=0, atol=1e-6 * np.abs(solve(G)).max())
 
 
+def test_a_pencil_that_is_not_definite_is_refused():
+    with pytest.raises(np.linalg.LinAlgError, match="not definite"):
+        pencil_inverse(EigenBasis(np.ones(1), None), 1.0, np.eye(R), np.diag([1.0, 0.0, -1e-3]), 1e-4)
+
+
 def test_a_pencil_that_vanishes_is_left_alone():
     G, zero = np.ones((N, R)), np.zeros((R, R))
     assert pencil_inverse(EigenBasis(np.zeros(1), None), 0.0, zero, zero, 0.0)(G) is G

@@ -243,7 +243,7 @@ def test_it_saves_most_steps_where_a_is_badly_conditioned():
 def test_it_is_the_inverse_of_the_pencil_by_hand(kind, ridge, push):
     """A D (YᵀAY) + D (b YᵀY + eta I), b = tr B / n, eta = max(0, |A Y|² + b |Y|² + tr C) / n, where S Y = 0.
 
-    C = K − A M A − ½ (B M + M B) with K Y = 0, so that S = 2 K and what S is within the span of Y adds nothing.
+    C = K − A M A − ½ (B M + M B) with K Y = 0, so that S = 2 K.
     """
     rng = np.random.default_rng(5)
     Y = rng.standard_normal((ORDER, R))
@@ -266,6 +266,37 @@ def test_it_is_the_inverse_of_the_pencil_by_hand(kind, ridge, push):
             continue
         G = seen @ D @ (Y.T @ A @ Y) + D @ (b * Y.T @ Y + eta * np.eye(R))
         np.testing.assert_allclose(inverse(G), D, rtol=0, atol=1e-6 * np.abs(D).max())
+
+
+def test_the_rounding_that_features_accumulate_leaves_it_definite():
+    """Features may be off by 4,096 roundings of tr M before they are computed afresh; Y has one column that M needs."""
+    rng = np.random.default_rng(7)
+    n, r = 60, 50
+    problem = QuadraticSDP(psd(rng, n, n), 0.5, -np.eye(n))
+    Y = np.outer(rng.standard_normal(n), rng.standard_normal(r))
+    here = problem.at(Y)
+    E = rng.standard_normal((r, r))
+    E = (E + E.T) * (4096 * EPS * np.sum(Y * Y) / np.linalg.norm(E + E.T, 2))
+    for term in (problem.curvature.product, problem.curvature.ridge):
+        here.feature_of(term)[1][...] += E
+    assert np.linalg.eigvalsh(here.feature_of(problem.curvature.ridge)[1])[0] < 0.0
+    solve_with, G = here.preconditioner(), rng.standard_normal((2, n, r))
+    first, second = map(solve_with, G)
+    assert np.sum(G[0] * first) > 0.0
+    assert np.sum(G[0] * second) == pytest.approx(np.sum(G[1] * first), rel=1e-4)
+
+
+def test_the_damping_does_not_depend_on_the_form_of_a():
+    rng, X = np.random.default_rng(8), np.random.default_rng(9).standard_normal((12, ORDER))
+    Y, G = rng.standard_normal((ORDER, R)), rng.standard_normal((ORDER, R))
+    kinds = (
+        X.T @ X,
+        GramForm(LinearMap(X)),
+        [GramForm(LinearMap(X), 0.5), MatrixForm(symmetric_map(0.5 * X.T @ X, "A"))],
+    )
+    first, *others = (QuadraticSDP(A, 0.5, np.eye(ORDER)).at(Y).preconditioner()(G) for A in kinds)
+    for other in others:
+        np.testing.assert_allclose(other, first, rtol=0, atol=1e-9 * np.abs(first).max())
 
 
 def test_without_c_the_mean_of_the_gradient_is_that_of_a_and_b():

@@ -18,6 +18,7 @@ from psdopt.terms import (
     ProductTerm,
     QuadraticForms,
     SquaredHinge,
+    measured,
 )
 from psdopt.terms.curvature import MOST_FLOPS, fourth_moment_curvature, product_curvature
 from tests.instances import psd, symmetric
@@ -43,6 +44,16 @@ def test_a_product_is_its_own_metric_and_a_ridge_a_modulus(n):
     (ridge,) = offered(ProductTerm(A, IdentityForm(n, 2.0)), Y)
     assert ridge.root is None
     assert ridge.modulus == pytest.approx(2.0 * 2.0 * np.linalg.eigvalsh(A)[0])
+
+
+def test_moments_of_all_rows_are_formed_once(monkeypatch):
+    formed = []
+    monkeypatch.setattr(measured, "fourth_moment_curvature", lambda *given: formed.append(given) or [])
+    X = np.random.default_rng(0).standard_normal((40, 3))
+    here = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(1.0))]).at(np.eye(3))
+    for thorough in (False, True, False):
+        here.curvatures(thorough)
+    assert len(formed) == 1
 
 
 def test_what_is_flat_or_not_convex_offers_nothing():
