@@ -6,10 +6,12 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
-from scipy.linalg.lapack import dsygvd
 
 from psdopt.devices import Device, DeviceArray, DeviceMatrix, placed, transposed
 from psdopt.linalg.arrays import Array, as_array, inner, row_dots
+
+# Only numpy.linalg is used here and in the loops that call this: numpy and scipy carry a BLAS each,
+# and alternating between the two makes their thread pools spin against each other.
 
 
 class EigenBasis:
@@ -78,21 +80,21 @@ class EigenBasis:
 def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, eta: float) -> Callable[[Array], Array]:
     """R ↦ D with A D P + D (b Q + eta I) = R, for P = YᵀAY and Q = YᵀY (r, r); R itself for eta = 0.
 
-    With Wᵀ (b Q + eta I) W = I and Wᵀ P W = diag(p), D = V [(VᵀR W)_ij / (a_i p_j + 1)] Wᵀ. An eta above the rounding
-    of b Q makes the inverse symmetric positive definite for every Y, singular ones included. Equivariant under
-    Y → Y O. For b = 0 the preconditioned Gauss-Newton Hessian of the factor problem has the eigenvalues 1 and 2 only.
+    With T (b Q + eta I) Tᵀ = I, T P Tᵀ = U diag(p) Uᵀ and W = Tᵀ U, D = V [(VᵀR W)_ij / (a_i p_j + 1)] Wᵀ. An eta
+    above the rounding of b Q makes the inverse symmetric positive definite for every Y, singular ones included.
+    Equivariant under Y → Y O. For b = 0 the preconditioned Gauss-Newton Hessian of the factor problem has the
+    eigenvalues 1 and 2 only.
 
-    Setup: one generalised eigendecomposition of order r; each use O(n k r + n r²). LinAlgError if b Q + eta I is not
+    Setup: one eigendecomposition of order r; each use O(n k r + n r²). LinAlgError if b Q + eta I is not
     positive definite.
     """
     if not eta > 0.0:
         return lambda R: R
     pencil = b * Q
     pencil.reshape(-1)[:: len(Q) + 1] += eta
-    p, W, failed = dsygvd(P, pencil, overwrite_b=1)
-    if failed:
-        raise np.linalg.LinAlgError(f"the preconditioner is not definite: LAPACK's dsygvd ended with {failed}")
-    p = np.maximum(p, 0.0)
+    T = np.linalg.inv(np.linalg.cholesky(pencil))
+    p, U = np.linalg.eigh(T @ P @ T.T)
+    p, W = np.maximum(p, 0.0), T.T @ U
     V = basis.V
     if isinstance(V, DeviceArray) and basis.rest is not None and basis.values is not None:
         return _on_device(V, W, 1.0 / (basis.values[:, None] * p + 1.0), 1.0 / (basis.rest * p + 1.0))

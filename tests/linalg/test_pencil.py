@@ -49,7 +49,7 @@ def test_symmetric_positive_definite_and_equivariant_for_singular_factors_too():
 
 
 def test_a_pencil_that_is_not_definite_is_refused():
-    with pytest.raises(np.linalg.LinAlgError, match="not definite"):
+    with pytest.raises(np.linalg.LinAlgError, match="not positive definite"):
         pencil_inverse(EigenBasis(np.ones(1), None), 1.0, np.eye(R), np.diag([1.0, 0.0, -1e-3]), 1e-4)
 
 
