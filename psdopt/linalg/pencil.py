@@ -91,7 +91,7 @@ def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, eta: float) 
     if not eta > 0.0:
         return lambda R: R
     pencil = b * Q
-    pencil.reshape(-1)[:: len(Q) + 1] += eta
+    pencil.flat[:: len(Q) + 1] += eta
     T = np.linalg.inv(np.linalg.cholesky(pencil))
     p, U = np.linalg.eigh(T @ P @ T.T)
     p, W = np.maximum(p, 0.0), T.T @ U
