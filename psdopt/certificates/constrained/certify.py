@@ -22,7 +22,7 @@ from psdopt.certificates.constrained.refutation import (
 from psdopt.certificates.constrained.scales import gap_unit, gradient_size, row_violations, value_rounding
 from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
 from psdopt.certificates.scales import ratio
-from psdopt.constraints.limits import FEASIBLE
+from psdopt.constraints.limits import FEASIBLE, NEGLIGIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation
@@ -185,13 +185,20 @@ def _violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
     """The violations (m,) of M, or of its projection P M P to the face of feasible M where these are larger.
 
     If a row holds only thanks to the part of M off the face, no feasible matrix near M meets it, however small ⟨I − P,
-    M⟩ is.
+    M⟩ is. On a face that was searched for, whose equations hold to the digits of the data only, what is negligible
+    beside all bounds and minor beside its own scale counts as rounding of the data.
     """
-    rows = row_violations(problem, a, Y)
-    if problem.face is None or problem.only_zero:
+    rows, face = row_violations(problem, a, Y), problem.face
+    if face is None or problem.only_zero:
         return rows
-    on_face = problem.face.onto(Y)
-    return np.maximum(rows, row_violations(problem, problem.measured(on_face), on_face))
+    on_face = face.onto(Y)
+    measured = problem.measured(on_face)
+    there = row_violations(problem, measured, on_face)
+    off, bounds = problem.violation(measured), np.clip(measured, problem.lower, problem.upper)
+    negligible = norm(problem.scale * off) <= NEGLIGIBLE * norm(problem.scale * bounds)
+    if face.searched and negligible and float(np.max(there, initial=0.0)) <= MINOR:
+        return rows
+    return np.maximum(rows, there)
 
 
 def _largest_entry(problem: ConstrainedModel, gradient: float) -> float:
