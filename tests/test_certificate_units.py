@@ -74,6 +74,8 @@ def test_a_certificate_in_other_units_is_the_same(loss, trace):
             other = certify(in_units(loss, c, s, x), Z, trace=float(np.sum(Z**2)) if trace else None)
             assert other.value == pytest.approx(c * mine.value, rel=1e-12)
             assert other.unit == pytest.approx(c * mine.unit, rel=1e-9)
+            for name in ("stationarity_relative", "dual_infeasibility_relative", "complementarity_relative"):
+                assert getattr(other, name) == pytest.approx(getattr(mine, name), rel=1e-6, abs=1e-12)
             assert (other.gap is None) is (mine.gap is None)
             if mine.gap is not None:
                 assert other.gap == pytest.approx(c * mine.gap, rel=1e-6, abs=1e-13 * c * mine.unit)

@@ -3,7 +3,6 @@
 import math
 from dataclasses import replace
 
-import autograd.numpy as anp
 import numpy as np
 import pytest
 
@@ -122,58 +121,6 @@ def test_beyond_the_dense_orders_a_factorisation_comes_before_lanczos_steps():
 
 
 e = np.eye(2)
-
-
-def test_the_exact_minimum_of_a_plane():
-    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, -3.0]))
-    better = bounds.plane_minimum(problem.at(0.1 * e[:, :1]), e[:, 1])
-    least = problem.at(np.diag(np.sqrt([1.0, 3.0]))).value
-    assert better.value == pytest.approx(least)
-
-
-def test_a_problem_without_an_exact_plane_is_refuted_by_trials():
-    problem = AutogradProblem(lambda M: anp.sum((M - anp.diag(anp.array([1.0, 3.0]))) ** 2), 2, convex=True)
-    problem.abilities -= {"exact-plane"}
-    gain, v = bounds.improvement(problem.at(e[:, :1]), [e[:, 0], e[:, 1]])
-    assert gain > 4.0
-    assert v is not None
-    np.testing.assert_array_equal(v, e[:, 1])
-
-
-def test_no_step_leads_down_from_an_optimum():
-    problem = QuadraticSDP(None, 1.0, np.diag([-1.0, 3.0]))
-    optimum = problem.at(e[:, :1] * math.sqrt(problem.at(e[:, :1]).best_multiple()))
-    gain, _ = bounds.improvement(optimum, [e[:, 1]])
-    assert gain <= 1e-14
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_bounds_at_hand_are_above_the_excess(seed):
-    rng = np.random.default_rng(seed)
-    K = symmetric(rng, 6)
-    values, U = np.linalg.eigh(K)
-    problem = QuadraticSDP(None, 1.0, -K)
-    least = problem.at(U * np.sqrt(np.maximum(values, 0.0))).value
-    evaluation = problem.at(rng.standard_normal((6, 3)))
-    S = evaluation.gradient @ np.eye(6)
-    pair = smallest_eigenpair(S)
-    product, tr = float(np.sum(S * evaluation.matrix.to_dense())), evaluation.size**2
-    gaps = bounds.gaps_at_hand(problem, evaluation.value, product, tr, pair, None, 0.0, None)
-    assert problem.lower_curvature > 0.0
-    assert gaps
-    assert min(gaps) >= evaluation.value - least - 1e-12
-
-
-def test_at_a_fixed_trace_the_pair_bounds_the_gap():
-    rng = np.random.default_rng(3)
-    problem = QuadraticSDP(C=symmetric(rng, 5))
-    S = problem.at(np.zeros((5, 1))).gradient @ np.eye(5)
-    evaluation = problem.at(np.linalg.eigh(S)[1][:, :1])
-    pair, unit = bounds.pair_at_fixed_trace(problem, evaluation, S, evaluation.value, 1.0, 1e-6, None, 0)
-    least = np.linalg.eigvalsh(S)[0]
-    assert pair.lower_bound == pytest.approx(least, abs=1e-12)
-    assert evaluation.value - pair.lower_bound >= evaluation.value - least
-    assert unit > 0.0
 
 
 @pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])

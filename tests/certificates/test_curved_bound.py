@@ -86,11 +86,14 @@ def test_at_a_fixed_trace_the_model_is_minimised_on_the_spectraplex(seed):
     theta = max((values[k:].sum() - t) / (n - k) for k in range(n))
     best = problem.at(U * np.sqrt(np.maximum(values - theta, 0.0)))
     assert best.size**2 == pytest.approx(t)
+    assert certify(problem, best, trace=t, tol=1e-9).proves(1e-9)
     Y = rng.standard_normal((n, 3))
     Y *= math.sqrt(t) / np.linalg.norm(Y)
     (gap,) = gaps(problem, Y, trace=t)
     assert gap == pytest.approx(problem.at(Y).value - best.value, rel=1e-9)
-    assert certify(problem, Y, trace=t).gap == pytest.approx(gap)
+    certificate = certify(problem, Y, trace=t)
+    assert certificate.gap == pytest.approx(gap)
+    assert not certificate.proves(1e-3)
 
 
 def test_a_gradient_or_a_modulus_without_numbers_gives_no_bound():

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from psdopt import AutogradProblem, FlatQuotient, LagrangeNewton, QuadraticSDP, TermEvaluation, TermSum, certify, solve
 from psdopt.certificates import dense_proof as module
 from psdopt.certificates.dense_proof import DenseProof, may_be_formed
-from psdopt.certificates.stored_curvature import origin
 from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg import definite
@@ -138,15 +137,6 @@ def test_a_certificate_of_a_quadratic_fit_takes_a_few_factorisations(monkeypatch
     assert again.proves(1e-8)
     assert len(assembled) == 1
     assert len(factored) <= 4
-
-
-def test_the_curvature_is_kept_as_long_as_the_problem():
-    problem, root = projection(5, np.random.default_rng(2))
-    assert proof_of(problem, 0.999 * root).gap(1.0) is not None
-    kept = origin(problem).curvature
-    assert proof_of(problem, 0.999 * root).gap(1.0) is not None
-    assert origin(problem).curvature is kept
-    np.testing.assert_allclose(kept, np.eye(5) * kept[0, 0], atol=1e-14)
 
 
 def test_beyond_its_order_nothing_dense_is_formed(monkeypatch):
