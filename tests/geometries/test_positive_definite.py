@@ -13,7 +13,6 @@ from psdopt.errors import InvalidInputError
 from psdopt.geometries.positive_definite import METRICS, PositiveDefinite, Root
 from psdopt.geometries.square_root import exponential, longest_growth
 from psdopt.linalg.tolerances import EPS
-from psdopt_plugins.metric_learning import triplet_margin_problem
 from psdopt_plugins.regression import psd_regression_problem
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -111,13 +110,6 @@ def test_hostile_units_end_in_a_status(problem, metric, method):
     result = solve(problem, PositiveDefinite(4, metric), method, max_iterations=60)
     assert isinstance(result.status, Status)
     assert result.value <= result.history["value"][0]
-
-
-def test_smoothed_margins_over_definite_matrices_end_in_a_status():
-    rng = np.random.default_rng(0)
-    problem = triplet_margin_problem(rng.standard_normal((8, 3)), [[0, 1, 5], [1, 2, 6], [2, 0, 7]]).smoothed(0.1)
-    result = solve(problem, PositiveDefinite(3), ConjugateGradient(), max_iterations=60)
-    assert isinstance(result.status, Status)
 
 
 def test_longest_steps():
