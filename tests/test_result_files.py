@@ -63,6 +63,12 @@ def test_what_is_missing_or_of_another_kind_is_refused(sound: tuple[Result, byte
     ):  # fmt: skip
         with pytest.raises(DataFileError, match="is not a result saved by psdopt, or is damaged"):
             Result.load(changed(whole, tmp_path / "r.npz", **changes))
+    for content in (b"", b"text", b"PK\x03\x04 nothing"):
+        (tmp_path / "x").write_bytes(content)
+        with pytest.raises(DataFileError, match="is not a result saved by psdopt"):
+            Result.load(tmp_path / "x")
+    with pytest.raises(DataFileError, match=r"cannot read result .*: No such file"):
+        Result.load(tmp_path / "absent.npz")
 
 
 def test_a_changed_number_does_not_pass_the_checksum(sound: tuple[Result, bytes], tmp_path: Path) -> None:

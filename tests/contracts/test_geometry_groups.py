@@ -7,8 +7,8 @@ from psdopt import FlatQuotient, Polar, PositiveDefinite
 from psdopt.geometries.fixed_trace import FixedTrace
 
 GEOMETRIES = [
-    FlatQuotient(5, 2), Polar(5, 2), Polar(5, 3, 0.8), Polar(4, 2, 0.3), Polar(5, 2, 0.0), Polar(5, 2, 1.0), Polar(3, 3),
-    PositiveDefinite(3), PositiveDefinite(3, "log-euclidean"), PositiveDefinite(2, "von-neumann"),
+    FlatQuotient(5, 2), Polar(5, 2), Polar(5, 3, 0.8), Polar(4, 2, 0.3), Polar(5, 2, 0.0), Polar(5, 2, 1.0),
+    Polar(3, 3), PositiveDefinite(3), PositiveDefinite(3, "log-euclidean"), PositiveDefinite(2, "von-neumann"),
     FixedTrace(5, 2, 2.0),
 ]  # fmt: skip
 #: What the integration of the von Neumann geodesics leaves, and the rounds of log.

@@ -1,13 +1,11 @@
 """The hook, the core's own pieces with true defaults and examples, installed pieces, data sets by name."""
 
 import inspect
-import types
 from collections.abc import Iterator
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-import pluggy
 import pytest
 
 import psdopt
@@ -17,9 +15,8 @@ from psdopt.errors import UnknownNameError
 from psdopt.methods import shipped_methods
 from psdopt.plugins import MethodSpec, Parameter, PluginManager, hookimpl
 from psdopt.plugins.datasets import load_dataset
-from psdopt.plugins.hookspec import GROUP, PsdoptHooks
+from psdopt.plugins.hookspec import GROUP
 from psdopt.plugins.installed import examples
-from psdopt.plugins.manager import HOOK
 from psdopt.running import compatibility
 from tests.data.test_data_files import csv_file
 from tests.refusals import refused
@@ -100,27 +97,6 @@ def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     refused(told, UnknownNameError, load_dataset, "wines", manager)
 
 
-def test_the_manager_calls_the_hook_that_is_specified():
-    manager = pluggy.PluginManager(GROUP)
-    manager.add_hookspecs(PsdoptHooks)
-    plugin = types.ModuleType("plugin")
-
-    @hookimpl
-    def psdopt_components():
-        yield MethodSpec("a-method", dict, "for tests")
-
-    setattr(plugin, HOOK, psdopt_components)
-    manager.register(plugin)
-    manager.check_pending()  # raises for a name that is not specified
-    (specs,) = getattr(manager.hook, HOOK)()
-    assert [spec.name for spec in specs] == ["a-method"]
-
-
 def test_the_plugins_of_the_package_are_entry_points_of_the_group():
     names = {entry.name for entry in metadata.entry_points(group=GROUP)}
     assert {"metric_learning", "kernel_learning", "regression", "spectral"} <= names
-
-
-def test_the_specification_itself_does_nothing():
-    with pytest.raises(NotImplementedError):
-        PsdoptHooks().psdopt_components()

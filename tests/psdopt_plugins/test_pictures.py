@@ -1,6 +1,5 @@
 """Pictures of samples, and the library of arrays of an answer."""
 
-import io
 from typing import Any
 
 import numpy as np
@@ -8,18 +7,18 @@ import pytest
 import scipy.sparse
 from sklearn.datasets import load_iris
 
-from psdopt import ConjugateGradient, QuadraticSDP, Result, solve
+from psdopt import ConjugateGradient, Result, solve
 from psdopt_plugins.kernel_learning import DistanceKernel, QuadraticKernel
 from psdopt_plugins.manifold_learning import SSTRESS, MaximumVarianceUnfolding
 from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost
 from psdopt_plugins.pictures import plot_metric
+from tests.reports.test_trace import random_problem
+from tests.running.plotting.test_convergence import png
 
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    rng = np.random.default_rng(0)
-    A, C = rng.standard_normal((14, 14)), rng.standard_normal((14, 14))
-    return solve(QuadraticSDP(A=A @ A.T, C=C + C.T), method=ConjugateGradient())
+    return solve(random_problem(), method=ConjugateGradient())
 
 
 def classes(k: int, m: int = 60, d: int = 3) -> tuple[Any, Any]:
@@ -29,12 +28,6 @@ def classes(k: int, m: int = 60, d: int = 3) -> tuple[Any, Any]:
 
 def halves(*parts: Any, at: int = 40) -> list[tuple[Any, Any]]:
     return [(part[:at], part[at:]) for part in parts]
-
-
-def png(figure: Any) -> bytes:
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", dpi=40)
-    return buffer.getvalue()
 
 
 def test_metric_panels(result: Result) -> None:

@@ -3,17 +3,13 @@
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, QuadraticSDP, solve
+from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, solve
 from psdopt.reports import CertificateTrace, RunOptions
+from psdopt.reports.summary import proof_text, result_rows
 from psdopt_plugins.metric_learning import LMNN
 from psdopt_plugins.metric_learning.report import metric_report
 from tests.cli.fakes import Scatter, blobs
-
-
-def random_problem(n: int = 12) -> QuadraticSDP:
-    rng = np.random.default_rng(1)
-    A, C = rng.standard_normal((n, n)), rng.standard_normal((n, n))
-    return QuadraticSDP(A=A @ A.T / n, C=C + C.T)
+from tests.reports.test_trace import random_problem
 
 
 def test_closed_form_rows_of_a_rank_limited_run_show_what_the_rank_costs() -> None:
@@ -49,11 +45,6 @@ def test_report_tells_the_last_round_from_all_of_them():
 
 
 def test_the_tolerance_and_the_rows_that_prove_optimality_are_named():
-    import numpy as np
-
-    from psdopt import FlatQuotient, QuadraticSDP, solve
-    from psdopt.reports.summary import proof_text, result_rows
-
     problem = QuadraticSDP(B=1.0, C=np.diag([-1.0, -2.0, 3.0]))
     result = solve(problem, tol=1e-7)
     assert proof_text(result).startswith("; proof: the ")

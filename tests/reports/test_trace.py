@@ -35,18 +35,12 @@ def test_the_trace_is_spaced_geometrically_and_holds_true_certificates() -> None
     assert curve[-1] == result.certificate.relative
 
 
-def test_the_trace_of_several_runs_is_that_of_the_last() -> None:
+def test_the_trace_of_several_runs_is_that_of_the_last_and_the_whole_shows_one_behind_the_other() -> None:
     trace = CertificateTrace()
     for steps in (9, 4):
         result = solve(random_problem(), method=ConjugateGradient(), max_iterations=steps, callback=trace)
     assert [iteration for iteration, _ in trace.points] == [1, 2, 3]
     assert trace.curve(result)[0][-1] == result.iterations
-
-
-def test_the_whole_of_several_runs_is_shown_one_behind_the_other() -> None:
-    trace = CertificateTrace()
-    for steps in (9, 4):
-        result = solve(random_problem(), method=ConjugateGradient(), max_iterations=steps, callback=trace)
     shown, (at, relative) = trace.whole(result, [5.0, 4.0])
     assert shown.history["iteration"].tolist() == list(range(1, 2 + 9 + 4 + 1))
     assert shown.history["value"][:2].tolist() == [5.0, 4.0]

@@ -23,18 +23,6 @@ def result():
     return solve(kta(np.random.default_rng(0)), FlatQuotient(8, 8), tol=1e-6)
 
 
-def test_load_refuses_other_files(tmp_path):
-    for content in (b"", b"text", b"PK\x03\x04 nothing"):
-        (tmp_path / "x").write_bytes(content)
-        with pytest.raises(DataFileError, match="is not a result saved by psdopt"):
-            Result.load(tmp_path / "x")
-    np.savez(tmp_path / "y.npz", a=1)
-    with pytest.raises(DataFileError, match="is not a result saved by psdopt"):
-        Result.load(tmp_path / "y.npz")
-    with pytest.raises(DataFileError, match=r"cannot read result .*: No such file"):
-        Result.load(tmp_path / "absent.npz")
-
-
 def test_frame_and_texts(result, monkeypatch):
     frame = result.history.to_frame()
     assert len(frame) == len(result.history) == result.iterations + 1

@@ -75,11 +75,6 @@ def test_starts_of_full_rank_and_of_methods_that_begin_at_zero_are_kept(rng):
     assert np.array_equal(starting_point(PSDCone(N), problem(), None, rng, BILGO()), zero)
 
 
-def test_a_matrix_of_another_order_is_refused(rng):
-    with pytest.raises(ValueError, match="start must be of order 6; found 3"):
-        starting_point(FlatQuotient(N, 2), problem(), LowRankPSD(np.eye(3)), rng)
-
-
 def few_entries(seed: int) -> tuple[Problem, float]:
     """A fit to one to four entries of a matrix of order 1 to 6, and the largest of them; half of all are negative."""
     rng = np.random.default_rng(seed)

@@ -10,7 +10,6 @@ import scipy.sparse as sp
 from hypothesis import given
 from hypothesis import strategies as st
 
-import psdopt.testing
 from psdopt import FlatQuotient, PSDCone
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
@@ -219,14 +218,6 @@ def test_named_regimes_draw_what_they_say(regime, data):
         assert np.ptp(values) <= 64 * EPS
     with pytest.raises(InvalidInputError, match="regime must be"):
         data.draw(strategies.regime_factors(regime="odd"))
-
-
-@pytest.mark.parametrize(("old", "new"), [("Measurement", "Deviation"), ("Verdict", "CheckStatus")])
-def test_former_names_work_and_name_their_successors(old, new):
-    with pytest.warns(DeprecationWarning, match=f"psdopt.testing.{old} is now psdopt.testing.{new}"):
-        assert getattr(psdopt.testing, old) is getattr(psdopt.testing, new)
-    with pytest.raises(AttributeError, match="no attribute 'Judgement'"):
-        psdopt.testing.Judgement  # noqa: B018
 
 
 @dataclass

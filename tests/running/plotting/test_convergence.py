@@ -14,13 +14,12 @@ import pytest
 from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, Result, solve
 from psdopt.running.plotting import plot_convergence, plot_run
 from psdopt.running.plotting.style import BLUE, COLOURS, GREY, MARKERS, ORANGE, RED
+from tests.reports.test_trace import random_problem
 
 
 @pytest.fixture(scope="module")
 def result() -> Result:
-    rng = np.random.default_rng(0)
-    A, C = rng.standard_normal((14, 14)), rng.standard_normal((14, 14))
-    return solve(QuadraticSDP(A=A @ A.T, C=C + C.T), method=ConjugateGradient())
+    return solve(random_problem(), method=ConjugateGradient())
 
 
 def png(figure: Any) -> bytes:
