@@ -117,10 +117,10 @@ def _pair_distances(with_data: bool):
         i, j = pairs(rng, len(X), 14)
         y = rng.uniform(0, 8, 14)
         measurement = PairDistances(i, j, X) if with_data else PairDistances(i, j, n=N)
-        problem = TermSum([MeasuredTerm(measurement, LeastSquares(y)), LinearTerm(IdentityForm(N), -0.4)], 2.0)
+        problem = TermSum([MeasuredTerm(measurement, LeastSquares(y), 0.7), LinearTerm(IdentityForm(N), -0.4)], 2.0)
 
         def F(M):
-            return anp.sum((distances(M, X, i, j) - y) ** 2) - 0.4 * anp.trace(M) + 2.0
+            return 0.7 * anp.sum((distances(M, X, i, j) - y) ** 2) - 0.4 * anp.trace(M) + 2.0
 
         return Instance(problem, AutogradProblem(F, N, convex=True), 2 if with_data else 0)
 

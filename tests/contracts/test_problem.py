@@ -88,12 +88,6 @@ def test_entries_cost_no_product_and_are_not_changed():
     assert own.tolist() == [[1.0, 2.0], [0.0, 3.0]]
 
 
-def test_it_is_the_gradient_of_a_problem():
-    C = np.array([[1.0, 0.5], [0.5, -2.0]])
-    here = QuadraticSDP(B=1.0, C=C).at(np.array([[1.0], [2.0]]))
-    np.testing.assert_allclose(dense_gradient(here), here.gradient @ np.eye(2), rtol=1e-15)
-
-
 def evaluation(rng):
     A = rng.standard_normal((5, 5))
     return QuadraticSDP(A=A @ A.T, B=1.0, C=A + A.T).at(rng.standard_normal((5, 2)))
@@ -105,13 +99,6 @@ def test_no_start_is_proposed_and_nothing_is_claimed_of_bounds_and_units():
     assert Starts().proposed_start(Y) is Y
     assert duality.dual_bound(evaluation(np.random.default_rng(1))) is None
     assert duality.value_unit(3.0, 1.0) is None
-
-
-def test_the_eigenpair_is_that_of_the_gradient():
-    here = evaluation(np.random.default_rng(2))
-    S = here.gradient @ np.eye(5)
-    pair = Duality().smallest_eigenpair(here, S, count=2)
-    assert np.allclose(pair.values, np.linalg.eigvalsh(S)[:2])
 
 
 def test_the_coarser_preconditioner_is_the_same_one_unless_there_is_another():

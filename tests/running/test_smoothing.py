@@ -6,6 +6,7 @@ import pytest
 from psdopt import ConjugateGradient, FrankWolfe, LowRankPSD, MarginProblem, Status, solve, solve_smoothed
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import FixedTrace, FlatQuotient, Spectraplex
+from psdopt.methods import TrustRegions
 from psdopt.running.smoothing import SHRINK
 from psdopt.running.verdicts import CUTS
 from psdopt.terms import QuadraticForms
@@ -15,12 +16,20 @@ def problem(seed=0):
     return MarginProblem(QuadraticForms(np.random.default_rng(seed).standard_normal((30, 3))), 0.2)
 
 
-@pytest.mark.parametrize("geometry", [Spectraplex(3), FixedTrace(3, 3)], ids=["spectraplex", "factors"])
-def test_starts_are_those_of_solve(geometry):
+@pytest.mark.parametrize(
+    ("geometry", "method"),
+    [
+        (Spectraplex(3), FrankWolfe()),
+        (Spectraplex(3), FrankWolfe(variant="fully-corrective")),
+        (FixedTrace(3, 3), ConjugateGradient()),
+        (FixedTrace(3, 3), TrustRegions()),
+    ],
+    ids=["spectraplex", "corrected", "factors", "trust regions"],
+)
+def test_starts_are_those_of_solve(geometry, method):
     """A point of the geometry, a LowRankPSD, or none: the same optimum, proven on the unsmoothed problem."""
     margins = problem()
     exact = solve(margins, Spectraplex(3), tol=1e-7)
-    method = FrankWolfe() if geometry.trace and isinstance(geometry, Spectraplex) else ConjugateGradient()
     Y = np.random.default_rng(1).standard_normal((3, 3))
     Y /= np.linalg.norm(Y)
     for start in (None, LowRankPSD(Y), geometry.from_factor(Y)):

@@ -9,7 +9,7 @@ from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
-from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm, as_form, squared_norm, times
+from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm, as_form, squared_norm
 from psdopt.terms.weighted_gram import WeightedGramForm
 from tests.instances import psd, symmetric
 
@@ -150,13 +150,6 @@ def test_arrays_stand_for_forms():
 def test_bad_input(make, text):
     with pytest.raises(InvalidInputError, match=text):
         make()
-
-
-@pytest.mark.parametrize("factor", [1.0, 2.5, 0.5, -1.0, 0.0, 2])
-def test_only_a_factor_of_one_changes_nothing(factor):
-    Z = np.arange(6.0).reshape(3, 2)
-    np.testing.assert_allclose(times(Z, factor), factor * Z)
-    np.testing.assert_allclose(times(Z, np.array([[factor]]) * np.eye(2)), factor * Z)
 
 
 def test_which_forms_hold_an_array():

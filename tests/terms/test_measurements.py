@@ -16,7 +16,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import EPS
 from psdopt.terms import entry_coupling
-from psdopt.terms.indexed import checked_indices, codes_of, require_distinct, rows_of
+from psdopt.terms.indexed import codes_of
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurement import Measurement
@@ -87,22 +87,6 @@ def test_codes_number_unordered_pairs(pairs):
     codes = codes_of(left, right, 10)
     np.testing.assert_array_equal(codes, codes_of(right, left, 10))
     assert len(set(codes.tolist())) == len({frozenset(pair) for pair in pairs})
-
-
-def test_rows_are_those_of_the_data_or_the_order():
-    X = LinearMap(np.ones((5, 3)), "X")
-    assert rows_of(X, None) == (X, 5, 3)
-    assert rows_of(None, 4) == (None, 4, 4)
-    with pytest.raises(InvalidInputError, match="n must be 3, the number of columns of X; found 4"):
-        rows_of(X, 4)
-
-
-def test_indices_of_different_lengths_and_equal_ends_are_refused():
-    with pytest.raises(InvalidInputError, match="index arrays must share one length; found a: 1, b: 2"):
-        checked_indices({"a": [0], "b": [0, 1]}, 3)
-    with pytest.raises(InvalidInputError, match="a and b must differ; found both equal to 2 at position 1"):
-        require_distinct(np.array([0, 2]), np.array([1, 2]), "a", "b")
-    require_distinct(np.array([0]), np.array([1]), "a", "b")
 
 
 UPPER = np.triu_indices(5, 1)

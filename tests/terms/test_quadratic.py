@@ -8,7 +8,6 @@ from scipy.sparse.linalg import aslinearoperator
 from psdopt import BILGO, Ability, PSDCone, TermSum, compatible, solve, terms
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.tolerances import EPS
 from tests.instances import psd, symmetric
 
 N = 5
@@ -60,29 +59,6 @@ def test_arrays_are_taken_for_forms():
     value = TermSum([terms.LinearTerm(C, 2.0), terms.ProductTerm(A, A), terms.ProductTerm(A, C, 0.5)]).at(Y).value
     by_hand = 2.0 * np.trace(C @ M) + np.trace(A @ M @ A @ M) + 0.5 * np.trace(A @ M @ C @ M)
     assert value == pytest.approx(by_hand, rel=1e-12)
-
-
-@pytest.mark.parametrize(
-    "make",
-    [
-        lambda rng: [terms.LinearTerm(symmetric(rng, N), 0.3)],
-        lambda rng: [
-            terms.LinearTerm(sp.csr_array(symmetric(rng, N)), 0.3),
-            terms.LinearTerm(terms.IdentityForm(N, -2.0)),
-        ],
-        lambda rng: [
-            terms.MeasuredTerm(terms.Entries([0, 1, 2], [0, 3, 2], N), terms.LeastSquares(1.0), 0.7),
-            terms.LinearTerm(np.eye(N)),
-        ],
-        lambda rng: [terms.MeasuredTerm(terms.PairDistances([0, 1], [2, 3], n=N), terms.SquaredHinge(1.0, -1.0))],
-    ],
-)
-def test_terms_add_their_part_of_a_dense_gradient(make):
-    rng = np.random.default_rng(2)
-    problem = TermSum(make(rng))
-    here = problem.at(rng.standard_normal((N, 2)))
-    entries, products = here.gradient.entries(), here.gradient @ np.eye(N)
-    np.testing.assert_allclose(entries, products, atol=64 * EPS * np.abs(products).max())
 
 
 def test_terms_without_entries_say_so():

@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import AutogradProblem, FlatQuotient, QuadraticSDP, certify, solve
+from psdopt import AutogradProblem, FlatQuotient, QuadraticSDP, solve
 from psdopt.errors import InvalidInputError, UnknownNameError
 from psdopt.running.choose import choose
 from psdopt.testing import CheckStatus, run_checks
@@ -64,31 +64,6 @@ def test_value_gradient_and_line_are_those_of_the_dense_formula(kind, regularize
     assert {record.verdict for record in records} == {CheckStatus.PASSED}, records
 
 
-@pytest.mark.parametrize("rank", range(1, D_ + 1))
-def test_kta_with_trace_at_every_rank(rank):
-    # B = 0: M = A^-1/2 [top-r of (-A^-1/2 C A^-1/2)_+] A^-1/2, F = -|[.]|^2 + lam |Y Y'|^2
-    lam = 0.3
-    A, C = np.sqrt(lam) * X.T @ X, 0.5 * np.eye(D_) - lam * X.T @ ONE_HOT @ ONE_HOT.T @ X
-    a, V = np.linalg.eigh(A)
-    root = V / np.sqrt(a) @ V.T
-    top = np.maximum(np.linalg.eigvalsh(-root @ C @ root)[::-1][:rank], 0.0)
-    result = solve(kta_problem(X, Y, lam, "trace"), FlatQuotient(D_, rank), tol=1e-9)
-    assert result.value == pytest.approx(lam * 3 * 100 - np.sum(top**2), rel=1e-9)
-
-
-@pytest.mark.parametrize("rank", range(1, D_ + 1))
-@pytest.mark.parametrize("regularizer", ["identity", "frobenius"])
-def test_linearity_at_every_rank(regularizer, rank):
-    lam = 0.4
-    C = 0.5 * lam * (DIFFERENCES.T * SIGNS) @ DIFFERENCES
-    shift, constant = (np.eye(D_), D_) if regularizer == "identity" else (0.0, 0)
-    top = np.maximum(np.linalg.eigvalsh(shift - C)[::-1][:rank], 0.0)
-    expected = constant - np.sum(top**2)
-    for data in (X, sp.csr_array(X)):
-        problem = linearity_problem(data, PAIRS, lam, regularizer)
-        assert solve(problem, FlatQuotient(D_, rank), tol=1e-9).value == pytest.approx(expected, rel=1e-9)
-
-
 def test_products_are_with_X_alone_or_with_small_matrices():
     for problem in (kta_problem(sp.csr_array(X), Y, 0.05), linearity_problem(sp.csr_array(X), PAIRS, 0.05)):
         assert len(problem.maps) == 1
@@ -140,13 +115,6 @@ def test_wide_sparse_data_have_no_closed_form():
         assert not {"closed-form", "diagonal-form"} & large.abilities
         assert choose(large, None, None)[1].name == "ConjugateGradient"
     assert "closed-form" in kta_problem(sp.csr_array(X), Y, 1.0, gram=True).abilities
-
-
-def test_certificate_of_the_growing_rank_run_is_global():
-    result = solve(kta_problem(sp.csr_array(X), Y, 0.01, "trace"), tol=1e-7)
-    assert result.optimal
-    dense = kta_problem(X, Y, 0.01, "trace")
-    assert certify(dense, result.matrix).proves(1e-6)
 
 
 BAD_X = X.copy()
