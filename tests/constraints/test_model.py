@@ -221,11 +221,6 @@ def test_methods_ask_for_constraints_by_their_member(curvature: float, method) -
     assert found.value == pytest.approx(expected.value, rel=1e-9)  # where arrays lie in memory changes sums of BLAS
 
 
-def test_a_problem_without_the_member_is_refused_by_name() -> None:
-    with pytest.raises(IncompatibleError, match=r"QuadraticSDP offers no constraints: .* must have constrained\(\)"):
-        constrained_of(QuadraticSDP(C=np.eye(3)))
-
-
 def test_an_autograd_problem_is_constrained_by_the_same_object() -> None:
     import autograd.numpy as anp
 
@@ -253,17 +248,6 @@ def test_any_factor_method_may_do_the_work_inside() -> None:
         for inside in (None, LBFGS(), ConjugateGradient())
     ]
     assert np.ptp(values) <= 3e-5 * abs(values[0])
-
-
-def test_the_rank_grows_until_the_certificate_holds() -> None:
-    L = random_laplacian(14, 9) / 4
-    problem = Constrained(QuadraticSDP(C=-L / 2), constraints.diagonal(14, 1.0))
-    grown = solve(problem, FlatQuotient(14, 1), escape=True)
-    assert grown.status is Status.OPTIMAL
-    assert grown.matrix.factor.shape[1] > 1
-    kept = solve(problem, FlatQuotient(14, 1), max_iterations=60)
-    assert kept.matrix.factor.shape[1] == 1
-    assert kept.status is not Status.OPTIMAL
 
 
 @pytest.mark.parametrize("method", [AugmentedLagrangian(), LagrangeNewton()])

@@ -32,13 +32,6 @@ def test_upper_bounds_bound_and_do_not_fix() -> None:
     assert (found.value, found.least) == (pytest.approx(10.0), 0.0)
 
 
-def test_a_definite_form_bounds_the_trace() -> None:
-    A = np.diag([1.0, 2.0, 3.0, 4.0, 5.0])
-    found = limit(constraints.sparse_forms([A], 6.0))
-    assert found.value >= 6.0  # M = 6 e_1 e_1' is feasible
-    assert found.least == 0.0
-
-
 def test_nothing_implied_is_nothing_claimed() -> None:
     assert limit(constraints.entries([0], [0], N, 1.0)) is None
     assert limit(constraints.diagonal(N, lower=1.0)) is None
