@@ -12,12 +12,31 @@ from scipy.sparse.linalg import aslinearoperator
 from psdopt import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm, SumForm
-from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
+from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, Loss, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 
 N = 7
+
+
+class LogCosh(Loss):
+    """weight Σ log cosh(scale (a − b)): smooth and of no degree."""
+
+    nonnegative = True
+
+    def __init__(self, b, scale=1.0, weight=1.0):
+        self.b, self.scale, self.weight = b, scale, weight
+
+    def value(self, a):
+        d = np.abs(self.scale * (a - self.b))
+        return self.weight * float(np.sum(d + np.log1p(np.exp(-2.0 * d)) - np.log(2.0)))
+
+    def derivative(self, a):
+        return self.weight * self.scale * np.tanh(self.scale * (a - self.b))
+
+    def second(self, a):
+        return self.weight * self.scale**2 / np.cosh(np.clip(self.scale * (a - self.b), -350.0, 350.0)) ** 2
 
 
 @dataclass

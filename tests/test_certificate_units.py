@@ -5,27 +5,11 @@ import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, TermSum, certify, solve
 from psdopt.terms import HalfSquaredOneSided, LeastSquares, Loss, MeasuredTerm, QuadraticForms, SquaredHinge
+from tests.instances import LogCosh
 
 rng = np.random.default_rng(1)
 N, X = 4, rng.standard_normal((9, 4))
 B = np.sum((X @ rng.standard_normal((4, 2))) ** 2, axis=1) + 3.0 * rng.standard_normal(9)
-
-
-class LogCosh(Loss):
-    """Σ log cosh(a − b)."""
-
-    def __init__(self, b):
-        self.b = b
-
-    def value(self, a):
-        d = np.abs(a - self.b)
-        return float(np.sum(d + np.log1p(np.exp(-2.0 * d)) - np.log(2.0)))
-
-    def derivative(self, a):
-        return np.tanh(a - self.b)
-
-    def second(self, a):
-        return 1.0 / np.cosh(np.clip(a - self.b, -350.0, 350.0)) ** 2
 
 
 class InUnits(Loss):

@@ -53,10 +53,10 @@ def program(seed: int) -> cp.Problem:
     return cp.Problem(cp.Minimize(objective), held)
 
 
-def judged(seed: int) -> str:
+def judged(seed: int, agree: float = AGREE, **options: float) -> str:
     """ "agrees", "inaccurate" where one of the two says that it is, "failed" where Clarabel has none, or "false"."""
     found = []
-    for solver in ("CLARABEL", PSDOPT()):
+    for solver in ("CLARABEL", PSDOPT(**options)):
         model = program(seed)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the status says it
@@ -70,7 +70,7 @@ def judged(seed: int) -> str:
     (peer, expected), (own, value) = found
     if peer.removesuffix("_inaccurate") != own.removesuffix("_inaccurate"):
         return "false"
-    if np.isfinite(expected) and abs(value - expected) > AGREE * max(1.0, abs(expected)):
+    if np.isfinite(expected) and abs(value - expected) > agree * max(1.0, abs(expected)):
         return "false"
     return "agrees" if peer == own else "inaccurate"
 

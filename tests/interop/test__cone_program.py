@@ -191,15 +191,6 @@ def test_rows_are_taken_by_their_order_and_never_below_zero():
     assert found.free.tolist() == [1]
 
 
-def test_a_chain_of_rows_is_solved_one_by_one():
-    A = np.eye(4) - np.eye(4, k=-1)
-    b = np.array([1.0, 2.0, 3.0, 4.0])
-    _, found = eliminated(A, b)
-    assert found.used.all()
-    assert np.allclose(found.offset, np.cumsum(b))
-    assert np.allclose(found.K.toarray(), -np.tril(np.ones((4, 4))))
-
-
 def test_entries_that_are_rounding_of_the_terms_of_their_row_are_dropped():
     product = sp.csr_array([[1.0, 1e-15], [1e-15, 0.0], [0.0, 2e-15]])
     sizes = sp.csr_array([[1.0, 1.0], [1e-15, 0.0], [0.0, 30.0]])

@@ -176,13 +176,6 @@ def test_bounds_on_all_entries_are_constraints_on_half_of_them():
     assert problem.value == pytest.approx(problem.solve(solver="CLARABEL"), rel=1e-6)
 
 
-def test_complex_matrices_are_taken_as_cvxpy_brings_them():
-    H = np.array([[1.0, 1j], [-1j, 2.0]])
-    X = cp.Variable((2, 2), hermitian=True)
-    problem = cp.Problem(cp.Minimize(cp.real(cp.trace(H @ X))), [X >> 0, cp.real(cp.trace(X)) == 1])
-    assert problem.solve(solver=PSDOPT()) == pytest.approx(np.linalg.eigvalsh(H)[0], abs=1e-5)
-
-
 X = cp.Variable((3, 3), PSD=True, name="X")
 y = cp.Variable(2, name="y")
 

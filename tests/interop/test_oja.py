@@ -10,7 +10,6 @@ from psdopt import QuadraticSDP, solve
 from psdopt.data.streams import ArrayStream
 from psdopt.interop.pymanopt import from_pymanopt
 from psdopt.methods.online_gradient import OnlineRiemannianGradient, Pace
-from psdopt.methods.riemannian_gradient import RiemannianGradient
 from psdopt.problems.streamed import Streamed
 
 D, R = 9, 3
@@ -72,12 +71,3 @@ def test_online_gradient_with_the_grassmannian_is_ojas_method(p):
     assert distance(U, leading) < 0.2 < distance(start, leading)
     learned = solve(problem, geometry, method, start=start, max_iterations=1)  # s and t0 by pre-training
     assert distance(learned.matrix.factor, leading) < 0.2
-
-
-def test_batch_method_finds_the_principal_subspace():
-    rng = np.random.default_rng(1)
-    X = rng.standard_normal((200, D)) * np.array([3.0, 2.5, 2.0, *[0.4] * (D - R)])
-    C = X.T @ X / len(X)
-    result = solve(residual_of(C), from_pymanopt(Grassmann(D, R), D), RiemannianGradient(), max_iterations=300, rng=1)
-    _, vectors = np.linalg.eigh(C)
-    assert distance(result.matrix.factor, vectors[:, -R:]) < 1e-4

@@ -12,6 +12,7 @@ from psdopt.terms import Loss, MeasuredTerm, QuadraticForms
 from psdopt.testing import Case, CheckStatus, parametrize_with_checks, replay, run_checks
 from psdopt.testing.checks.common import defined, point_of
 from psdopt.testing.record import Trivial
+from tests.instances import LogCosh
 
 RNG = np.random.default_rng(0)
 N = 4
@@ -22,10 +23,6 @@ SCATTER, NOISE = SAMPLES.T @ SAMPLES / 30.0, np.diag(RNG.uniform(0.3, 1.0, N))
 
 def forms(M):
     return anp.sum(anp.dot(ROWS, M) * ROWS, axis=1)
-
-
-def log_cosh(a):
-    return anp.abs(a) + anp.log1p(anp.exp(-2.0 * anp.abs(a))) - anp.log(2.0)
 
 
 def likelihood(M):
@@ -64,24 +61,6 @@ class Exponential(Loss):
     second = derivative
 
 
-class LogCosh(Loss):
-    """weight Σ log cosh(scale a − scale)."""
-
-    nonnegative = True
-
-    def __init__(self, scale: float, weight: float) -> None:
-        self.scale, self.weight = scale, weight
-
-    def value(self, a):
-        return self.weight * float(np.sum(log_cosh(self.scale * (a - 1.0))))
-
-    def derivative(self, a):
-        return self.weight * self.scale * np.tanh(self.scale * (a - 1.0))
-
-    def second(self, a):
-        return self.weight * self.scale**2 * (1.0 - np.tanh(self.scale * (a - 1.0)) ** 2)
-
-
 UNUSUAL = {
     "not convex": lambda: AutogradProblem(lambda M: anp.sum((anp.dot(M, M) - np.eye(N)) ** 2), N),
     "barrier": lambda: AutogradProblem(lambda M: -anp.linalg.slogdet(M)[1] + anp.trace(M), N, convex=True),
@@ -90,7 +69,7 @@ UNUSUAL = {
     ),
     "exponential": lambda: AutogradProblem(lambda M: anp.sum(anp.exp(forms(M) - 3.0)), N, convex=True),
     "exponential of samples": lambda: TermSum([MeasuredTerm(QuadraticForms(ROWS), Exponential(), 1e-3)]),
-    "nearly straight": lambda: TermSum([MeasuredTerm(QuadraticForms(ROWS), LogCosh(1e6, 1e-12), 1.0)]),
+    "nearly straight": lambda: TermSum([MeasuredTerm(QuadraticForms(ROWS), LogCosh(1.0, 1e6, 1e-12), 1.0)]),
     "log det(I + M)": lambda: AutogradProblem(lambda M: anp.linalg.slogdet(np.eye(N) + M)[1], N),
     "difference of exponentials": lambda: AutogradProblem(
         lambda M: anp.exp(-anp.trace(M)) - anp.exp(-anp.sum(M * M)), N
@@ -108,7 +87,7 @@ UNUSUAL = {
 }
 
 
-LOSSES = [Exponential(), LogCosh(1.0, 1.0), LogCosh(1e6, 1e-12)]
+LOSSES = [Exponential(), LogCosh(1.0), LogCosh(1.0, 1e6, 1e-12)]
 
 
 @parametrize_with_checks([*(make() for make in UNUSUAL.values()), *LOSSES])
@@ -181,16 +160,10 @@ def test_noise_of_F_excuses_no_wrong_gradient(noise, factor):
     assert failed == {"problem.gradient_slope"}
 
 
-class SlightlyWrong(AutogradProblem):
-    """S is a thousandth too large."""
-
-    def dense_gradient(self, M):
-        return 1.001 * super().dense_gradient(M)
-
-
 @pytest.mark.parametrize("name", ["linear part beside log det(I + M)", "all digits lost at zero", "large constant"])
 def test_constants_within_F_excuse_no_wrong_gradient(name):
-    problem = SlightlyWrong(UNUSUAL[name]().function, N)
+    problem = Noisy(UNUSUAL[name]().function, N)
+    problem.factor = 1.001
     slopes = {f"problem.{check}" for check in ("gradient_slope", "hessian_slope", "line_model", "plane_model")}
     assert {record.name for record in run_checks(problem, only=slopes) if not record.ok} == slopes
 

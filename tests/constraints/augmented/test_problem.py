@@ -94,10 +94,3 @@ def test_the_derivative_is_a_multiplier_with_the_sign_of_its_bound() -> None:
         assert np.all(PENALTY.derivative(a)[2:] * np.array([1.0, -1.0]) >= 0.0)
     assert PENALTY.degree is None
     assert EQUATIONS.degree == 2
-
-
-def test_inside_the_bounds_nothing_is_paid_without_multipliers() -> None:
-    penalty = Penalty(np.zeros(2), np.ones(2), np.array([-1.0, -np.inf]), np.array([1.0, 0.0]))
-    assert penalty.value(np.array([0.5, -7.0])) == 0.0
-    assert np.all(penalty.derivative(np.array([0.5, -7.0])) == 0.0)
-    assert penalty.value(np.array([3.0, 1.0])) == 0.5 * (4.0 + 1.0)

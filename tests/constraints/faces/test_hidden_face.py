@@ -15,11 +15,7 @@ from psdopt.terms.base import combine
 from psdopt.terms.forms import GramForm, MatrixForm, SumForm
 from psdopt.testing import parametrize_with_checks
 from tests.constraints.faces.test_face import E
-
-
-def symmetric(rng: np.random.Generator, n: int) -> np.ndarray:
-    G = rng.standard_normal((n, n))
-    return 0.5 * (G + G.T)
+from tests.instances import symmetric
 
 
 def hidden(seed: int, inside: float = 0.0) -> tuple[Constrained, Constrained, np.ndarray, np.ndarray]:
@@ -241,14 +237,6 @@ def test_derived_classes_are_not_taken_for_their_bases() -> None:
             return 2.0 * super().value(features)
 
     assert isinstance(carried_problem(TermSum([Doubled(np.eye(N))]), basis(False)), Composite)
-
-
-def test_several_columns_are_appended_at_once() -> None:
-    rng = np.random.default_rng(9)
-    problem = Composite([curved()], basis(True))
-    grown = problem.at(rng.standard_normal((Q, R))).append(rng.standard_normal((Q, 2)))
-    assert grown.factor.shape == (Q, R + 2)
-    assert np.isclose(grown.value, problem.at(grown.factor).value)
 
 
 @parametrize_with_checks([carried_problem(curved(), basis(False)), Composite([curved()], basis(True))])
