@@ -19,6 +19,7 @@ from psdopt.cli.main import main
 from psdopt.plugins import PluginManager
 from psdopt.plugins.core import psdopt_components
 from psdopt.version import __version__
+from tests.running.test_driver import raising
 
 Command = Any
 
@@ -56,13 +57,6 @@ def test_what_an_estimator_warns_of_is_one_line_in_the_words_of_the_command(
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"psdopt: warning: {start}")
     assert line.endswith(end)
-
-
-def raising(error: BaseException) -> Any:
-    def load(*_: Any) -> None:
-        raise error
-
-    return load
 
 
 def test_interruption_and_a_lack_of_memory_outside_the_solver(

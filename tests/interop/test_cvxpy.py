@@ -54,12 +54,6 @@ def test_values_and_multipliers_are_those_of_clarabel_with_their_signs_in_every_
         assert np.max(np.abs(ours.dual_value - expected)) <= allowed * (1.0 + np.max(np.abs(expected)))
 
 
-@pytest.mark.parametrize("build", QUADRATIC, ids=names)
-def test_quadratic_objectives_have_no_dual_form(build):
-    with pytest.raises(cp.SolverError, match="form must be 'primal' or 'auto' for this problem"):
-        made(build).solve(solver=PSDOPT(), form="dual")
-
-
 def test_cvxpy_knows_the_solver_by_name_and_takes_it_only_when_it_is_asked_for():
     assert "PSDOPT" in cp.installed_solvers()
     register("certified")

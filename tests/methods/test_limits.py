@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from psdopt import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, FrankWolfe, InteriorPoint, LagrangeNewton
-from psdopt.errors import InvalidInputError
+from psdopt import LagrangeNewton
 from psdopt.linalg.tolerances import MINOR, ROOT_EPS
 from psdopt.methods.augmented_lagrangian.columns import independent
 from psdopt.methods.factor_moves import outside
@@ -26,22 +25,6 @@ def test_a_column_shorter_than_what_counts_is_zero(factor: float, columns: int) 
 def test_a_principal_axis_that_does_not_count_is_no_direction_of_a_matrix(factor: float, beyond: bool) -> None:
     found = outside(np.eye(2), np.diag([1.0, np.sqrt(factor * VANISHED)]))
     np.testing.assert_array_equal(found, [False, beyond])
-
-
-OUT_OF_RANGE = [
-    (ADMM, "imbalance", 0.5), (ADMM, "patience", 0), (ADMM, "restarts", -1),
-    (BILGO, "search_fraction", 1.0), (BILGO, "first_steps", 0),
-    (AugmentedLagrangian, "penalty_threshold", 1.0), (AugmentedLagrangian, "tightening", 0.0),
-    (AugmentedLagrangian, "bounds_from", 0.0), (AugmentedLagrangian, "patience", 0),
-    (BoundaryPoint, "factor", 1.0), (BoundaryPoint, "patience", 0),
-    (FrankWolfe, "corrections", 0), (InteriorPoint, "patience", 0), (LagrangeNewton, "patience", 0),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("method", "field", "value"), OUT_OF_RANGE)
-def test_a_number_out_of_range_is_refused_by_name(method, field, value):
-    with pytest.raises(InvalidInputError, match=f"{field} must be"):
-        method(**{field: value})
 
 
 def test_the_patience_of_newton_steps_under_constraints_is_the_one_given():

@@ -16,13 +16,17 @@ from tests.methods.pairs import pair_problem
 
 CG, GOLDEN = methods.ConjugateGradient(), 0.5 * (1.0 + np.sqrt(5.0))
 LIMITS = {
-    methods.ADMM: {"rho": (0.0, -1.0, np.inf, "big", True), "switch": (0.0, 1.0), "polish": (3,)},
-    methods.AugmentedLagrangian: {"inside_steps": (0,), "max_rank": (0,)},
-    methods.BILGO: {"every": (0,), "eigenvectors": (-1,), "local_search": ("lbfgs",)},
+    methods.ADMM: {"rho": (0.0, -1.0, np.inf, "big", True), "switch": (0.0, 1.0), "polish": (3,), "imbalance": (0.5,),
+                   "patience": (0,), "restarts": (-1,)},
+    methods.AugmentedLagrangian: {"inside_steps": (0,), "max_rank": (0,), "penalty_threshold": (1.0,),
+                                  "tightening": (0.0,), "bounds_from": (0.0,), "patience": (0,)},
+    methods.BILGO: {"every": (0,), "eigenvectors": (-1,), "local_search": ("lbfgs",), "search_fraction": (1.0,),
+                    "first_steps": (0,)},
     methods.BlockConjugateGradient: {"inner_iterations": (0,)},
-    methods.BoundaryPoint: {"overshoot": (0.0, GOLDEN, GOLDEN + 1e-6)},
-    methods.DualNewton: {"inner": (0,)}, methods.InteriorPoint: {"share": (1.0,)},
-    methods.LagrangeNewton: {"steps": (1.5, True), "approach": ("cg",)},
+    methods.BoundaryPoint: {"overshoot": (0.0, GOLDEN, GOLDEN + 1e-6), "factor": (1.0,), "patience": (0,)},
+    methods.DualNewton: {"inner": (0,)}, methods.FrankWolfe: {"corrections": (0,)},
+    methods.InteriorPoint: {"share": (1.0,), "patience": (0,)},
+    methods.LagrangeNewton: {"steps": (1.5, True), "approach": ("cg",), "patience": (0,)},
     methods.ProjectedGradient: {"accelerated": ("yes",)},
     methods.TruncatedNewton: {"inner": (0, 1.5), "share": (1.0,)},
     methods.TrustRegions: {"kappa": (0.0, 1.0), "theta": (0.0,), "accept": (-1e-9, 0.25), "inner": (0,)},
@@ -46,7 +50,8 @@ TOLD = [
     (methods.RiemannianGradient, {"sufficient": 1.0}, "sufficient must be a finite number above 0 and below 1"),
     (Alternating, {"first": CG, "second": CG, "switch": 3}, "must be a function of an AlternatingState; found 3"),
     (Alternating, {"first": CG, "second": CG, "switch": AfterSteps(1), "switch_back": 3}, "switch_back must be"),
-    *((make, {name: value}, name) for make in LIMITS for name in LIMITS[make] for value in LIMITS[make][name]),
+    *((make, {name: value}, f"^{name}[ ,].*must be") for make in LIMITS for name in LIMITS[make]
+      for value in LIMITS[make][name]),
 ]  # fmt: skip
 
 

@@ -69,10 +69,11 @@ def test_newer_checks_do_not_run():
     assert {CHECKS[name].since for name in ran} == {"0.1"}
 
 
-def test_a_newer_check_breaks_no_package_that_pins(monkeypatch, capsys):
-    def never(geometry, case):
-        return Deviation(1.0, 0.0, "asks more than before")
+def never(piece, case):
+    return Deviation(1.0, 0.0, "asks more than before")
 
+
+def test_a_newer_check_breaks_no_package_that_pins(monkeypatch, capsys):
     monkeypatch.setitem(CHECKS, "geometry.never", replace(CHECKS["geometry.metric"], name="geometry.never",
                         function=never, since="0.4"))  # fmt: skip
     assert [each.name for each in run_checks(FlatQuotient(3, 2)) if not each.ok] == ["geometry.never"]
@@ -92,9 +93,6 @@ def test_a_newer_check_breaks_no_package_that_pins(monkeypatch, capsys):
 
 
 def test_the_checks_of_parts_are_pinned_too(monkeypatch):
-    def never(term, case):
-        return Deviation(1.0, 0.0, "asks more than before")
-
     problem = QuadraticSDP(np.eye(3), None, np.diag([1.0, -1.0, 0.0]))
     newer = replace(CHECKS["term.gradient_slope"], name="term.never", function=never, since="0.4")
     monkeypatch.setitem(CHECKS, "term.never", newer)
