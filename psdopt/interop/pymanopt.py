@@ -8,7 +8,6 @@ method = PymanoptOptimizer(SteepestDescent())        # any pymanopt optimizer, i
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
@@ -22,7 +21,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidInputError
 from psdopt.interop._geometry import PymanoptGeometry
 from psdopt.interop._manifold import PsdoptManifold
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import norm
 from psdopt.methods.riemannian_hessian import riemannian_hessian
 
 __all__ = [
@@ -36,22 +35,8 @@ __all__ = [
 ]
 
 
-def to_pymanopt(geometry: Geometry, seed: int = 0) -> PsdoptManifold:
-    """`geometry` as a pymanopt manifold. Raises InvalidInputError if it is not Riemannian."""
-    return PsdoptManifold(geometry, seed)
-
-
-def from_pymanopt(
-    manifold: Any,
-    n: int,
-    points: str = "factors",
-    *,
-    from_factor: Callable[[Array], Any] | None = None,
-    trace: float | None = None,
-    closed: bool | None = None,
-) -> PymanoptGeometry:
-    """A pymanopt `manifold` as a :class:`PymanoptGeometry`, with its arguments. Check it with ``run_checks``."""
-    return PymanoptGeometry(manifold, n, points, from_factor=from_factor, trace=trace, closed=closed)
+#: A geometry as a pymanopt manifold, and a pymanopt manifold as a geometry. Check the latter with ``run_checks``.
+to_pymanopt, from_pymanopt = PsdoptManifold, PymanoptGeometry
 
 
 def pymanopt_problem(problem: Problem, geometry: Geometry, manifold: Any = None) -> Any:
