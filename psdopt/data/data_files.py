@@ -11,9 +11,10 @@ import scipy.sparse
 
 from psdopt.data.archives import SHARE, Archive, memory, read_npy
 from psdopt.data.datasets import Dataset
+from psdopt.data.files import read_bytes
 from psdopt.data.row_files import LARGE_FILE, ROW_SUFFIXES, read_rows_file
 from psdopt.data.text_tables import read_table
-from psdopt.errors import DataFileError, InvalidInputError, PsdoptError
+from psdopt.errors import InvalidInputError, PsdoptError
 
 SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
 SUFFIXES_TEXT = ".npz, .npy, .csv, .tsv, .parquet, .zarr, .h5"
@@ -41,9 +42,7 @@ def read_data_file(path: str | Path) -> Dataset:
     if suffix not in SUFFIXES:
         raise InvalidInputError(f"{path}: a data file must end in {SUFFIXES_TEXT}; found {path.suffix!r}")
     try:
-        content = path.read_bytes()
-    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-        raise DataFileError(f"cannot read {path}: {getattr(error, 'strerror', None) or error}") from error
+        content = read_bytes(path)
     except MemoryError as error:
         raise InvalidInputError(f"{path} does not fit into memory") from error
     if not content.strip():

@@ -1,4 +1,4 @@
-"""Writing files completely or not at all."""
+"""Writing files completely or not at all, and reading them whole."""
 
 from __future__ import annotations
 
@@ -66,6 +66,14 @@ def check_writable(path: str | Path) -> Path:
     return target
 
 
+def read_bytes(path: str | Path, kind: str = "") -> bytes:
+    """The whole file; DataFileError, which names it after its `kind`, such as "result ", if it cannot be read."""
+    try:
+        return Path(path).read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a null byte in the name
+        raise DataFileError(f"cannot read {kind}{path}: {_reason(error)}") from error
+
+
 def _take_permissions(name: str, target: Path) -> None:
     try:
         before = target.stat()
@@ -108,7 +116,11 @@ def _lives(process: int) -> bool:
 
 
 def _cannot_write(path: str | Path, error: Exception) -> DataFileError:
-    return DataFileError(f"cannot write {path}: {getattr(error, 'strerror', None) or error}")
+    return DataFileError(f"cannot write {path}: {_reason(error)}")
+
+
+def _reason(error: Exception) -> object:
+    return getattr(error, "strerror", None) or error
 
 
 def _umask() -> int:

@@ -12,9 +12,9 @@ import numpy as np
 
 from psdopt.contracts.problem import Problem
 from psdopt.data.archives import Archive
-from psdopt.data.files import atomic_write
+from psdopt.data.files import atomic_write, read_bytes
 from psdopt.devices import is_device_array
-from psdopt.errors import CheckpointError, DataFileError, PsdoptError
+from psdopt.errors import CheckpointError, PsdoptError
 from psdopt.running.serialisation import decode, encode
 from psdopt.version import __version__
 
@@ -95,10 +95,7 @@ def load_checkpoint(path: str | Path, problem: Problem, *pieces: Any) -> Any:
 
 def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
     """Header and content of an intact checkpoint: magic, format and checksum are compared first."""
-    try:
-        whole = Path(path).read_bytes()
-    except OSError as error:
-        raise DataFileError(f"cannot read checkpoint {path}: {error.strerror or error}") from error
+    whole = read_bytes(path, "checkpoint ")
     if not whole.startswith(MAGIC):
         older = "; checkpoints of format 1 were pickles, which are not loaded any more" if whole[:1] == b"\x80" else ""
         raise CheckpointError(f"{path} is not a psdopt checkpoint{older}")

@@ -14,7 +14,7 @@ import numpy as np
 
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.data.archives import sealed, unsealed
-from psdopt.data.files import atomic_write
+from psdopt.data.files import atomic_write, read_bytes
 from psdopt.errors import DataFileError, MissingDependencyError
 from psdopt.linalg.arrays import Array
 
@@ -178,10 +178,7 @@ class Result:
 
         Raises DataFileError if the file cannot be read or is not a saved result.
         """
-        try:
-            content = Path(path).read_bytes()
-        except (OSError, ValueError) as error:  # ValueError: a null byte in the name
-            raise DataFileError(f"cannot read result {path}: {getattr(error, 'strerror', None) or error}") from error
+        content = read_bytes(path, "result ")
         try:
             return cls._restored(unsealed(content, str(path)))
         except Exception as error:  # reading a foreign archive may fail anywhere

@@ -82,8 +82,9 @@ def test_resume_with_another_problem_is_refused(tmp_path):
 def test_unreadable_checkpoints(tmp_path):
     problem, path = written(tmp_path)
     whole = path.read_bytes()
-    with pytest.raises(DataFileError, match=r"cannot read checkpoint .*: No such file"):
-        solve(problem, FlatQuotient(8, 4), resume=tmp_path / "absent")
+    for name, told in (("absent", "No such file"), ("a\0b", "embedded null byte")):
+        with pytest.raises(DataFileError, match=rf"cannot read checkpoint .*: {told}"):
+            solve(problem, FlatQuotient(8, 4), resume=tmp_path / name)
     for bad in (b"", b"hello", pickle.dumps([1, 2]), pickle.dumps({"format": 99}), MAGIC, MAGIC + b"[]\n"):
         path.write_bytes(bad)
         with pytest.raises(CheckpointError, match="is not a psdopt checkpoint"):
