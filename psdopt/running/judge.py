@@ -177,15 +177,15 @@ class Judge:
         if state.evaluation.value < at_zero - tie(at_zero, run.values[0]):
             return False
         run.zero_tried = True
+        return self._zero_taken()
+
+    def _zero_taken(self, dual: Array | None = None) -> bool:
+        """Whether M = 0 is certified optimal, with the variables `dual` if there are any; the run moves there then."""
+        run, state = self.run, self.run.state
         zero = np.zeros_like(state.evaluation.factor)
-        certificate = certify(self.problem, zero, tol=self.tol, seed=run.iteration)
+        certificate = certify(self.problem, zero, tol=self.tol, seed=run.iteration, dual=dual)
         if not certificate.proves(self.tol):
             return False
-        self._take_zero(zero, certificate)
-        return True
-
-    def _take_zero(self, zero: Array, certificate: Certificate) -> None:
-        run, state = self.run, self.run.state
         run.state = State(
             self.problem,
             run.geometry,
@@ -196,6 +196,7 @@ class Judge:
         )
         run.certificate, self.certified = certificate, run.state
         run.history.note("certificate", certificate.relative)
+        return True
 
     def _zero_by_multipliers(self, certificate: Certificate) -> bool:
         """Whether the multipliers of the run prove M = 0 optimal under constraints; if so, the run moves there.
@@ -208,12 +209,7 @@ class Judge:
         at_zero = reference_value(problem, 0.0)
         if not at_zero - certificate.value <= certificate.gap + tie(at_zero, run.values[0]):
             return False
-        zero = np.zeros_like(run.state.evaluation.factor)
-        found = certify(problem, zero, tol=self.tol, seed=run.iteration, dual=run.state.dual)
-        if not found.proves(self.tol):
-            return False
-        self._take_zero(zero, found)
-        return True
+        return self._zero_taken(run.state.dual)
 
     def _moved(self, certificate: Certificate, stationarity: float, ended: bool, binds: Binds) -> bool:
         """Whether the run continues from a better point: after a step that refutes optimality, or with more columns."""
