@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ import scipy.sparse
 from psdopt.data.archives import SHARE, Archive, memory, read_npy
 from psdopt.data.datasets import Dataset
 from psdopt.data.files import read_bytes
-from psdopt.data.row_files import LARGE_FILE, ROW_SUFFIXES, read_rows_file
+from psdopt.data.row_files import LARGE_FILE, ROW_SUFFIXES, named, read_rows_file
 from psdopt.data.text_tables import read_table
 from psdopt.errors import InvalidInputError, PsdoptError
 
@@ -50,12 +49,12 @@ def read_data_file(path: str | Path) -> Dataset:
     if suffix == ".npz":
         return _read_npz(path, content)
     if suffix == ".npy":
-        return _named(path, read_npy(content, str(path)), notes=("X from a .npy file, without labels",))
+        return named(path, read_npy(content, str(path)), notes=("X from a .npy file, without labels",))
     try:
         table = read_table(path, content)
     except MemoryError as error:
         raise InvalidInputError(f"{path} does not fit into memory") from error
-    return _named(path, table.X, table.y, table.feature_names, notes=table.notes)
+    return named(path, table.X, table.y, feature_names=table.feature_names, notes=table.notes)
 
 
 def _read_npz(path: Path, content: bytes) -> Dataset:
@@ -78,7 +77,7 @@ def _read_npz(path: Path, content: bytes) -> Dataset:
     if names is not None and names.ndim != 1:
         raise InvalidInputError(f"{path}: class_names must have shape (classes,); found {names.shape}")
     notes = ("no labels y",) if y is None else ()
-    return _named(path, X, None if y is None else archive.read("y"), class_names=names, notes=notes)
+    return named(path, X, None if y is None else archive.read("y"), class_names=names, notes=notes)
 
 
 def _same_length(path: Path, shape: tuple[int, ...], y: Any) -> None:
@@ -88,7 +87,7 @@ def _same_length(path: Path, shape: tuple[int, ...], y: Any) -> None:
 
 
 def _symmetric(path: Path, K: Any) -> Dataset:
-    dataset = _named(path, K, notes=("K, a symmetric matrix",), symmetric=True)
+    dataset = named(path, K, notes=("K, a symmetric matrix",), symmetric=True)
     if not np.allclose(dataset.X, dataset.X.T, rtol=0.0, atol=1e-12 * np.abs(dataset.X).max()):
         raise InvalidInputError(f"{path}: K must be symmetric; |K - K^T| is up to {np.abs(K - K.T).max():.1e}")
     return dataset
@@ -114,20 +113,3 @@ def _csr(path: Path, archive: Archive) -> Any:
     except (ValueError, TypeError, OverflowError, IndexError, MemoryError) as error:
         raise InvalidInputError(f"{path}: data, indices, indptr and shape make no CSR matrix: {error}") from error
     return X
-
-
-def _named(
-    path: Path,
-    X: Any,
-    y: Any = None,
-    names: Sequence[str] | None = None,
-    class_names: Any = None,
-    notes: tuple[str, ...] = (),
-    symmetric: bool = False,
-) -> Dataset:
-    try:
-        return Dataset(path.stem, X, y, names, class_names, notes=notes, symmetric=symmetric)
-    except PsdoptError as error:
-        raise InvalidInputError(str(error).replace(path.stem, str(path), 1)) from error
-    except MemoryError as error:
-        raise InvalidInputError(f"{path} does not fit into memory as numbers of 8 bytes") from error

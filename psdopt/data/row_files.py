@@ -58,10 +58,17 @@ def read_rows_file(path: Path) -> Dataset:
         raise InvalidInputError(f"{path} cannot be read: {error}") from error
     except MemoryError as error:
         raise InvalidInputError(f"{path} does not fit into memory") from error
+    return named(path, X, y, notes=notes)
+
+
+def named(path: Path, X: Any, y: Any = None, **fields: Any) -> Dataset:
+    """The data set with these fields; its errors begin with the file."""
     try:
-        return Dataset(path.stem, X, y, notes=notes)
-    except InvalidInputError as error:
+        return Dataset(path.stem, X, y, **fields)
+    except PsdoptError as error:
         raise InvalidInputError(str(error).replace(path.stem, str(path), 1)) from error
+    except MemoryError as error:
+        raise InvalidInputError(f"{path} does not fit into memory as numbers of 8 bytes") from error
 
 
 def _npy(path: Path) -> Any:

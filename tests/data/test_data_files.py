@@ -65,6 +65,7 @@ def test_csv_with_and_without_header(tmp_path: Path, text: str, labels: list[Any
         ("", "{} is empty; expected one sample per line or the arrays X and y"),
         (" \n \n", "{} is empty; expected one sample per line or the arrays X and y"),
         (",,\n, ,\n", "{} is empty; expected one sample per line or the arrays X and y"),
+        ("\ufeff", "{} is empty; expected one sample per line or the arrays X and y"),
         ("u,v,label\n", "{} holds a header but no samples"),
         ("1\n2\n", "{}, line 1: expected features and a label; found 1 column"),
         ("1,2,a\n3,b\n", "{}, line 2: expected 3 values, as above it; found 2"),
