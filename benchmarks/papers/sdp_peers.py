@@ -1,4 +1,4 @@
-"""Peers on semidefinite programs: SCS, Clarabel (through cvxpy), SDPA (sdpa-python), pymanopt's trust regions."""
+"""Peers on semidefinite programs: SCS, Clarabel (through cvxpy), SDPA (sdpa-python), pymanopt, and spheres."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from benchmarks.papers.sdp_spheres import spheres
 from psdopt import Constrained
 from psdopt.errors import InvalidInputError
 
@@ -108,22 +109,32 @@ def oblique(problem: Constrained, tol: float) -> Answer:
     return Answer(float(found.cost), 0.0, "stationary", seconds)
 
 
+def on_spheres(problem: Constrained, tol: float) -> Answer:
+    """:func:`benchmarks.papers.sdp_spheres.spheres`, its proof included."""
+    C = _conic(problem).C
+    start = time.process_time()
+    value, gap = spheres(C, tol)
+    seconds = time.process_time() - start
+    return Answer(value, 0.0, "optimal" if gap < math.inf else "no proof", seconds)
+
+
 PEERS: dict[str, tuple[str, Callable[[Constrained, float], Answer]]] = {
     "SCS": ("cvxpy", partial(through_cvxpy, "SCS")),
     "Clarabel": ("cvxpy", partial(through_cvxpy, "CLARABEL")),
     "SDPA": ("sdpap", sdpa),
     "pymanopt": ("pymanopt", oblique),
+    "spheres": ("numpy", on_spheres),
 }
 
 
 def fits(peer: str, problem: Constrained) -> bool:
-    """Whether the peer is installed, and takes the problem: equations only; for pymanopt M_ii = 1 and no more."""
+    """Whether the peer is installed, and takes the problem: equations; for pymanopt and spheres M_ii = 1 alone."""
     conic = problem.conic
     if find_spec(PEERS[peer][0]) is None or conic is None or not np.array_equal(conic.lower, conic.upper):
         return False
     forms, ones = conic.forms, np.ones(problem.n)
     rows = forms.i == forms.j
-    return peer != "pymanopt" or bool(
+    return peer not in ("pymanopt", "spheres") or bool(
         problem.m == problem.n
         and rows.all()
         and np.array_equal(conic.lower, ones)

@@ -1,4 +1,4 @@
-"""The race on semidefinite programs: psdopt beside SDPA, pymanopt, SCS and Clarabel."""
+"""The race on semidefinite programs: psdopt beside SDPA, pymanopt, SCS, Clarabel and spheres with one factor."""
 
 from __future__ import annotations
 
@@ -15,17 +15,19 @@ from psdopt import Constrained
 from psdopt.plugins import COLOURS, new_figure
 
 #: Processor seconds of a peer, its model included.
-LIMITS = {"SDPA": 120.0, "pymanopt": 60.0, "SCS": 30.0, "Clarabel": 30.0}
+LIMITS = {"SDPA": 120.0, "pymanopt": 60.0, "SCS": 30.0, "Clarabel": 30.0, "spheres": 60.0}
 #: The races: a program of SDPLIB, or (family, order) of a random one; and the peers that take part.
 RACES: dict[str | tuple[str, int], tuple[str, ...]] = {
-    "mcp100": ("SDPA", "pymanopt", "SCS", "Clarabel"),
-    "mcp250-1": ("SDPA", "pymanopt"),
-    "mcp500-1": ("SDPA", "pymanopt"),
-    "mcp500-4": ("SDPA", "pymanopt"),
-    "maxG11": ("SDPA", "pymanopt"),
-    "maxG51": ("SDPA", "pymanopt"),
-    ("torus", 2000): ("SDPA", "pymanopt"),
-    ("max_cut", 2000): ("SDPA",),
+    "mcp100": ("SDPA", "pymanopt", "SCS", "Clarabel", "spheres"),
+    ("max_cut", 200): ("SDPA", "spheres"),
+    "mcp250-1": ("SDPA", "pymanopt", "spheres"),
+    "mcp500-1": ("SDPA", "pymanopt", "spheres"),
+    "mcp500-4": ("SDPA", "pymanopt", "spheres"),
+    "maxG11": ("SDPA", "pymanopt", "spheres"),
+    "maxG51": ("SDPA", "pymanopt", "spheres"),
+    ("torus", 2000): ("SDPA", "pymanopt", "spheres"),
+    ("max_cut", 2000): ("SDPA", "spheres"),
+    ("max_cut", 5000): ("spheres",),
     "gpp100": ("SDPA", "SCS", "Clarabel"),
     "gpp250-1": ("SDPA",),
     "gpp500-1": ("SDPA",),
@@ -38,7 +40,10 @@ RACES: dict[str | tuple[str, int], tuple[str, ...]] = {
     "qap6": ("SDPA", "SCS", "Clarabel"),
     "qap8": ("SDPA",),
 }
-QUICK_RACES: dict[str | tuple[str, int], tuple[str, ...]] = {("max_cut", 30): ("pymanopt", "SCS"), ("theta", 20): ()}
+QUICK_RACES: dict[str | tuple[str, int], tuple[str, ...]] = {
+    ("max_cut", 30): ("pymanopt", "SCS", "spheres"),
+    ("theta", 20): (),
+}
 #: Cuts and partitions of at least this order are counted together.
 LARGE = 500
 
@@ -90,7 +95,7 @@ def _present_race(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
             ratios[name] = ratio
         cells = [f"{mine['seconds']:.2f}", mine["method"], or_dash(mine["gap"], ".1e")] if mine else ["–"] * 3
         peers = [_seconds(runs.get("SDPA")), "–" if ratio is None else _times(ratio)]
-        peers += [_seconds(runs.get(solver)) for solver in ("pymanopt", "SCS", "Clarabel")]
+        peers += [_seconds(runs.get(solver)) for solver in ("pymanopt", "SCS", "Clarabel", "spheres")]
         rows.append((name, f"{one['m']:,}", f"{one['n']:,}", *cells, *peers))
     columns = (
         "program",
@@ -104,6 +109,7 @@ def _present_race(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
         "pymanopt",
         "SCS",
         "Clarabel",
+        "spheres",
     )
     caption = "Processor seconds, one run each; –: not asked"
     figures = {"seconds": lambda: _draw(races)} if races else {}
@@ -125,6 +131,10 @@ def _race_facts(races: Mapping[str, Mapping[str, Mapping[str, Any]]], ratios: Ma
     facts["sdpa-ahead"] = ", ".join(name for name, ratio in ratios.items() if ratio < 1.0) or "none"
     against = {name: _ratio(runs, "pymanopt") for name, runs in races.items()}
     facts["pymanopt-ahead"] = ", ".join(name for name, r in against.items() if r is not None and r < 1.0) or "none"
+    spheres = {name: r for name, runs in races.items() if (r := _ratio(runs, "spheres")) is not None}
+    if spheres:
+        facts |= {"spheres-least": f"{min(spheres.values()):.1f}", "spheres-most": f"{max(spheres.values()):.1f}"}
+        facts["spheres-ahead"] = ", ".join(name for name, r in spheres.items() if r < 1.0) or "none"
     return facts
 
 
@@ -146,7 +156,7 @@ def _draw(races: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> Any:
     axes.set(xscale="log", xlabel="processor seconds", ylim=(len(races) - 0.5, -0.5))
     axes.set_yticks(range(len(races)), list(races))
     axes.grid(axis="y", linewidth=0.3)
-    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=5, frameon=False, fontsize=9)
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1.0), ncol=6, frameon=False, fontsize=9)
     return figure
 
 

@@ -8,6 +8,7 @@ from scipy.sparse.linalg import aslinearoperator
 from psdopt import BILGO, Ability, PSDCone, TermSum, compatible, solve, terms
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.tolerances import EPS
 from tests.instances import psd, symmetric
 
 N = 5

@@ -6,8 +6,11 @@ from typing import Any
 
 import pytest
 
+from benchmarks.papers.sdp_graphs import GRAPHS as graphs_of
 from benchmarks.papers.sdp_programs import graphs, program, sdplib
 from benchmarks.papers.sdp_race import LIMITS, peers
+from benchmarks.papers.sdp_spheres import spheres
+from psdopt import solve
 from psdopt.errors import DataFileError
 
 RUN: dict[str, Any] = {"m": 800, "n": 800, "value": -1.0, "bound": -1.0, "infeasibility": 1e-9, "gap": 1e-8}
@@ -23,6 +26,7 @@ def test_a_race_states_ratios_limits_and_who_is_ahead() -> None:
             "maxG11: psdopt": run_of("LagrangeNewton", 2.0),
             "maxG11: SDPA": run_of("SDPA", 50.0, "pdOPT"),
             "maxG11: pymanopt": run_of("pymanopt", 1.0, "stationary"),
+            "maxG11: spheres": run_of("spheres", 3.0),
             "thetaG11: psdopt": run_of("InteriorPoint", 20.0),
             "thetaG11: SDPA": run_of("SDPA", 13.0, "pdFEAS"),
             "thetaG11: SCS": run_of("SCS", 30.0, "> 30 s"),
@@ -30,13 +34,21 @@ def test_a_race_states_ratios_limits_and_who_is_ahead() -> None:
         }
     )
     first, second = found.tables[0].rows
-    assert first[3:] == ("2.00", "LagrangeNewton", "1.0e-08", "50.00", "25", "1.00", "–", "–")
-    assert second[6:] == ("13.00 (not to its tolerance)", "0.7", "–", "> 30", "died, exit code -9")
+    assert first[3:] == ("2.00", "LagrangeNewton", "1.0e-08", "50.00", "25", "1.00", "–", "–", "3.00")
+    assert second[6:] == ("13.00 (not to its tolerance)", "0.7", "–", "> 30", "died, exit code -9", "–")
     assert found.facts["sdpa-maxg11"] == "25"
     assert (found.facts["large-least"], found.facts["large-most"]) == ("25", "25")
     assert found.facts["sdpa-ahead"] == "thetaG11"
     assert found.facts["pymanopt-ahead"] == "maxG11"
+    assert [found.facts[f"spheres-{each}"] for each in ("least", "most", "ahead")] == ["1.5", "1.5", "none"]
     found.figures["seconds"]()
+
+
+def test_conjugate_gradient_on_spheres_proves_what_psdopt_proves() -> None:
+    problem = graphs_of["max_cut"](60)
+    value, gap = spheres(problem.conic.C, 1e-6)
+    assert gap <= 1e-6 * abs(value)
+    assert value == pytest.approx(solve(problem).value, rel=2e-6)
 
 
 def test_peers_have_limits_and_files_are_asked_for() -> None:
