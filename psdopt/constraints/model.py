@@ -25,7 +25,7 @@ from psdopt.constraints.explicit import (
 )
 from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.constraints.faces.face import Face, found_face
-from psdopt.constraints.feasible import feasible_factor
+from psdopt.constraints.feasible import feasible_factor, random_factor
 from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
@@ -33,7 +33,7 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, row_dots
 from psdopt.linalg.tolerances import rounding
 from psdopt.problems.composite import Composite, CompositeEvaluation
 from psdopt.problems.term_sum import TermEvaluation, TermSum
@@ -196,7 +196,11 @@ class ConstrainedModel(Composite):
         return self.feasible_near(None)
 
     def feasible_near(self, start: Array | None) -> Array | None:
-        """Y (n, r) with Y Yᵀ feasible, found from a factor `start`."""
+        """Y (n, r) with Y Yᵀ feasible, found from a factor `start`; under a fixed diagonal by the lengths of its rows."""
+        if self.fixed_diagonal is not None:
+            Y = random_factor(self.measurement, self.lower, self.upper, self.norms) if start is None else start
+            lengths = row_dots(Y, Y)
+            start = Y * np.sqrt(self.fixed_diagonal / np.where(lengths > 0.0, lengths, 1.0))[:, None]
         return feasible_factor(self.measurement, self.lower, self.upper, self.norms, self.face, self.forms, start)
 
     @cached_property
