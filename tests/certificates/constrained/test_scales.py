@@ -234,7 +234,8 @@ def test_every_violation_is_relative_to_its_own_bound() -> None:
 
 def test_the_search_for_a_feasible_matrix_ends_with_the_time() -> None:
     """Without the time to find one its range does not count; the next certificate looks again."""
-    problem = Constrained(QuadraticSDP(A=np.eye(4)), constraints.diagonal(4, np.arange(1.0, 5.0)))
+    groups = [constraints.diagonal(4, np.arange(1.0, 5.0)), constraints.entries([0], [1], 4, 0.3)]
+    problem = Constrained(QuadraticSDP(A=np.eye(4)), groups)
     evaluation = problem.at(np.eye(4))
     with deadline.until(deadline.now()):
         assert scales.feasible_range(problem, evaluation) == 0.0
