@@ -36,7 +36,6 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, row_dots
 from psdopt.linalg.tolerances import rounding
 from psdopt.problems.composite import Composite, CompositeEvaluation
-from psdopt.problems.term_sum import TermEvaluation, TermSum
 from psdopt.terms.measurements import Measurement
 
 #: Larger numbers are rejected: their squares and products may overflow, so that norms are infinite.
@@ -196,7 +195,7 @@ class ConstrainedModel(Composite):
         return self.feasible_near(None)
 
     def feasible_near(self, start: Array | None) -> Array | None:
-        """Y (n, r) with Y Yᵀ feasible, found from a factor `start`; under a fixed diagonal by the lengths of its rows."""
+        """Y (n, r) with Y Yᵀ feasible, from a factor `start`; under a fixed diagonal by the lengths of its rows."""
         if self.fixed_diagonal is not None:
             Y = random_factor(self.measurement, self.lower, self.upper, self.norms) if start is None else start
             lengths = row_dots(Y, Y)
@@ -275,12 +274,9 @@ class ConstrainedModel(Composite):
         used = y != 0.0
         return math.fsum(y[used] * bound[used])
 
-    def at(self, Y: Array, value: float | None = None) -> ConstrainedEvaluation:
-        """F and A(M) at M = Y Yᵀ; `value` : F(M), where it is known."""
+    def at(self, Y: Array) -> ConstrainedEvaluation:
         Y = self.check_factor(Y)
-        if value is None or not isinstance(self.problem, TermSum):
-            return ConstrainedEvaluation(self, Y, [self.problem.at(Y)])
-        return ConstrainedEvaluation(self, Y, [TermEvaluation(self.problem, Images(self.problem.maps, Y), value=value)])
+        return ConstrainedEvaluation(self, Y, [self.problem.at(Y)])
 
     def value_at_zero(self) -> float:
         return self.problem.value_at_zero()

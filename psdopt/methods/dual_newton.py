@@ -102,9 +102,8 @@ class DualNewton(Method[DualNewtonState]):
             infeasibility, evaluation = 0.0, problem.at(Y)
             value = evaluation.value
         else:
-            infeasibility = relative_violation(problem, off + problem.lower, Y)
+            infeasibility, evaluation = relative_violation(problem, off + problem.lower, Y), problem.at(Y)
             value = bound - float(y @ off)  # F(M(y)), as S M(y) = 0
-            evaluation = problem.at(Y, value)
         scale = stationarity_scale(problem, value, evaluation.size)
         gap = abs(value - bound)
         # the gap is also to be small beside half the squared distance from M to −C / rho, however close that is

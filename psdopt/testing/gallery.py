@@ -102,7 +102,7 @@ def constrained_problems(n: int = ORDER, c: float = 1.0, s: float = 1.0) -> Mapp
     The solution M, multipliers y and S ⪰ 0 with S M = 0 come first, the linear part of F follows from
     S = ∇F(M) + A*(y). An upper bound is active, a lower one is not.
     """
-    from psdopt.constraints import Constrained, distances, entries, trace
+    from psdopt.constraints import Constrained, diagonal, distances, entries, trace
     from psdopt.testing.constrained import DenseConstraints
 
     rng, width = np.random.default_rng(13), min(2, n)
@@ -115,7 +115,7 @@ def constrained_problems(n: int = ORDER, c: float = 1.0, s: float = 1.0) -> Mapp
     A = with_spectrum(np.linspace(0.5, 1.0, n), 14)
 
     def made(A: Array | None, B: float | None, groups: list[Any]) -> Problem:
-        y = np.array([-0.5, 0.4, 0.7, 0.0])[: len(groups)]
+        y = np.resize([-0.5, 0.4, 0.7, 0.0], sum(group.size for group in groups))
         dense = DenseConstraints(Constrained(QuadraticSDP(C=np.eye(n)), groups))
         slope = 2.0 * (0.0 if B is None else B) * M + (0.0 if A is None else 2.0 * A @ M @ A)
         C = (c / s) * 0.5 * (S - dense.adjoint(y) - slope)
@@ -126,6 +126,7 @@ def constrained_problems(n: int = ORDER, c: float = 1.0, s: float = 1.0) -> Mapp
         "linear under constraints": made(None, None, equations + bounds),
         "quadratic under constraints": made(A, 0.2, equations + bounds),
         "nearest under equations": made(None, 0.5, equations),
+        "linear at a fixed diagonal": made(None, None, [diagonal(n, s * np.diag(M))]),
     }
 
 
