@@ -36,7 +36,8 @@ def test_fewer_products_are_needed_than_by_lines():
 def test_an_iteration_is_one_product_with_X_and_one_with_its_transpose():
     X, y = samples(np.random.default_rng(1))
     problem, method = kta_problem(X, y, 1.0, gram=False), BlockConjugateGradient()
-    (shared,) = problem.maps
+    shared, means = problem.maps  # X, and the sums of its rows in each class, formed once
+    assert (shared.shape, means.shape) == (X.shape, (len(set(y)), X.shape[1]))
     geometry = FlatQuotient(problem.n, 3)
     state = method.init(problem, geometry, geometry.random_point(np.random.default_rng(0)))
     assert shared.applications == 2
