@@ -111,6 +111,12 @@ class MaxCut(Estimator):
         self.ratio_ = min(1.0, cut.value / self.upper_bound_) if self.upper_bound_ > 0.0 else 1.0
         return self
 
+    @staticmethod
+    def conformance_data() -> tuple[Array, None]:
+        """Weights whose relaxation has a single solution; that of inner products, which have a low rank, has many."""
+        upper = np.triu(np.random.default_rng(0).standard_normal((20, 20)), 1)
+        return upper + upper.T, None
+
     def fit_predict(self, W: Any, y: Any = None) -> NDArray[np.intp]:
         """The side of each vertex, (n,)."""
         return self.fit(W).labels_
