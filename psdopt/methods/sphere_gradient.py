@@ -21,10 +21,12 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, append_columns, norm, row_dots, sparse_product
 from psdopt.linalg.krylov import lanczos_steps
 from psdopt.linalg.limits import MOST_STEPS
-from psdopt.linalg.tolerances import EPS, SLIGHT
+from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
 
 #: A step must decrease F by at least this share of what the slope promises (Armijo).
 SHARE = 1e-4
+#: −n λ_min(S) of unit rows stays below √n |G| times this on the way to an optimum.
+RAISED = 4.0
 #: A point is a saddle if −n λ_min(S) exceeds |S V| |V| by this factor; on the way to an optimum both are alike.
 CLEARLY = 10.0
 
@@ -33,7 +35,8 @@ CLEARLY = 10.0
 class SphereState(State):
     """Rows V (n, r) of length one, Ĉ V, the next direction and its slope ⟨G, direction⟩, |G|² at V.
 
-    `scaled` : Ĉ. `tested` : |G| when columns were last found to suffice.
+    `scaled` : Ĉ, its largest entry 1, with C_ij = factor Ĉ_ij / (root_i root_j); `root` (n,) : √d over its largest
+    entry. `tested` : |G| when columns were last found to suffice.
     """
 
     V: Array
@@ -42,6 +45,8 @@ class SphereState(State):
     slope: float
     square: float
     scaled: sp.csr_array
+    factor: float
+    root: Array
     tested: float
 
 
@@ -92,26 +97,29 @@ class SphereGradient(Method[SphereState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> SphereState:
         conic, d = _form(problem)
-        C, root = conic.C, np.sqrt(d)
-        entries = C.data * root[C.indices] * np.repeat(root, np.diff(C.indptr))
-        scaled = sp.csr_array((entries, C.indices, C.indptr), shape=C.shape)
+        C, largest = conic.C, float(np.abs(conic.C.data).max(initial=0.0)) or 1.0
+        root = np.sqrt(d / d.max())
+        entries = C.data / largest * root[C.indices] * np.repeat(root, np.diff(C.indptr))
+        top = float(np.abs(entries).max(initial=0.0)) or 1.0
+        scaled = sp.csr_array((entries / top, C.indices, C.indptr), shape=C.shape)
         Y = geometry.factor(start) if evaluation is None else evaluation.factor
         V = _unit_rows(np.where(row_dots(Y, Y)[:, None] > 0.0, Y, 1.0))
         image = sparse_product(scaled, V)
-        return self._widened_at_saddle(self._state(problem, geometry, V, image, tested=norm(image), scaled=scaled))
+        units: dict[str, Any] = {"scaled": scaled, "factor": largest * top, "root": root}
+        return self._widened_at_saddle(self._state(problem, geometry, V, image, tested=norm(image), **units))
 
     def step(self, state: SphereState) -> SphereState:
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
         C, s, outcome = state.scaled, 0.0, Outcome.RUNNING
         y = row_dots(V, image)
-        value, noise = float(y.sum()), EPS * float(np.abs(y).sum())
+        value, noise = float(y.sum()), EPS * float(np.abs(C.data).sum())  # of sums of |Ĉ_ij|
         G = image - y[:, None] * V
         for _ in range(self.iterations):
             deadline.ask()
             lengths = row_dots(d, d)
             curvature = float(np.vdot(d, sparse_product(C, d)) - lengths @ y)
             longest = math.sqrt(float(lengths.max(initial=0.0)))
-            if not (slope < 0.0 and longest > 0.0):
+            if not (slope < 0.0 and longest > 0.0 and math.sqrt(len(V) * square) > ROUNDINGS * noise):
                 outcome = Outcome.STALLED
                 break
             s = min(-slope / curvature if curvature > 0.0 else math.inf, 1.0 / (SLIGHT * longest))
@@ -136,30 +144,35 @@ class SphereGradient(Method[SphereState]):
             slope = float(np.vdot(d, G))
             if not slope < 0.0:
                 d, slope = -G, -square
-        moved_to = {"step": s, "outcome": outcome, "tested": state.tested, "scaled": C}
-        return self._widened_at_saddle(self._state(state.problem, state.geometry, V, image, d, **moved_to))
+        kept: dict[str, Any] = {"tested": state.tested, "scaled": C, "factor": state.factor, "root": state.root}
+        return self._widened_at_saddle(
+            self._state(state.problem, state.geometry, V, image, d, step=s, outcome=outcome, **kept)
+        )
 
     def _state(
         self, problem: Problem, geometry: Geometry, V: Array, image: Array, d: Array | None = None, **fields: Any
     ) -> SphereState:
         """The state at V with image Ĉ V; `d` is the next direction, by default steepest descent."""
         conic, diagonal = _form(problem)
-        y, root = row_dots(V, image), np.sqrt(diagonal)[:, None]
+        factor, root, y = fields["factor"], fields["root"], row_dots(V, image)
         G = image - y[:, None] * V
         d = -G if d is None else d
-        Y, B = root * V, conic.forms.B
+        Y, B, square = np.sqrt(diagonal)[:, None] * V, conic.forms.B, float(np.vdot(G, G))
+        # in mixed units λ_min(S) tr M proves little: multipliers that raise S by eps Diag(1/d) cost n eps instead
+        lost = ROUNDINGS * EPS * len(y) ** 2 * float(np.abs(y).max())
+        raised = y - RAISED * (math.sqrt(square / len(y)) + lost) if np.ptp(diagonal) > 0.0 else y
         return SphereState(
             problem,
             geometry,
             geometry.from_factor(Y),
             problem.at(Y),
-            gradient_norm=2.0 * norm(G / root),
-            dual=Multipliers(-(y / diagonal)[B.indices] / B.data),
+            gradient_norm=2.0 * factor * math.sqrt(float(diagonal.max())) * norm(G / root[:, None]),
+            dual=Multipliers(-factor * (raised / root**2)[B.indices] / B.data),
             V=V,
             image=image,
             direction=d,
             slope=float(np.vdot(d, G)),
-            square=float(np.vdot(G, G)),
+            square=square,
             **fields,
         )
 
@@ -190,7 +203,8 @@ class SphereGradient(Method[SphereState]):
             image = sparse_product(C, wider)
             if float(row_dots(wider, image).sum()) <= value + SHARE * length**2 * curvature:
                 geometry = state.geometry.with_rank(r + 1)
-                return self._state(state.problem, geometry, wider, image, tested=norm(image), scaled=C)
+                units: dict[str, Any] = {"scaled": C, "factor": state.factor, "root": state.root}
+                return self._state(state.problem, geometry, wider, image, tested=norm(image), **units)
             length *= 0.5
         return state
 

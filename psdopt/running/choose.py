@@ -57,6 +57,8 @@ class Thresholds:
         ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
     spare : if the diagonal is fixed, a run begins with √(2 m) columns divided by this number: solutions had a quarter
         of √(2 m) columns on random graphs, an eighth on tori.
+    spread : a fixed diagonal whose entries differ by more than this factor is left to the interior point method, whose
+        steps do not depend on units: at 1e4, 60 variables, conjugate gradient took six times as long.
     affordable : most flops of a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and of Newton's
         system for m multipliers (m = 5,646 takes 0.26 GB).
     newton_order : up to this order Newton steps on factor and multipliers are affordable (0.35 s at order 2,000). On a
@@ -73,6 +75,7 @@ class Thresholds:
     fewest: int = 8
     most: int = 30
     spare: int = 3
+    spread: float = 1e3
     affordable: float = 6e10
     newton_order: int = 1500
     decomposed_order: int = 3000
@@ -150,7 +153,9 @@ def _constrained(problem: Constrained, geometry: Geometry | None, method: Method
         full = geometry is None or Ability.FULL_CONE in geometry.abilities
         free = geometry is not None or not _has_face(problem)  # methods on a face need a geometry of factors
         straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
-        if straight and Ability.FIXED_DIAGONAL in problem.abilities:
+        d = problem.fixed_diagonal
+        even = d is not None and (float(d.max()) <= THRESHOLDS.spread * float(d.min()) or not _decomposable(problem))
+        if straight and even and Ability.FIXED_DIAGONAL in problem.abilities:
             method = SphereGradient()
         elif full and free and Ability.NEAREST in problem.abilities and problem.n <= THRESHOLDS.decomposed_order:
             method = DualNewton()

@@ -45,8 +45,7 @@ def test_it_agrees_with_an_interior_point_method_for_any_units_and_order_of_the_
     scales = 10.0 ** rng.uniform(-2, 2, n) if seed % 2 else np.ones(n)
     C, d = symmetric(n, rng) * np.outer(scales, scales), 10.0 ** rng.uniform(-3, 3, n)
     problem = fixed(C, d, rng)
-    found = solve(problem, rng=seed)
-    assert found.method == "SphereGradient"
+    found = solve(problem, method=SphereGradient(), rng=seed)
     assert found.status is Status.OPTIMAL
     assert found.value == pytest.approx(solve(problem, method=InteriorPoint()).value, rel=3e-6)
     assert np.diag(found.matrix.to_dense()) == pytest.approx(d, rel=1e-12)
@@ -86,6 +85,29 @@ def test_a_run_computes_no_spectrum_and_few_factors(monkeypatch):
     assert not spectra
     assert len(factors) <= 4
     assert result.iterations <= 40
+
+
+def test_solve_chooses_it_where_the_diagonal_is_of_one_size():
+    C = symmetric(12, np.random.default_rng(3))
+    for spread, method in ((1e2, "SphereGradient"), (1e6, "InteriorPoint")):
+        result = solve(Constrained(linear(C), diagonal(12, np.geomspace(1.0, spread, 12))))
+        assert (result.method, result.status) == (method, Status.OPTIMAL)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 3])
+def test_a_minimum_of_zero_is_proven_to_rounding(rank):
+    B = np.random.default_rng(rank).standard_normal((20, rank))
+    result = solve(Constrained(linear(B @ B.T), diagonal(20, 1.0)))
+    assert result.status is Status.OPTIMAL
+    assert abs(result.value) <= 1e-12 * np.sum(np.abs(B @ B.T))
+
+
+@pytest.mark.parametrize(("size", "unit"), [(1e-150, 1e-60), (1e95, 1e10), (1e-90, 1e-90)])
+def test_no_product_of_units_overflows_or_vanishes(size, unit):
+    C = symmetric(6, np.random.default_rng(0))
+    plain, scaled = (solve(Constrained(linear(c * C), diagonal(6, d))) for c, d in ((1.0, 1.0), (size, unit)))
+    assert (plain.status, scaled.status) == (Status.OPTIMAL, Status.OPTIMAL)
+    assert scaled.value / size / unit == pytest.approx(plain.value, rel=1e-5)
 
 
 def test_steps_do_not_depend_on_units():
