@@ -5,8 +5,8 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Mapping
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
 from scipy.sparse import issparse
@@ -23,6 +23,16 @@ from psdopt.linalg import EPS, Array, rounding
 GEOMETRIES = ("flat", "polar")
 #: Statuses of a run after which a fit of several runs stops.
 CUT = (Status.INTERRUPTED, Status.OUT_OF_MEMORY, Status.TIME_LIMIT)
+
+
+Kind = TypeVar("Kind", bound=type)
+
+
+@dataclass_transform()
+def parameters(estimator: Kind) -> Kind:
+    """A class decorator: the annotated names are the parameters of ``__init__``, which only stores them."""
+    dataclass(eq=False, repr=False)(estimator)
+    return estimator
 
 
 class Estimator(BaseEstimator):

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import LowRankPSD, Result
+from psdopt import LowRankPSD
 from psdopt.checks import integer, integer_or_none, is_name, one_of, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, as_dense
-from psdopt_plugins.estimators import Embedding, centred, generator, named_geometry, solved
+from psdopt_plugins.estimators import Embedding, centred, generator, named_geometry, parameters, solved
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
 from psdopt_plugins.limits import MINOR
 from psdopt_plugins.pair_sampling import random_pairs
@@ -25,6 +24,7 @@ from psdopt_plugins.rows import keeping_fitted, validated
 KERNELS = ("linear", "rbf", "precomputed")
 
 
+@parameters
 class DistanceKernel(Embedding):
     """Kernel learning from distance constraints (Meyer et al., section 10.2), on given samples as in MDS.
 
@@ -46,37 +46,21 @@ class DistanceKernel(Embedding):
     pairs_ (m, 2). result_ : the :class:`psdopt.Result`. n_features_in_.
     """
 
+    rank: int = 10
+    _: KW_ONLY
+    n_constraints: int | None = None
+    alpha: float = 0.25
+    kernel: str = "linear"
+    gamma: float | None = None
+    geometry: str = "flat"
+    weight: float = 0.5
+    solver_options: Mapping[str, Any] | None = None
+    random_state: Any = None
+
     takes_sparse, pairwise = True, "kernel"
-    embedding_: Array
-    kernel_: LowRankPSD
-    pairs_: NDArray[np.intp]
-    result_: Result
 
     #: Pairs are drawn by row number, so that permuted rows give other pairs.
     permutation_invariant = False
-
-    def __init__(
-        self,
-        rank: int = 10,
-        *,
-        n_constraints: int | None = None,
-        alpha: float = 0.25,
-        kernel: str = "linear",
-        gamma: float | None = None,
-        geometry: str = "flat",
-        weight: float = 0.5,
-        solver_options: Mapping[str, Any] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.rank = rank
-        self.n_constraints = n_constraints
-        self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.geometry = geometry
-        self.weight = weight
-        self.solver_options = solver_options
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn from X (n, d), or the kernel (n, n), and labels y (n,); without y distances are equalities."""

@@ -13,16 +13,17 @@ from sklearn.base import ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import LowRankPSD, Result
+from psdopt import LowRankPSD
 from psdopt.checks import classes, positive, weight
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import Estimator, centred, solved, sorted_components
+from psdopt_plugins.estimators import Estimator, centred, parameters, solved, sorted_components
 from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
 from psdopt_plugins.pair_sampling import nearest_pairs
 from psdopt_plugins.pairs import signed_pairs
 from psdopt_plugins.rows import validated, validated_with
 
 
+@parameters
 class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """Learn a kernel K ⪰ 0 (m, m) near N, N_ij = exp(−|x_i − x_j|²/σ²), from similar and dissimilar pairs.
 
@@ -58,28 +59,15 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
     (150, 5)
     """
 
-    needs_y = True
-    kernel_: LowRankPSD
-    embedding_: Array
-    result_: Result
+    rank: int | None = None
+    tau: float = 0.0
+    lam: float = 1.0
+    bandwidth: float | None = None
+    n_neighbors: int = 3
+    jitter: float = 1e-6
+    solver_options: Mapping[str, Any] | None = None
 
-    def __init__(
-        self,
-        rank: int | None = None,
-        tau: float = 0.0,
-        lam: float = 1.0,
-        bandwidth: float | None = None,
-        n_neighbors: int = 3,
-        jitter: float = 1e-6,
-        solver_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.rank = rank
-        self.tau = tau
-        self.lam = lam
-        self.bandwidth = bandwidth
-        self.n_neighbors = n_neighbors
-        self.jitter = jitter
-        self.solver_options = solver_options
+    needs_y = True
 
     def fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
         """Learn from X (m, d) and labels y (m,) or `pairs`; if pairs are given, y is ignored.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from numbers import Integral
 from typing import Any, Self
 
@@ -17,11 +18,11 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import ADMM, FlatQuotient, LowRankPSD, Method, Problem, Result, solve
+from psdopt import ADMM, FlatQuotient, Method, Problem, Result, solve
 from psdopt.checks import CheckedIndices, boolean, finite, integer, is_name, one_of, real_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import Estimator, finished, generator, options_for_solve, random_source
+from psdopt_plugins.estimators import Estimator, finished, generator, options_for_solve, parameters, random_source
 from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
 from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
@@ -37,6 +38,7 @@ def constraint_rank(constraints: int, n: int) -> int:
     return max(1, min(n, (math.isqrt(8 * constraints + 1) - 1) // 2))
 
 
+@parameters
 class PairwiseKernel(ClusterMixin, Estimator):
     """Kernel learning from pairs by ADMM, and kernel k-means on the learned kernel (Hu & Kwok).
 
@@ -67,41 +69,23 @@ class PairwiseKernel(ClusterMixin, Estimator):
     comes from the graph and the diagonal alone.
     """
 
+    n_clusters: int | None = None
+    _: KW_ONLY
+    gamma: float = 10.0
+    rank: int | str = "auto"
+    n_neighbors: int = 5
+    sigma: float | str = "auto"
+    normalized: bool = True
+    n_pairs: float = 0.6
+    laplacian: str = "graph"
+    method: Method | None = None
+    solver_options: Mapping[str, Any] | None = None
+    random_state: Any = None
+
     takes_sparse, pairwise = True, "laplacian"
-    embedding_: Array
-    labels_: NDArray[np.intp]
-    kernel_: LowRankPSD
-    result_: Result
 
     #: Pairs are drawn by row number, so that permuted rows give other pairs.
     permutation_invariant = False
-
-    def __init__(
-        self,
-        n_clusters: int | None = None,
-        *,
-        gamma: float = 10.0,
-        rank: int | str = "auto",
-        n_neighbors: int = 5,
-        sigma: float | str = "auto",
-        normalized: bool = True,
-        n_pairs: float = 0.6,
-        laplacian: str = "graph",
-        method: Method | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.gamma = gamma
-        self.rank = rank
-        self.n_neighbors = n_neighbors
-        self.sigma = sigma
-        self.normalized = normalized
-        self.n_pairs = n_pairs
-        self.laplacian = laplacian
-        self.method = method
-        self.solver_options = solver_options
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, must_link: Any = None, cannot_link: Any = None) -> Self:
         """Learn K and cluster.
@@ -125,7 +109,7 @@ class PairwiseKernel(ClusterMixin, Estimator):
         with warnings.catch_warnings():
             # having fewer distinct rows than clusters is a property of the data, not a failure of this fit
             warnings.simplefilter("ignore", ConvergenceWarning)
-            self.labels_ = self.kmeans_.fit_predict(self.embedding_)
+            self.labels_: NDArray[np.intp] = self.kmeans_.fit_predict(self.embedding_)
         self._X = None if is_name(self.laplacian, "precomputed") else X
         return self
 

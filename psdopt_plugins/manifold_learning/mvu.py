@@ -14,7 +14,7 @@ from psdopt import LowRankPSD, Result
 from psdopt.checks import boolean, integer, number_or_none, one_of, positive, real_array
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, norm
-from psdopt_plugins.estimators import Embedding, column_signs, finished, was_cut
+from psdopt_plugins.estimators import Embedding, column_signs, finished, parameters, was_cut
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import (
     Edges,
@@ -31,6 +31,7 @@ LOCAL = 3
 DISCONNECTED = ("connect", "refuse", "separate")
 
 
+@parameters
 class MaximumVarianceUnfolding(Embedding):
     """Unfold samples: the kernel of greatest variance that keeps the distances between neighbours.
 
@@ -73,25 +74,15 @@ class MaximumVarianceUnfolding(Embedding):
     ((80, 2), True)
     """
 
-    takes_sparse = True
+    n_components: int = 2
+    n_neighbors: int = 4
+    nu: float | None = None
+    edge_error: float = 0.05
+    coloured: bool = False
+    disconnected: str = "connect"
+    solver_options: Mapping[str, Any] | None = None
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        n_neighbors: int = 4,
-        nu: float | None = None,
-        edge_error: float = 0.05,
-        coloured: bool = False,
-        disconnected: str = "connect",
-        solver_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.n_neighbors = n_neighbors
-        self.nu = nu
-        self.edge_error = edge_error
-        self.coloured = coloured
-        self.disconnected = disconnected
-        self.solver_options = solver_options
+    takes_sparse = True
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Unfold the samples X (n, d), dense or sparse.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -10,11 +11,11 @@ from numpy.typing import NDArray
 from sklearn.metrics import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import LowRankPSD, Result, TermSum
+from psdopt import LowRankPSD, TermSum
 from psdopt.checks import boolean, integer, is_name, one_of, real_array
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array
-from psdopt_plugins.estimators import Embedding, centred, column_signs, solved
+from psdopt_plugins.estimators import Embedding, centred, column_signs, parameters, solved
 from psdopt_plugins.manifold_learning.new_points import landmark_placement
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import keeping_fitted, validated
@@ -70,6 +71,7 @@ def _numbers(delta: Any) -> Array:
         raise InvalidTypeError(f"delta must hold real numbers; found dtype {array.dtype}") from error
 
 
+@parameters
 class SSTRESS(Embedding):
     """Coordinates G (n, k) with |g_i − g_j|² ≈ d_ij² where d_ij is known: min Σ (|g_i − g_j|² − d_ij²)².
 
@@ -87,24 +89,13 @@ class SSTRESS(Embedding):
     stress_ : SSTRESS, the sum over the known pairs. result_ : the :class:`psdopt.Result`. n_features_in_.
     """
 
-    pairwise = "dissimilarity"
-    embedding_: Array
-    stress_: float
-    _samples: Any
-    result_: Result
+    n_components: int = 2
+    _: KW_ONLY
+    dissimilarity: str = "euclidean"
+    warm_start: bool = False
+    solver_options: Mapping[str, Any] | None = None
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        dissimilarity: str = "euclidean",
-        warm_start: bool = False,
-        solver_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.n_components = n_components
-        self.dissimilarity = dissimilarity
-        self.warm_start = warm_start
-        self.solver_options = solver_options
+    pairwise = "dissimilarity"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Place the objects. X (n, d) samples, or dissimilarities (n, n)."""
@@ -124,7 +115,7 @@ class SSTRESS(Embedding):
         self.result_ = solved(problem, k, self.solver_options, start=start)
         G = self.result_.matrix.factor - self.result_.matrix.factor.mean(axis=0)
         self.embedding_ = _principal(G, k) if again is None else _turned_to(G, again)
-        self._samples = None if missing else X
+        self._samples: Any = None if missing else X
         self.stress_ = 2.0 * len(pairs) * self.result_.value
         return self
 

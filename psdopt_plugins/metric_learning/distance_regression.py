@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from psdopt.checks import CheckedIndices, classes, finite, integer_or_none, vect
 from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, row_dots
-from psdopt_plugins.estimators import generator, named_geometry, sample_weights
+from psdopt_plugins.estimators import generator, named_geometry, parameters, sample_weights
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.online import OnlineModel
 from psdopt_plugins.pair_sampling import random_pairs
@@ -95,6 +96,7 @@ def _squared(D: Any) -> Array:
     return np.asarray(D.multiply(D).sum(axis=1)).ravel() if sparse else np.asarray(on_host(row_dots(D, D)))
 
 
+@parameters
 class DistanceRegression(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d) with small distances for similar and large ones for dissimilar pairs (Meyer et al., 10.3).
 
@@ -126,35 +128,19 @@ class DistanceRegression(MahalanobisTransformer):
     (150, 4)
     """
 
-    pairs_: NDArray[np.intp]
-    bounds_: tuple[float, float]
-    loss_: float
+    rank: int | None = None
+    _: KW_ONLY
+    geometry: str = "flat"
+    weight: float = 0.5
+    n_constraints: int | None = None
+    percentiles: tuple[float, float] = (5.0, 95.0)
+    bounds: tuple[float, float] | None = None
+    solver_options: Mapping[str, Any] | None = None
+    batch_size: int = 32
+    random_state: Any = None
 
     #: Pairs are drawn by row number, so that permuted rows give other pairs.
     permutation_invariant = False
-
-    def __init__(
-        self,
-        rank: int | None = None,
-        *,
-        geometry: str = "flat",
-        weight: float = 0.5,
-        n_constraints: int | None = None,
-        percentiles: tuple[float, float] = (5.0, 95.0),
-        bounds: tuple[float, float] | None = None,
-        solver_options: Mapping[str, Any] | None = None,
-        batch_size: int = 32,
-        random_state: Any = None,
-    ) -> None:
-        self.rank = rank
-        self.geometry = geometry
-        self.weight = weight
-        self.n_constraints = n_constraints
-        self.percentiles = percentiles
-        self.bounds = bounds
-        self.solver_options = solver_options
-        self.batch_size = batch_size
-        self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, *, pairs: Any = None, pair_weight: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and labels y (m,) or `pairs`; if pairs are given, y is ignored.

@@ -10,12 +10,14 @@ import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt.linalg import linear_map
+from psdopt_plugins.estimators import parameters
 from psdopt_plugins.limits import FACTOR_ORDER
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
 from psdopt_plugins.rows import validated, weighted
 
 
+@parameters
 class KTA(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d) from labels: min lam |X M Xᵀ − Y Yᵀ|_F² + Reg(M) (Yuan et al., eq. 7).
 
@@ -46,26 +48,18 @@ class KTA(MahalanobisTransformer):
     True
     """
 
+    rank: int | None = None
+    lam: float = 1e-2
+    regularizer: str = "identity"
+    gram: bool | str = "auto"
+    solver_options: Mapping[str, Any] | None = None
+
     #: Features outnumber the samples of these checks: M is the identity on the complement of the samples, and the rows
     #: of `components_` may rotate within that eigenspace. M itself does not change.
     expected_failed_checks: ClassVar[Mapping[str, str]] = {
         f"check_sample_weight_equivalence_on_{kind}_data": "components of equal norm are known up to a rotation"
         for kind in ("dense", "sparse")
     }
-
-    def __init__(
-        self,
-        rank: int | None = None,
-        lam: float = 1e-2,
-        regularizer: str = "identity",
-        gram: bool | str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.rank = rank
-        self.lam = lam
-        self.regularizer = regularizer
-        self.gram = gram
-        self.solver_options = solver_options
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and labels y (m,) of at least two classes.

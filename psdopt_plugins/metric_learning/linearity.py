@@ -11,7 +11,7 @@ from psdopt import QuadraticSDP
 from psdopt.checks import classes, weight
 from psdopt.linalg import Array, LinearMap, as_dense, linear_map
 from psdopt.terms import Form, MatrixForm, WeightedGramForm
-from psdopt_plugins.estimators import centred
+from psdopt_plugins.estimators import centred, parameters
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.objective import (
     forms_gram,
@@ -80,6 +80,7 @@ def scatter_problem(scatter: Array, lam: float, regularizer: str = "identity") -
     return QuadraticSDP(None, reg.b, linear_part(loss, reg), constant=reg.constant)
 
 
+@parameters
 class Linearity(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d) from pairs: min Reg(M) + lam Σ S_ij d_M(x_i, x_j) (Yuan et al., eq. 6).
 
@@ -111,23 +112,12 @@ class Linearity(MahalanobisTransformer):
     True
     """
 
-    _scatter: Array
-
-    def __init__(
-        self,
-        rank: int | None = None,
-        lam: float = 3e-3,
-        regularizer: str = "identity",
-        n_neighbors: int = 3,
-        gram: bool | str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.rank = rank
-        self.lam = lam
-        self.regularizer = regularizer
-        self.n_neighbors = n_neighbors
-        self.gram = gram
-        self.solver_options = solver_options
+    rank: int | None = None
+    lam: float = 3e-3
+    regularizer: str = "identity"
+    n_neighbors: int = 3
+    gram: bool | str = "auto"
+    solver_options: Mapping[str, Any] | None = None
 
     def fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and labels y (m,) or `pairs`; if pairs are given, y is ignored.
@@ -156,7 +146,7 @@ class Linearity(MahalanobisTransformer):
         laplacian = signed_pairs(pairs, X.shape[0]).laplacian()
         X = centred(X)  # differences do not change, and an offset would cost digits
         dense = as_dense(X.T @ (laplacian @ X))
-        self._scatter = 0.5 * (dense + dense.T) + (0.0 if fresh else self._scatter)
+        self._scatter: Array = 0.5 * (dense + dense.T) + (0.0 if fresh else self._scatter)
         problem = scatter_problem(self._scatter, self.lam, self.regularizer)
         return self._learn(problem, self.rank, self.solver_options)
 

@@ -17,7 +17,7 @@ from psdopt.checks import CheckedIndices, classes, integer, integer_or_none, one
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
 from psdopt.problems.distributed import touched
-from psdopt_plugins.estimators import finished, options_for_solve, sample_weights, sorted_components
+from psdopt_plugins.estimators import finished, options_for_solve, parameters, sample_weights, sorted_components
 from psdopt_plugins.limits import SPECTRUM_ORDER
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_loss, triplet_rows
 from psdopt_plugins.metric_learning.lmnn_rounds import Labelled, Rounds
@@ -42,6 +42,7 @@ TARGET_METRICS = ("auto", "euclidean", "whitened")
 DEFAULT_TOL = 0.1
 
 
+@parameters
 class LMNN(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d): target neighbours close, samples of other classes farther by a margin (Hao et al., eq. 8).
 
@@ -95,8 +96,13 @@ class LMNN(MahalanobisTransformer):
     True
     """
 
-    _weights: Array | None
-    warm_up_values_: list[float]
+    n_neighbors: int = 3
+    lam: float = 1.0
+    rank: int | None = None
+    target_metric: str = "auto"
+    max_rounds: int = 20
+    max_triplets: int = 2_000_000
+    solver_options: Mapping[str, Any] | None = None
 
     #: `result_` is in the coordinates of the scatter of target pairs, `components_` in those of X.
     components_of_result = False
@@ -106,24 +112,6 @@ class LMNN(MahalanobisTransformer):
         f"check_sample_weight_equivalence_on_{kind}_data": "copies of a sample are neighbours of each other"
         for kind in ("dense", "sparse")
     }
-
-    def __init__(
-        self,
-        n_neighbors: int = 3,
-        lam: float = 1.0,
-        rank: int | None = None,
-        target_metric: str = "auto",
-        max_rounds: int = 20,
-        max_triplets: int = 2_000_000,
-        solver_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.n_neighbors = n_neighbors
-        self.lam = lam
-        self.rank = rank
-        self.target_metric = target_metric
-        self.max_rounds = max_rounds
-        self.max_triplets = max_triplets
-        self.solver_options = solver_options
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None, *, triplets: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and labels y (m,) of at least two classes or `triplets` (q, 3).

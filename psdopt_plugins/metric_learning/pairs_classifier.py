@@ -51,10 +51,6 @@ class PairsClassifier(TupleLearner):
     keyword = "pairs"
     known = "those of DistanceRegression and, but for weights, Linearity"
 
-    def __init__(self, estimator: Any = None, preprocessor: Any = None) -> None:
-        self.estimator = estimator
-        self.preprocessor = preprocessor
-
     def fit(
         self, pairs: Any, y: Any, sample_weight: Any = None, calibration_params: Mapping[str, Any] | None = None
     ) -> Self:

@@ -11,7 +11,7 @@ import numpy as np
 from psdopt import ColumnGeneration, Spectraplex, solve
 from psdopt.checks import number
 from psdopt.linalg import linear_map
-from psdopt_plugins.estimators import finished, options_for_solve, sorted_components
+from psdopt_plugins.estimators import finished, options_for_solve, parameters, sorted_components
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
 from psdopt_plugins.pair_sampling import nearest_triplets
@@ -22,6 +22,7 @@ from psdopt_plugins.rows import validated_with
 TOLERANCE = 1e-4
 
 
+@parameters
 class PSDBoost(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d), tr M = 1: max ρ − C Σ ξ, d_M(i, k) − d_M(i, j) >= ρ − ξ (Shen et al., eq. 3).
 
@@ -56,20 +57,10 @@ class PSDBoost(MahalanobisTransformer):
     True
     """
 
-    margin_: float
-    triplets_: Any
-
-    def __init__(
-        self,
-        nu: float = 0.1,
-        C: float | None = None,
-        n_neighbors: int = 1,
-        solver_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.nu = nu
-        self.C = C
-        self.n_neighbors = n_neighbors
-        self.solver_options = solver_options
+    nu: float = 0.1
+    C: float | None = None
+    n_neighbors: int = 1
+    solver_options: Mapping[str, Any] | None = None
 
     def fit(self, X: Any, y: Any = None, *, triplets: Any = None) -> Self:
         """Learn from X (N, d), dense or sparse, and labels y (N,) or `triplets` (m, 3); if given, y is ignored.

@@ -45,10 +45,6 @@ class TripletsClassifier(TupleLearner):
     keyword = "triplets"
     known = "those of LMNN and, but for partial_fit, PSDBoost"
 
-    def __init__(self, estimator: Any = None, preprocessor: Any = None) -> None:
-        self.estimator = estimator
-        self.preprocessor = preprocessor
-
     def fit(self, triplets: Any, y: Any = None) -> Self:
         """Learn from triplets, points (m, 3, d) or indices (m, 3); y is ignored.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,22 +12,25 @@ from sklearn.utils import ClassifierTags
 
 from psdopt.errors import InvalidTypeError
 from psdopt.linalg import Array
+from psdopt_plugins.estimators import parameters
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.tuples import samples_of_indices
 
 
+@parameters
 class TupleLearner(MahalanobisTransformer):
     """Fits a metric learner with ``fit(X, pairs=...)`` or ``fit(X, triplets=...)`` to tuples of points.
 
-    A subclass sets `keyword`, the name of that argument, and `known`, learners that take it, and has the parameters
+    A subclass sets `keyword`, the name of that argument, and `known`, learners that take it. Its parameters are
     `estimator` and `preprocessor`.
     """
 
+    estimator: Any = None
+    preprocessor: Any = None
+
     takes_sparse = False
-    keyword: str
-    known: str
-    estimator: Any
-    estimator_: Any
+    keyword: ClassVar[str]
+    known: ClassVar[str]
 
     @property
     def classes_(self) -> NDArray[np.intp]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import Geometry, LowRankPSD, Result, starting_point
+from psdopt import Geometry, LowRankPSD, starting_point
 from psdopt.checks import one_of
 from psdopt.linalg import Array, RowBlocks, linear_map, row_dots
-from psdopt_plugins.estimators import Estimator, generator, named_geometry, solved, sorted_components
+from psdopt_plugins.estimators import Estimator, generator, named_geometry, parameters, solved, sorted_components
 from psdopt_plugins.online import OnlineModel
 from psdopt_plugins.regression.moments import moment_of
 from psdopt_plugins.regression.online import half_squares
@@ -23,6 +24,7 @@ from psdopt_plugins.rows import projected, validated, weighted
 NO_FORM = "every prediction is the same; no quadratic form lowers the error, as where no target is above the intercept"
 
 
+@parameters
 class PSDRegressor(RegressorMixin, Estimator):
     """Learn W ⪰ 0 (d, d) with xᵀWx ≈ y: min 1/(2m) Σ (x_iᵀWx_i − y_i)² (Meyer et al.).
 
@@ -57,31 +59,16 @@ class PSDRegressor(RegressorMixin, Estimator):
     1.0
     """
 
-    takes_sparse = True
-    components_: Array
-    intercept_: float
-    result_: Result
-    loss_: float
-    n_features_in_: int
+    rank: int | None = None
+    _: KW_ONLY
+    geometry: str = "flat"
+    weight: float = 0.5
+    batch_size: int = 32
+    fit_intercept: bool | str = "auto"
+    solver_options: Mapping[str, Any] | None = None
+    random_state: Any = None
 
-    def __init__(
-        self,
-        rank: int | None = None,
-        *,
-        geometry: str = "flat",
-        weight: float = 0.5,
-        batch_size: int = 32,
-        fit_intercept: bool | str = "auto",
-        solver_options: Mapping[str, Any] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.rank = rank
-        self.geometry = geometry
-        self.weight = weight
-        self.batch_size = batch_size
-        self.fit_intercept = fit_intercept
-        self.solver_options = solver_options
-        self.random_state = random_state
+    takes_sparse = True
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, *, direction: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and y (m,); `direction` as in :func:`psd_regression_problem`.

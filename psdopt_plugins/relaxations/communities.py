@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from dataclasses import KW_ONLY
 from typing import Any, Self
 
 import numpy as np
@@ -15,13 +16,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import kneighbors_graph
 from threadpoolctl import threadpool_limits
 
-from psdopt import Result
 from psdopt.checks import integer, integer_or_none, one_of, positive
-from psdopt.linalg import Array
 from psdopt_plugins.estimators import (
     Estimator,
     column_signs,
     generator,
+    parameters,
     proven_bound,
     random_source,
     relaxed,
@@ -36,6 +36,7 @@ from psdopt_plugins.rows import validated
 AFFINITIES = ("neighbors", "precomputed")
 
 
+@parameters
 class CommunityDetection(ClusterMixin, Estimator):
     """Communities of a graph with high modularity: their number maximises modularity, or is at most `n_clusters`.
 
@@ -60,30 +61,15 @@ class CommunityDetection(ClusterMixin, Estimator):
     result_ : the :class:`psdopt.Result`, F = −⟨B, M⟩/(2w).
     """
 
-    takes_sparse, pairwise = True, "affinity"
-    labels_: NDArray[np.intp]
-    modularity_: float
-    modularity_bound_: float
-    embedding_: Array
-    graph_: sp.csr_array
-    result_: Result
+    n_clusters: int | None = None
+    _: KW_ONLY
+    affinity: str = "neighbors"
+    n_neighbors: int = 10
+    resolution: float = 1.0
+    solver_options: Mapping[str, Any] | None = None
+    random_state: Any = None
 
-    def __init__(
-        self,
-        n_clusters: int | None = None,
-        *,
-        affinity: str = "neighbors",
-        n_neighbors: int = 10,
-        resolution: float = 1.0,
-        solver_options: Mapping[str, Any] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.n_clusters = n_clusters
-        self.affinity = affinity
-        self.n_neighbors = n_neighbors
-        self.resolution = resolution
-        self.solver_options = solver_options
-        self.random_state = random_state
+    takes_sparse, pairwise = True, "affinity"
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find communities of samples X (n, d), or of the graph X (n, n) with affinity="precomputed".

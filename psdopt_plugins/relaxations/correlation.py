@@ -10,11 +10,12 @@ import numpy as np
 from psdopt import Constrained, FlatQuotient, LowRankPSD, Result
 from psdopt.checks import integer_or_none
 from psdopt.linalg import symmetric_map
-from psdopt_plugins.estimators import Estimator, proven_bound, relaxed, unit_rows
+from psdopt_plugins.estimators import Estimator, parameters, proven_bound, relaxed, unit_rows
 from psdopt_plugins.relaxations.correlation_problem import correlation_problem
 from psdopt_plugins.rows import validated
 
 
+@parameters
 class NearestCorrelation(Estimator):
     """min ½ |W ∘ (M − G)|² over M ⪰ 0 with M_ii = 1, optionally with rank M <= r and with some entries kept.
 
@@ -45,23 +46,12 @@ class NearestCorrelation(Estimator):
            [0.1573, 0.7607, 1.    ]])
     """
 
-    pairwise = True
-    correlation_: LowRankPSD
-    distance_: float
-    distance_bound_: float
-    result_: Result
+    rank: int | None = None
+    weights: Any = None
+    fixed: Any = None
+    solver_options: Mapping[str, Any] | None = None
 
-    def __init__(
-        self,
-        rank: int | None = None,
-        weights: Any = None,
-        fixed: Any = None,
-        solver_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.rank = rank
-        self.weights = weights
-        self.fixed = fixed
-        self.solver_options = solver_options
+    pairwise = True
 
     def fit(self, G: Any, y: Any = None) -> Self:
         """Find the matrix for a symmetric G (n, n).

@@ -8,12 +8,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt import Constrained, Result, TermSum
+from psdopt import Constrained, TermSum
 from psdopt.checks import boolean, integer
 from psdopt.constraints import diagonal
-from psdopt.linalg import Array, LinearMap
+from psdopt.linalg import LinearMap
 from psdopt.terms import LinearTerm, MatrixForm
-from psdopt_plugins.estimators import Estimator, column_signs, generator, proven_bound, relaxed, unit_rows
+from psdopt_plugins.estimators import Estimator, column_signs, generator, parameters, proven_bound, relaxed, unit_rows
 from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.relaxations.rounding import hyperplane_cut
 from psdopt_plugins.rows import validated
@@ -40,6 +40,7 @@ def maxcut_problem(W: Any) -> Constrained:
     return Constrained(TermSum([term], -0.25 * float(graph.weights.sum())), diagonal(graph.n, 1.0))
 
 
+@parameters
 class MaxCut(Estimator):
     """Divide the vertices of a graph in two, so that the edges between the parts weigh as much as possible.
 
@@ -70,26 +71,12 @@ class MaxCut(Estimator):
     (4.0, 4.523)
     """
 
-    takes_sparse, pairwise = True, True
-    labels_: NDArray[np.intp]
-    cut_value_: float
-    upper_bound_: float
-    ratio_: float
-    expected_cut_: float
-    embedding_: Array
-    result_: Result
+    trials: int = 100
+    improve: bool = True
+    solver_options: Mapping[str, Any] | None = None
+    random_state: Any = None
 
-    def __init__(
-        self,
-        trials: int = 100,
-        improve: bool = True,
-        solver_options: Mapping[str, Any] | None = None,
-        random_state: Any = None,
-    ) -> None:
-        self.trials = trials
-        self.improve = improve
-        self.solver_options = solver_options
-        self.random_state = random_state
+    takes_sparse, pairwise = True, True
 
     def fit(self, W: Any, y: Any = None) -> Self:
         """Cut the graph of the symmetric weights W (n, n), dense or sparse, n >= 2; the diagonal is left out.
@@ -105,7 +92,7 @@ class MaxCut(Estimator):
         V = unit_rows(self.result_.matrix)
         self.embedding_ = V * column_signs(V)
         cut = hyperplane_cut(graph.weights, V, rng, trials, boolean(self.improve, "improve"))
-        self.labels_ = (cut.signs != cut.signs[0]).astype(np.intp)
+        self.labels_: NDArray[np.intp] = (cut.signs != cut.signs[0]).astype(np.intp)
         self.cut_value_, self.expected_cut_ = cut.value, cut.mean
         self.upper_bound_ = -proven_bound(self.result_)
         self.ratio_ = min(1.0, cut.value / self.upper_bound_) if self.upper_bound_ > 0.0 else 1.0

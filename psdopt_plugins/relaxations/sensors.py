@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import KW_ONLY
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -15,7 +16,7 @@ from psdopt import PSDCone, Result, solve
 from psdopt.checks import finite, number_or_none
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array, incidence, row_dots
-from psdopt_plugins.estimators import Estimator, finished, options_for_solve, proven_bound
+from psdopt_plugins.estimators import Estimator, finished, options_for_solve, parameters, proven_bound
 from psdopt_plugins.limits import MOST_STEPS, ROUNDINGS
 from psdopt_plugins.manifold_learning.graph import Edges
 from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
@@ -68,6 +69,7 @@ def localize_sensors(
     return Localization(nearest([first, refined(P, network)], network), P, result)
 
 
+@parameters
 class SensorLocalization(Estimator):
     """Positions of sensors from measured distances to each other and to anchors, of known positions.
 
@@ -101,28 +103,13 @@ class SensorLocalization(Estimator):
            [0.8, 0.7]])
     """
 
-    takes_sparse, pairwise = True, True
-    positions_: Array
-    relaxed_: Array
-    uncertainty_: Array
-    misfit_: float
-    misfit_bound_: float
-    edges_: NDArray[np.intp]
-    distances_: Array
-    result_: Result
+    anchors: Any = None
+    _: KW_ONLY
+    error: float | None = None
+    refine: bool = True
+    solver_options: Mapping[str, Any] | None = None
 
-    def __init__(
-        self,
-        anchors: Any = None,
-        *,
-        error: float | None = None,
-        refine: bool = True,
-        solver_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.anchors = anchors
-        self.error = error
-        self.refine = refine
-        self.solver_options = solver_options
+    takes_sparse, pairwise = True, True
 
     def fit(self, X: Any, y: Any = None, *, lower: Any = None, upper: Any = None) -> Self:
         """Locate the first N − k of N nodes from distances X (N, N), symmetric, dense or sparse: 0 is not measured.

@@ -13,7 +13,7 @@ from psdopt import Constrained, LowRankPSD, Result, TermSum
 from psdopt.constraints import Constraint, entries, trace
 from psdopt.linalg import EPS, Array, row_dots
 from psdopt.terms import GramForm, LinearTerm
-from psdopt_plugins.estimators import Estimator, options_for_solve, proven_bound, relaxed
+from psdopt_plugins.estimators import Estimator, options_for_solve, parameters, proven_bound, relaxed
 from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.rows import validated
 
@@ -95,6 +95,7 @@ def not_universal(A: sp.csr_array) -> NDArray[np.intp]:
     return kept if len(kept) else np.arange(2)
 
 
+@parameters
 class LovaszTheta(Estimator):
     """The theta number of a graph, between the largest independent set and the least cover by cliques.
 
@@ -112,15 +113,9 @@ class LovaszTheta(Estimator):
     result_ : the :class:`psdopt.Result`, F = −eᵀM e, M without vertices that are joined to all others.
     """
 
-    takes_sparse, pairwise = True, True
-    lower_: float
-    upper_: float
-    theta_: float
-    independent_set_: NDArray[np.intp]
-    result_: Result
+    solver_options: Mapping[str, Any] | None = None
 
-    def __init__(self, solver_options: Mapping[str, Any] | None = None) -> None:
-        self.solver_options = solver_options
+    takes_sparse, pairwise = True, True
 
     def fit(self, graph: Any, y: Any = None) -> Self:
         """Bound theta of the graph (n, n), symmetric, dense or sparse: entries that are not 0 are edges.

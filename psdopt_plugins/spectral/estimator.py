@@ -19,7 +19,7 @@ from psdopt.devices import device_of, held, on_host, placed, released, transpose
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array, LinearMap, symmetric_map, top_eigenpairs
 from psdopt.terms import MatrixForm
-from psdopt_plugins.estimators import Estimator, column_signs, finished, options_for_solve
+from psdopt_plugins.estimators import Estimator, column_signs, finished, options_for_solve, parameters
 from psdopt_plugins.limits import ROOT_EPS, SLIGHT
 from psdopt_plugins.rows import projected, validated
 
@@ -60,6 +60,7 @@ def topk_problem(K: Any, k: int) -> TopKProblem:
 ALGORITHMS = ("auto", "lanczos", "factor")
 
 
+@parameters
 class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """The k largest positive eigenvalues of a symmetric K (n, n), and K ≈ Σ λ_i u_i u_iᵀ.
 
@@ -93,27 +94,13 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     array([5., 3.])
     """
 
-    takes_sparse, pairwise = True, True
-    eigenvalues_: Array
-    eigenvectors_: Array
-    residuals_: Array
-    approximation_: LowRankPSD
-    result_: Result | None
-    products_: int
+    k: int = 1
+    algorithm: str = "auto"
+    tol: float = 1e-6
+    guard: int = 4
+    solver_options: Mapping[str, Any] | None = None
 
-    def __init__(
-        self,
-        k: int = 1,
-        algorithm: str = "auto",
-        tol: float = 1e-6,
-        guard: int = 4,
-        solver_options: Mapping[str, Any] | None = None,
-    ) -> None:
-        self.k = k
-        self.algorithm = algorithm
-        self.tol = tol
-        self.guard = guard
-        self.solver_options = solver_options
+    takes_sparse, pairwise = True, True
 
     def fit(self, K: Any, y: Any = None) -> Self:
         """Compute the eigenpairs of a symmetric K (n, n): ndarray, SciPy sparse array or ``LinearOperator``.
@@ -132,7 +119,7 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         guard = integer(self.guard, "guard", 0)
         if use_factor:
             result = leading_factor(problem, min(problem.n, problem.k + guard), self.solver_options)
-            self.result_ = finished(result)
+            self.result_: Result | None = finished(result)
             self.eigenvalues_, self.eigenvectors_, self.residuals_ = rayleigh_ritz(problem.K, result.matrix, problem.k)
         else:
             self.result_ = None
