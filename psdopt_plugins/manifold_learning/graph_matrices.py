@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,27 @@ class GraphMatrices:
             middle = float(np.sqrt(low * high))
             low, high = (low, middle) if fits(middle) else (middle, high)
         return high
+
+    def feasible(self, weights: Array, level: float, guess: float) -> tuple[Array, float]:
+        """(w + theta |w|, theta) with the :meth:`feasible_multiple` theta of :func:`base_weights`."""
+        base = base_weights(weights)
+        theta = self.feasible_multiple(weights, base, level, guess)
+        return weights + theta * base, theta
+
+    def grounded(self, blocks: Array, shift: float = 0.0) -> Callable[[Array], Array]:
+        """R ↦ X, both (n − 1, r), that solves :meth:`assemble` without its last vertex, by one sparse factorisation.
+
+        R may have a further axis, or for r = 1 any number of columns: several right-hand sides.
+        """
+        free, order = (self.n - 1) * blocks.shape[1], self.order[: self.n - 1]
+        factors = natural(self.assemble(blocks, shift)[:free, :free])
+
+        def solve(R: Array) -> Array:
+            X = np.empty_like(R)
+            X[order] = factors.solve(np.asfortranarray(R[order].reshape(free, -1))).reshape(R.shape)
+            return X
+
+        return solve
 
 
 def natural(A: Any) -> Any:

@@ -13,10 +13,11 @@ from psdopt.checks import classes, finite, positive, real_array
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg import Array, ExtremePair, LinearMap, inner
 from psdopt.terms import GramForm, LeastSquares, LinearTerm, MeasuredTerm, PairDistances
+from psdopt_plugins.limits import MINOR
 from psdopt_plugins.manifold_learning.coordinates import LaplacianCoordinates
 from psdopt_plugins.manifold_learning.graph import Edges, read_edges
 from psdopt_plugins.manifold_learning.graph_eigenpairs import least_of_graph
-from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights
+from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices
 
 #: Ability of a problem whose factor Hessian is a sparse block matrix on a graph.
 GRAPH_HESSIAN = "graph-hessian"
@@ -155,10 +156,7 @@ class UnfoldingDuality(Duality):
         """
         problem = self.problem
         weights = problem.tensions(evaluation) if dual is None else np.asarray(dual, dtype=np.float64)
-        base = base_weights(weights)
-        return self.problem.dual_value(
-            weights + self.problem.graph.feasible_multiple(weights, base, self.problem.nu, 1e-3) * base
-        )
+        return problem.dual_value(problem.graph.feasible(weights, problem.nu, MINOR)[0])
 
     def smallest_eigenpair(self, evaluation: Evaluation, S: Any, **options: Any) -> ExtremePair:
         """Smallest eigenpairs of S by inverse iteration, the lower bound from the inertia of S + tau I."""

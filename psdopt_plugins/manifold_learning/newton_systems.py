@@ -66,20 +66,15 @@ class FactorisedSystem(NewtonSystem):
         n, r = Y.shape
         blocks = 16.0 * self.differences[:, :, None] * self.differences[:, None, :]
         blocks += self.tension[:, None, None] * np.eye(r)
-        free = (n - 1) * r
-        self.factors = natural(graph.assemble(blocks, -2.0 * nu)[:free, :free])
+        self.factors = graph.grounded(blocks, -2.0 * nu)
         # + (2 nu/n) (eeᵀ ⊗ I), which grounding leaves: Sherman-Morrison-Woodbury with r columns
-        self._ones = np.tile(np.eye(r), (n - 1, 1))
-        self._solved = self.factors.solve(np.asfortranarray(self._ones))
-        self._small = np.eye(r) * (n / (2.0 * nu)) + self._ones.T @ self._solved
+        solved = self.factors(np.tile(np.eye(r), (n - 1, 1, 1)))
+        self._solved, self._small = solved.reshape(-1, r), np.eye(r) * (n / (2.0 * nu)) + solved.sum(axis=0)
 
     def solve(self, R: Array) -> Array:
-        n, r = R.shape
-        x = self.factors.solve(np.ascontiguousarray(R[self.graph.order[: n - 1]]).ravel())
-        x = x - self._solved @ np.linalg.solve(self._small, self._ones.T @ x)
-        X = np.zeros((n, r))
-        X[self.graph.order[: n - 1]] = x.reshape(n - 1, r)
-        return np.asarray(X - X.mean(axis=0))
+        x = self.factors(R[:-1])
+        x = x - (self._solved @ np.linalg.solve(self._small, x.sum(axis=0))).reshape(x.shape)
+        return np.asarray(np.append(x, np.zeros((1, R.shape[1])), axis=0) - x.sum(axis=0) / len(R))
 
 
 class ColumnwiseSystem(NewtonSystem):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from psdopt.linalg import Array, incidence, norm, rounding, row_dots
 from psdopt_plugins.limits import MINOR
 from psdopt_plugins.manifold_learning.graph import Edges
-from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights, natural
+from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights
 
 
 class SensorGraph:
@@ -72,23 +72,13 @@ class SensorGraph:
         """Squared lengths less measured ones, (m,); F is the sum of their squares."""
         return np.asarray(row_dots(steps, steps) - self.squares)
 
-    def factors(self, blocks: Array) -> Any:
+    def factors(self, blocks: Array) -> Callable[[Array], Array]:
         """R ↦ X with [Σ_t blocks_t ⊗ (e_i − e_j)(e_i − e_j)ᵀ] X = R for blocks (m, k, k), by a sparse factorisation.
 
         X and R are (q, k); if k = 1, R may have any number of columns.
         """
-        k = blocks.shape[1]
-        summed = np.asarray(self._sums @ blocks.reshape(len(blocks), k * k)).reshape(-1, k, k)
-        free = self.q * k
-        solver = natural(sp.csc_array(self.matrices.assemble(summed)[:free, :free]))
-        order = self.matrices.order[: self.q]
-
-        def solve(R: Array) -> Array:
-            X = np.empty_like(R)
-            X[order] = solver.solve(np.asfortranarray(R[order].reshape(free, -1))).reshape(R.shape)
-            return X
-
-        return solve
+        summed = np.asarray(self._sums @ blocks.reshape(len(blocks), -1)).reshape(-1, *blocks.shape[1:])
+        return self.matrices.grounded(summed)
 
     def feasible(self, weights: Array, guess: float = MINOR) -> tuple[Array, float]:
         """(w + theta |w|, theta) with L(w + theta |w|) ≻ 0, theta at most a quarter above the least, from `guess`.
