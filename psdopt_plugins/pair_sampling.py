@@ -25,18 +25,8 @@ def nearest_pairs(X: Any, y: NDArray[Any], n_neighbors: int) -> tuple[Pairs, Pai
 
     Raises InvalidInputError unless n_neighbors >= 1.
     """
-    count = integer(n_neighbors, "n_neighbors")
-    if isinstance(X, RowBlocks):
-        codes = np.unique(y, return_inverse=True)[1]
-        same, other = nearest_rows(X, codes, min(count, len(y) - 1), (SAME, OTHER))
-        return known_pairs(same), known_pairs(other)
-    dissimilar = [np.empty((0, 2), dtype=np.intp)]
-    for label in np.unique(y):
-        own, others = np.flatnonzero(y == label), np.flatnonzero(y != label)
-        if len(others):
-            found = NearestNeighbors(n_neighbors=min(count, len(others))).fit(X[others])
-            dissimilar.append(_each_with(own, others[found.kneighbors(X[own], return_distance=False)]))
-    return nearest_similar(X, y, count), np.concatenate(dissimilar)
+    similar, dissimilar = _nearest(X, y, integer(n_neighbors, "n_neighbors"), (SAME, OTHER))
+    return similar, dissimilar
 
 
 def nearest_similar(X: Any, y: NDArray[Any], count: int) -> Pairs:
@@ -44,16 +34,7 @@ def nearest_similar(X: Any, y: NDArray[Any], count: int) -> Pairs:
 
     X (m, d) and neighbours as in :func:`nearest_pairs`.
     """
-    if isinstance(X, RowBlocks):
-        codes = np.unique(y, return_inverse=True)[1]
-        return known_pairs(nearest_rows(X, codes, min(count, len(y) - 1), (SAME,))[0])
-    similar = [np.empty((0, 2), dtype=np.intp)]
-    for label in np.unique(y):
-        own = np.flatnonzero(y == label)
-        if len(own) > 1:
-            found = NearestNeighbors(n_neighbors=min(count, len(own) - 1)).fit(X[own])
-            similar.append(_each_with(own, own[found.kneighbors(return_distance=False)]))
-    return np.concatenate(similar)
+    return _nearest(X, y, count, (SAME,))[0]
 
 
 def nearest_triplets(X: Any, y: NDArray[Any], n_neighbors: int = 1) -> Pairs:
@@ -70,14 +51,18 @@ def nearest_triplets(X: Any, y: NDArray[Any], n_neighbors: int = 1) -> Pairs:
         found = f"{len(np.unique(y))} class(es) among {len(y)} samples"
         raise InvalidInputError(f"y must hold at least 2 classes, one of them with 2 samples; found {found}")
     dissimilar = dissimilar[np.argsort(dissimilar[:, 0], kind="stable")]
-    counts = np.bincount(dissimilar[:, 0], minlength=len(y))
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]])
-    repeats = counts[similar[:, 0]]
-    base = np.repeat(similar, repeats, axis=0)
-    offset = np.arange(len(base)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    others = dissimilar[starts[base[:, 0]] + offset, 1]
-    triplets: Pairs = np.column_stack([base, others])
+    first = np.searchsorted(dissimilar[:, 0], np.arange(len(y) + 1))
+    source, place = each_with_its(similar[:, 0], first)
+    triplets: Pairs = np.column_stack([similar[source], dissimilar[place, 1]])
     return triplets
+
+
+def each_with_its(owners: NDArray[Any], first: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Positions in `owners` and in a list: each owner i with all of i's entries, first[i] to first[i + 1] − 1."""
+    counts = first[owners + 1] - first[owners]
+    source = np.repeat(np.arange(len(owners)), counts)
+    offset = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return source, first[owners[source]] + offset
 
 
 def random_pairs(
@@ -109,11 +94,20 @@ def random_pairs(
     return pairs_of(np.sort(rng.choice(found, wanted, replace=False)), n)
 
 
-def known_pairs(neighbours: Pairs) -> Pairs:
-    """(i, j) for every j >= 0 in row i of `neighbours` (m, k), ascending in i."""
-    i, k = np.nonzero(neighbours >= 0)
-    return np.column_stack([i, neighbours[i, k]])
-
-
-def _each_with(samples: Pairs, neighbours: Pairs) -> Pairs:
-    return np.column_stack([np.repeat(samples, neighbours.shape[1]), neighbours.ravel()])
+def _nearest(X: Any, y: NDArray[Any], count: int, kinds: tuple[str, ...]) -> list[Pairs]:
+    """For each of `kinds`, SAME or OTHER, the pairs (i, j) of each i and its `count` nearest of that kind."""
+    codes = np.unique(y, return_inverse=True)[1]
+    if isinstance(X, RowBlocks):
+        found = nearest_rows(X, codes, min(count, len(y) - 1), kinds)
+        return [np.column_stack([i, rows[i, k]]) for rows in found for i, k in [np.nonzero(rows >= 0)]]
+    pairs = {kind: [np.empty((0, 2), dtype=np.intp)] for kind in kinds}
+    for code in range(codes.max() + 1):
+        own = np.flatnonzero(codes == code)
+        for kind in kinds:
+            among = own if kind == SAME else np.flatnonzero(codes != code)
+            most = min(count, len(among) - (kind == SAME))
+            if most > 0:
+                search = NearestNeighbors(n_neighbors=most).fit(X[among])
+                near = search.kneighbors(None if kind == SAME else X[own], return_distance=False)
+                pairs[kind].append(np.column_stack([np.repeat(own, most), among[near].ravel()]))
+    return [np.concatenate(pairs[kind]) for kind in kinds]

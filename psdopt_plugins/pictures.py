@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
@@ -25,33 +25,40 @@ OUTLIERS = 0.003
 DRAWN = 3000
 
 
+class Run(TypedDict, total=False):
+    """What :func:`psdopt.plugins.run_report` says of a run.
+
+    certificates : (iterations, relative certificates). best : a value of F below the run's own, such as the closed
+    form's. tol : that of the run. title : of the figure.
+    """
+
+    certificates: tuple[Array, Array]
+    best: float | None
+    tol: float | None
+    title: str
+
+
 def plot_metric(
     result: Result,
     before: tuple[Any, Any],
     after: tuple[Any, Any],
     labels: tuple[Array, Array],
     *,
-    certificates: tuple[Array, Array] | None = None,
-    best: float | None = None,
-    tol: float | None = None,
-    title: str = "",
     scaling: str = "",
     errors: tuple[float, float] | None = None,
     label_text: Callable[[Any], str] = str,
+    **run: Unpack[Run],
 ) -> Figure:
     """Four panels: data before, data after, convergence of the value, certificate.
 
     before, after : (training, test) samples (m, d) and their images (m, r) under the learned map; each shown in its
         own first two principal axes, fitted on the training part. labels : of both parts.
-    certificates : (iterations, relative certificates). best : a value of F below the run's own, such as
-        the closed form's. errors : test errors of the nearest-neighbour rule before and after, for the titles.
+    errors : test errors of the nearest-neighbour rule before and after, for the titles. run : see :class:`Run`.
     """
     titles = [f"Before: {scaling}" if scaling else "Before", "After: learned metric"]
     if errors is not None:
         titles = [f"{text}\n3-NN test error {100 * e:.1f} %" for text, e in zip(titles, errors, strict=True)]
-    figure = new_figure(11.5, 9.0)
-    _four_panels(figure, result, (before, after), labels, titles, label_text, certificates, best, tol, title)
-    return figure
+    return _four_panels(result, (before, after), labels, titles, label_text, run)
 
 
 def plot_embedding(
@@ -61,21 +68,17 @@ def plot_embedding(
     labels: Array | None,
     *,
     titles: Sequence[str] = ("Before", "After"),
-    certificates: tuple[Array, Array] | None = None,
-    best: float | None = None,
-    tol: float | None = None,
-    title: str = "",
     label_text: Callable[[Any], str] = str,
+    **run: Unpack[Run],
 ) -> Figure:
     """Four panels for samples that were embedded together: before, after, convergence of the value, certificate.
 
     before (m, d), after (m, r) : each shown in its own first two principal axes. labels (m,) : one colour per class;
-    many different numbers, or none: a scale of colours along them. titles : of the two upper panels.
+    many different numbers, or none: a scale of colours along them. titles : of the two upper panels. run : see
+        :class:`Run`.
     """
-    figure = new_figure(11.5, 9.0)
     colours = np.zeros(len(after)) if labels is None else labels
-    _four_panels(figure, result, ((before,), (after,)), (colours,), titles, label_text, certificates, best, tol, title)
-    return figure
+    return _four_panels(result, ((before,), (after,)), (colours,), titles, label_text, run)
 
 
 def embedding_picture(dataset: Dataset, before: Any, after: Any, titles: Sequence[str]) -> Callable[..., Figure]:
@@ -84,16 +87,7 @@ def embedding_picture(dataset: Dataset, before: Any, after: Any, titles: Sequenc
     return partial(plot_embedding, before=before, after=after, titles=titles, **marks)
 
 
-def plot_prediction(
-    result: Result,
-    measured: Array,
-    predicted: Array,
-    *,
-    certificates: tuple[Array, Array] | None = None,
-    best: float | None = None,
-    tol: float | None = None,
-    title: str = "",
-) -> Figure:
+def plot_prediction(result: Result, measured: Array, predicted: Array, **run: Unpack[Run]) -> Figure:
     """Three panels: predictions against measured values (m,), convergence of the value, certificate."""
     figure = new_figure(13.5, 4.4)
     left, middle, right = figure.subplots(1, 3)
@@ -102,26 +96,19 @@ def plot_prediction(
     left.scatter(measured, predicted, s=16, color=BLUE, alpha=0.7, linewidths=0.0, label="test samples")
     left.set(xlabel="measured", ylabel="predicted", title="Prediction of samples kept back")
     left.legend(framealpha=0.9, edgecolor="none")
-    draw_gap(middle, result, best)
-    draw_certificate(right, result, certificates, tol)
-    if title:
-        figure.suptitle(title, fontweight="bold")
-    return figure
+    return _with_run(figure, (middle, right), result, run)
 
 
 def _four_panels(
-    figure: Figure,
     result: Result,
     panels: Sequence[Sequence[Any]],
     labels: Sequence[Array],
     titles: Sequence[str],
     label_text: Callable[[Any], str],
-    certificates: tuple[Array, Array] | None,
-    best: float | None,
-    tol: float | None,
-    title: str,
-) -> None:
+    run: Run,
+) -> Figure:
     """Samples before and after in the upper row, in (training, test) or one part each; the run in the lower."""
+    figure = new_figure(11.5, 9.0)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.15, 1.0))
     top = [figure.add_subplot(grid[0, k]) for k in range(2)]
     classes = len(np.unique(labels[0]))
@@ -136,10 +123,15 @@ def _four_panels(
         axes.set_title(text)
     if classes > 1:
         _add_legend(top[1], classes, len(labels))
-    draw_gap(figure.add_subplot(grid[1, 0]), result, best)
-    draw_certificate(figure.add_subplot(grid[1, 1]), result, certificates, tol)
-    if title:
-        figure.suptitle(title, fontweight="bold", fontsize=14)
+    return _with_run(figure, [figure.add_subplot(grid[1, k]) for k in range(2)], result, run)
+
+
+def _with_run(figure: Figure, panels: Sequence[Axes], result: Result, run: Run) -> Figure:
+    """`figure` with its title, and in two panels the convergence of the value and the certificate."""
+    draw_gap(panels[0], result, run.get("best"))
+    draw_certificate(panels[1], result, run.get("certificates"), run.get("tol"))
+    figure.suptitle(run.get("title", ""), fontweight="bold")
+    return figure
 
 
 def _draw_scale(axes: Axes, planes: Sequence[Array], labels: Sequence[Array]) -> None:

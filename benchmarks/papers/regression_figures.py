@@ -22,7 +22,7 @@ from psdopt import (
     solve,
 )
 from psdopt.plugins import COLOURS, new_figure
-from psdopt_plugins.metric_learning.distance_regression import principal_directions
+from psdopt_plugins.metric_learning.lmnn_start import principal_axes
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 
 #: λ of figure 4, and the tolerances of rule (24).
@@ -61,7 +61,7 @@ def _measure_subspace(case: ExperimentCase) -> dict[str, Any]:
     rng = np.random.default_rng(3)
     V, X = np.linalg.qr(rng.standard_normal((3, 3)))[0], rng.standard_normal((200, 3))
     y = (((X @ V) ** 2) @ [4.0, 3.0, 0.01]) * (1 + 0.1 * rng.standard_normal(200))
-    start = LowRankPSD(principal_directions(X, 2))
+    start = LowRankPSD(principal_axes(X, 2))
     result = solve(psd_regression_problem(X, y), Polar(3, 2, case.settings["weight"]), start=start, tol=1e-8)
     U, R = result.point
     angles = np.degrees(np.arccos(np.clip(np.linalg.svd(U.T @ V[:, :2], compute_uv=False), 0, 1)))

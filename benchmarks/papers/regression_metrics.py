@@ -14,7 +14,7 @@ from benchmarks.papers.data import Array, load, needs
 from benchmarks.reproduction.experiments import Experiment, ExperimentCase, Findings, ResultTable
 from psdopt.plugins import COLOURS, new_figure
 from psdopt_plugins.metric_learning import LMNN, DistanceRegression
-from psdopt_plugins.metric_learning.distance_regression import principal_directions
+from psdopt_plugins.metric_learning.lmnn_start import principal_axes
 
 SETS = ("wine", "ionosphere", "balance_scale", "iris", "soybean_large")
 LEARNERS = ("Euclidean", "flat", "polar", "NCA", "LMNN")
@@ -108,7 +108,7 @@ def _measure_low(case: ExperimentCase) -> dict[str, Any]:
     X = _standardized(X, X[first])
     data = (X[first], y[first], X[last], y[last])
     r = case.settings["rank"]
-    U = principal_directions(data[0], r)
+    U = principal_axes(data[0], r)
     found: dict[str, Any] = {"principal directions": [_knn_error(U.T, *data), 0.0]}
     for kind in ("flat", "polar"):
         begin = time.process_time()

@@ -98,6 +98,10 @@ class ApplicationSpec(Spec):
     default_method: Callable[[], Any] | None = None
     needs: DataNeeds = DataNeeds()
 
+    def with_problem(self, **parts: Any) -> tuple[ApplicationSpec, ProblemSpec]:
+        """This application and its `problem`, which has the same name and reference unless `parts` give others."""
+        return self, ProblemSpec(**{"name": self.name, "factory": self.problem, "reference": self.reference, **parts})
+
 
 @dataclass(frozen=True)
 class GeometrySpec(Spec):

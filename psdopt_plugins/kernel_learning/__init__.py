@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
     from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel as DistanceKernel
@@ -33,7 +33,7 @@ lazy = lazy_names(__name__)
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
     """Kernels from pairs with the quadratic regulariser, from must-links and cannot-links, and from distances."""
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="kernel-quadratic",
         factory=lazy.QuadraticKernel,
         summary="low-rank kernel near a Gaussian one that respects similar and dissimilar pairs",
@@ -49,8 +49,15 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.quadratic_kernel_problem,
         default_data="iris",
         needs=DataNeeds(samples=3, sparse=False, labels="classes"),
+    ).with_problem(
+        summary="tr((N⁻¹K)²) + tr((tau N⁻¹ + lam T) K)",
+        parameters=(
+            Parameter("tau", float, 0.0, "weight of the trace"),
+            Parameter("lam", float, 1.0, "weight of the pairs"),
+        ),
+        example=_example,
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="kernel-pairwise",
         factory=lazy.PairwiseKernel,
         summary="kernel that is smooth on a graph and obeys must-links and cannot-links; clusters with it",
@@ -64,8 +71,13 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.pairwise_kernel_problem,
         default_data="iris",
         needs=DataNeeds(samples=3, labels="classes"),
+    ).with_problem(
+        summary="tr(K L) + gamma/2 Σ (K_ij − T_ij)²",
+        reference=f"{ADMM_REFERENCE}, eq. 1",
+        parameters=(Parameter("gamma", float, 10.0, "weight of the pairs"),),
+        example=_pairwise_example,
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="kernel-distances",
         factory=lazy.DistanceKernel,
         summary="low-rank kernel whose distances follow those given, with slack",
@@ -78,29 +90,7 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.distance_kernel_problem,
         default_data="iris",
         needs=DataNeeds(samples=3, labels="classes"),
-    )
-    yield ProblemSpec(
-        name="kernel-quadratic",
-        factory=lazy.quadratic_kernel_problem,
-        summary="tr((N⁻¹K)²) + tr((tau N⁻¹ + lam T) K)",
-        reference=REFERENCE,
-        parameters=(
-            Parameter("tau", float, 0.0, "weight of the trace"),
-            Parameter("lam", float, 1.0, "weight of the pairs"),
-        ),
-        example=_example,
-    )
-    yield ProblemSpec(
-        name="kernel-pairwise",
-        factory=lazy.pairwise_kernel_problem,
-        summary="tr(K L) + gamma/2 Σ (K_ij − T_ij)²",
-        reference=f"{ADMM_REFERENCE}, eq. 1",
-        parameters=(Parameter("gamma", float, 10.0, "weight of the pairs"),),
-        example=_pairwise_example,
-    )
-    yield ProblemSpec(
-        name="kernel-distances",
-        factory=lazy.distance_kernel_problem,
+    ).with_problem(
         summary="1/(2m) Σ loss(K_ii + K_jj − 2 K_ij)",
         reference=f"{REGRESSION_REFERENCE}, sections 9.1 and 10.2",
         parameters=(Parameter("alpha", float, 0.0, "slack of the distances"),),

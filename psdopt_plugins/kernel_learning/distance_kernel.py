@@ -8,15 +8,15 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD
-from psdopt.checks import integer, integer_or_none, is_name, one_of, real_array
+from psdopt.checks import integer, integer_or_none, is_name, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, as_dense
 from psdopt_plugins.estimators import Embedding, centred, generator, named_geometry, parameters, solved
 from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
+from psdopt_plugins.kernel_learning.sampled_pairs import checked_labels
 from psdopt_plugins.limits import MINOR
 from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.rows import keeping_fitted, validated
@@ -76,11 +76,7 @@ class DistanceKernel(Embedding):
         self.pairs_ = random_pairs(n, 10 * n if wanted is None else wanted, generator(self.random_state))
         i, j = self.pairs_.T
         distances = np.maximum(K[i, i] + K[j, j] - 2.0 * K[i, j], 0.0)
-        labels = None if y is None else real_array(y, "y").ravel()
-        if labels is not None and labels.shape != (n,):
-            raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
-        if labels is not None:
-            check_classification_targets(labels)
+        labels = None if y is None else checked_labels(y, n)
         same = None if labels is None else labels[i] == labels[j]
         problem = distance_kernel_problem(n, self.pairs_, distances, same, self.alpha if same is not None else 0.0)
         geometry = named_geometry(self.geometry, n, rank, self.weight)

@@ -15,17 +15,16 @@ from sklearn.base import ClusterMixin
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import ADMM, FlatQuotient, Method, Problem, Result, solve
-from psdopt.checks import CheckedIndices, boolean, finite, integer, is_name, one_of, real_array
+from psdopt.checks import CheckedIndices, boolean, integer, is_name, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import Estimator, finished, generator, options_for_solve, parameters, random_source
 from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
-from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
+from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, checked_labels, sampled_pairs
 from psdopt_plugins.pairs import Pairs, checked_pairs
 from psdopt_plugins.rows import validated
 
@@ -96,7 +95,7 @@ class PairwiseKernel(ClusterMixin, Estimator):
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         random = random_source(self.random_state)
         rng = generator(random)
-        labels = None if y is None else _checked_labels(y, X.shape[0])
+        labels = None if y is None else checked_labels(y, X.shape[0])
         self.must_link_, self.cannot_link_ = self._pairs(X.shape[0], labels, must_link, cannot_link, rng)
         problem = self._problem(X)
         clusters = self._clusters(labels, X.shape[0])
@@ -183,13 +182,3 @@ class PairwiseKernel(ClusterMixin, Estimator):
         if not isinstance(self.rank, Integral) or isinstance(self.rank, bool):
             raise InvalidTypeError(f"rank must be 'auto', 'adaptive' or an integer; found {self.rank!r}")
         return int(self.rank), False
-
-
-def _checked_labels(y: Any, n: int) -> NDArray[Any]:
-    labels = real_array(y, "y").ravel()
-    if labels.shape != (n,):
-        raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
-    if labels.dtype.kind == "f":
-        finite(labels, "y")
-    check_classification_targets(labels)
-    return labels

@@ -6,9 +6,11 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from scipy.sparse.csgraph import connected_components
+from sklearn.utils.multiclass import check_classification_targets
 
-from psdopt.checks import real_array, weight
+from psdopt.checks import finite, real_array, weight
 from psdopt.errors import InvalidInputError
 from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.pairs import Pairs, named_pairs, pair_codes
@@ -43,3 +45,14 @@ def check_consistent(must: Pairs, cannot: Pairs, n: int) -> None:
             "must_link and cannot_link contradict each other; found cannot-links between samples that must-links "
             f"join through others: {named_pairs(pair_codes(cannot[broken], n), n)}"
         )
+
+
+def checked_labels(y: Any, n: int) -> NDArray[Any]:
+    """y as class labels (n,); InvalidInputError for another number of them and NaN, ValueError for other numbers."""
+    labels = real_array(y, "y").ravel()
+    if labels.shape != (n,):
+        raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")
+    if labels.dtype.kind == "f":
+        finite(labels, "y")
+    check_classification_targets(labels)
+    return labels

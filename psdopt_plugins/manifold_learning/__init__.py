@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
     from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges as nearest_neighbour_edges
@@ -28,7 +28,7 @@ lazy = lazy_names(__name__)
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
     """Maximum variance unfolding, and SSTRESS."""
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="mvu",
         factory=lazy.MaximumVarianceUnfolding,
         summary="embedding of greatest variance that keeps the distances between neighbours",
@@ -48,8 +48,12 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.mvu_problem,
         default_data="swiss_roll",
         needs=DataNeeds(samples=4),
+    ).with_problem(
+        summary="squared errors of edge lengths minus nu times the variance",
+        parameters=(Parameter("nu", float, None, "weight of the variance"),),
+        example=_example,
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="sstress",
         factory=lazy.SSTRESS,
         summary="multidimensional scaling on squared distances, some of which may be missing",
@@ -59,20 +63,8 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.sstress_problem,
         default_data="iris",
         needs=DataNeeds(samples=4, sparse=False),
-    )
-    yield ProblemSpec(
-        name="mvu",
-        factory=lazy.mvu_problem,
-        summary="squared errors of edge lengths minus nu times the variance",
-        reference=f"{REFERENCE}, eq. 11",
-        parameters=(Parameter("nu", float, None, "weight of the variance"),),
-        example=_example,
-    )
-    yield ProblemSpec(
-        name="sstress",
-        factory=lazy.sstress_problem,
+    ).with_problem(
         summary="1/(2m) Σ (|g_i − g_j|² − delta_ij)², M = G Gᵀ",
-        reference=SSTRESS_REFERENCE,
         example=_sstress_example,
     )
     yield MethodSpec(

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt import ConjugateGradient
 from psdopt.linalg import Array
-from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+from psdopt.plugins import ApplicationSpec, DataNeeds, MethodSpec, Parameter, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
     from psdopt_plugins.metric_learning.distance_regression import DistanceRegression as DistanceRegression
@@ -42,7 +42,7 @@ lazy = lazy_names(__name__)
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
     """Kernel target alignment, the linearity model, LMNN, PSDBoost and regression on pair distances."""
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="metric-kta",
         factory=lazy.KTA,
         summary="metric whose kernel of the samples is closest to the kernel of the labels",
@@ -57,8 +57,12 @@ def psdopt_components() -> Iterable[Spec]:
         default_method=ConjugateGradient,
         default_data="digits",
         needs=LABELLED,
+    ).with_problem(
+        summary="lam |X M Xᵀ − Y Yᵀ|² + Reg(M)",
+        parameters=(Parameter("lam", float, 1e-2, "weight of the alignment", LAMS),),
+        example=_kta_example,
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="metric-linear",
         factory=lazy.Linearity,
         summary="metric that brings similar pairs together and takes dissimilar pairs apart",
@@ -74,8 +78,12 @@ def psdopt_components() -> Iterable[Spec]:
         default_method=ConjugateGradient,
         default_data="wine",
         needs=LABELLED,
+    ).with_problem(
+        summary="Reg(M) + lam Σ S_ij d_M(x_i, x_j)",
+        parameters=(Parameter("lam", float, 3e-3, "weight of the pairs", LAMS),),
+        example=lambda: lazy.linearity_problem(*_samples_and_pairs(), 0.1),
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="metric-lmnn",
         factory=lazy.LMNN,
         summary="metric that keeps nearest neighbours of one class closer than impostors, by a margin",
@@ -89,8 +97,13 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.lmnn_problem,
         default_data="digits",
         needs=LABELLED,
+    ).with_problem(
+        summary="Σ d_M(i, j) + lam Σ max(0, 1 + d_M(i, j) − d_M(i, k))²",
+        reference=LMNN_REFERENCE,
+        parameters=(Parameter("lam", float, 1.0, "weight of the margins"),),
+        example=_lmnn_example,
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="metric-psdboost",
         factory=lazy.PSDBoost,
         summary="metric of trace one with the largest soft margin over triplets",
@@ -103,6 +116,15 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.triplet_margin_problem,
         default_data="iris",
         needs=LABELLED,
+    ).with_problem(
+        name="triplet-margin",
+        summary="min −(ρ − C Σ ξ_r), d_M(i, k) − d_M(i, j) >= ρ − ξ_r, to be minimised at a fixed trace",
+        reference="Shen, Welsh, Wang: PSDBoost, eq. 3",
+        parameters=(
+            Parameter("C", float, None, "cost of a violation, at least 1/m; none: hard margin"),
+            Parameter("smoothing", float, 0.0, "mu of the smoothed loss, for methods that need a gradient"),
+        ),
+        example=_triplet_example,
     )
     yield MethodSpec(
         name="matrix-generation",
@@ -116,7 +138,7 @@ def psdopt_components() -> Iterable[Spec]:
         ),
         example=lazy.MatrixGeneration,
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="metric-distances",
         factory=lazy.DistanceRegression,
         summary="metric whose distances of similar pairs are small and of dissimilar pairs large",
@@ -130,45 +152,7 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.pair_distance_problem,
         default_data="wine",
         needs=LABELLED,
-    )
-    yield ProblemSpec(
-        name="metric-kta",
-        factory=lazy.kta_problem,
-        summary="lam |X M Xᵀ − Y Yᵀ|² + Reg(M)",
-        reference=f"{REFERENCE}, eq. 7",
-        parameters=(Parameter("lam", float, 1e-2, "weight of the alignment", LAMS),),
-        example=_kta_example,
-    )
-    yield ProblemSpec(
-        name="metric-linear",
-        factory=lazy.linearity_problem,
-        summary="Reg(M) + lam Σ S_ij d_M(x_i, x_j)",
-        reference=f"{REFERENCE}, eq. 6",
-        parameters=(Parameter("lam", float, 3e-3, "weight of the pairs", LAMS),),
-        example=lambda: lazy.linearity_problem(*_samples_and_pairs(), 0.1),
-    )
-    yield ProblemSpec(
-        name="triplet-margin",
-        factory=lazy.triplet_margin_problem,
-        summary="min −(ρ − C Σ ξ_r), d_M(i, k) − d_M(i, j) >= ρ − ξ_r, to be minimised at a fixed trace",
-        reference="Shen, Welsh, Wang: PSDBoost, eq. 3",
-        parameters=(
-            Parameter("C", float, None, "cost of a violation, at least 1/m; none: hard margin"),
-            Parameter("smoothing", float, 0.0, "mu of the smoothed loss, for methods that need a gradient"),
-        ),
-        example=_triplet_example,
-    )
-    yield ProblemSpec(
-        name="metric-lmnn",
-        factory=lazy.lmnn_problem,
-        summary="Σ d_M(i, j) + lam Σ max(0, 1 + d_M(i, j) − d_M(i, k))²",
-        reference=LMNN_REFERENCE,
-        parameters=(Parameter("lam", float, 1.0, "weight of the margins"),),
-        example=_lmnn_example,
-    )
-    yield ProblemSpec(
-        name="metric-distances",
-        factory=lazy.pair_distance_problem,
+    ).with_problem(
         summary="1/(2m) Σ max(0, d_M − upper)² over similar + max(0, lower − d_M)² over dissimilar pairs",
         reference=f"{REGRESSION_REFERENCE}, section 10.3",
         parameters=(

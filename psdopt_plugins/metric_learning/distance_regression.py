@@ -14,8 +14,9 @@ from psdopt import LowRankPSD, TermSum, starting_point
 from psdopt.checks import CheckedIndices, classes, finite, integer_or_none, vector
 from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, row_dots
+from psdopt.linalg import Array, LinearMap, linear_map, row_dots
 from psdopt_plugins.estimators import generator, named_geometry, parameters, sample_weights
+from psdopt_plugins.metric_learning.lmnn_start import principal_axes
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.online import OnlineModel
 from psdopt_plugins.pair_sampling import random_pairs
@@ -214,7 +215,7 @@ class DistanceRegression(MahalanobisTransformer):
     def _start(self, X: Any) -> LowRankPSD:
         d = X.shape[1]
         rank = integer_or_none(self.rank, "rank") or d
-        return LowRankPSD(np.eye(d) if rank >= d else principal_directions(X, rank))
+        return LowRankPSD(np.eye(d) if rank >= d else principal_axes(X, rank))
 
     def _sampled(self, X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
         found, codes = classes(y)
@@ -223,27 +224,3 @@ class DistanceRegression(MahalanobisTransformer):
         rng = generator(self.random_state)
         similar = random_pairs(len(codes), wanted // 2, rng, codes, same=True)
         return joined_pairs(similar, random_pairs(len(codes), wanted - wanted // 2, rng, codes, same=False))
-
-
-def principal_directions(X: Any, rank: int) -> Any:
-    """(d, rank) leading principal directions of X (N, d), orthonormal; X is centred implicitly. O(N d²) or ARPACK."""
-    count, d = X.shape
-    if isinstance(X, RowBlocks):
-        gram, total = X.moments(np.ones((count, 1)))
-        mean = np.zeros(d) if total is None else total[:, 0] / count
-        return _leading_axes(gram - count * np.outer(mean, mean), rank)
-    mean = np.asarray(X.mean(axis=0)).ravel()
-    sparse: bool = sp.issparse(X)
-    if sparse and d > 500:
-        operator = sp.linalg.LinearOperator(
-            (d, d), matvec=lambda v: X.T @ (X @ v) - count * mean * (mean @ v), dtype=np.float64
-        )
-        _, vectors = sp.linalg.eigsh(operator, k=rank, v0=np.ones(d))
-        return vectors
-    gram = (X.T @ X).toarray() if sparse else X.T @ X
-    return _leading_axes(gram - count * np.outer(mean, mean), rank)
-
-
-def _leading_axes(scatter: Array, rank: int) -> Array:
-    _, vectors = np.linalg.eigh(scatter)
-    return np.ascontiguousarray(vectors[:, ::-1][:, :rank])

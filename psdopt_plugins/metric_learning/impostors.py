@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, pair_dots, row_dots
 from psdopt_plugins.limits import BLOCK, CACHED
-from psdopt_plugins.pair_sampling import nearest_similar
+from psdopt_plugins.pair_sampling import each_with_its, nearest_similar
 
 Indices = NDArray[np.signedinteger[Any]]
 SINGLE = float(np.finfo(np.float32).eps)
@@ -120,19 +120,11 @@ def _gathered(blocks: Iterable[tuple[Indices, Indices]], size: int) -> Iterator[
     yield i, k
 
 
-def _with_targets(i: Indices, first: Indices) -> tuple[Indices, Indices]:
-    """Positions in `i` and of pairs: every entry of `i` with each of its targets."""
-    counts = first[i + 1] - first[i]
-    source = np.repeat(np.arange(len(i)), counts)
-    offset = np.arange(len(source)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return source, first[i[source]] + offset
-
-
 def _expanded(
     i: Indices, k: Indices, far: Array, pairs: Indices, near: Array, first: Indices, margin: float
 ) -> tuple[Indices, Array]:
     """The triplets of every close (i, k) with each target of i whose margin k violates, and the violations."""
-    source, pair = _with_targets(i, first)
+    source, pair = each_with_its(i, first)
     excess = near[pair] + margin - far[source]
     keep = excess > 0.0
     source, pair = source[keep], pair[keep]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import svds
+from scipy.sparse.linalg import LinearOperator, eigsh
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
@@ -17,6 +17,7 @@ from psdopt.linalg import (
     Array,
     LinearMap,
     RowBlocks,
+    as_dense,
     inner,
     mean_and_scale,
     minimize_smooth,
@@ -188,21 +189,23 @@ def in_basis(X: Any, basis: Array) -> Any:
 
 
 def principal_axes(X: Any, rank: int) -> Array:
-    """(d, r): leading principal axes of the samples X (m, d), centred or sparse."""
+    """(d, rank): leading principal axes, orthonormal, of samples X (m, d), dense, sparse or read in blocks; rank < d.
+
+    X is centred implicitly. O(m d²); of a sparse X above d = 500 by ARPACK.
+    """
+    m, d = X.shape
     if isinstance(X, RowBlocks):
-        V = np.linalg.eigh(X.moments()[0])[1][:, ::-1][:, :rank]
-    elif sp.issparse(X):
-        data: Any = X
-        smaller = min(data.shape)
-        k = min(rank, smaller - 1)
-        V = svds(data, k=k, v0=np.ones(smaller))[2].T if k >= 1 else np.ones((data.shape[1], 1))
+        gram, sums = X.moments(np.ones((m, 1)))
+        mean = np.zeros(d) if sums is None else sums[:, 0] / m
     else:
-        V = (
-            np.linalg.eigh(X.T @ X)[1][:, ::-1][:, :rank]
-            if X.shape[1] <= X.shape[0]
-            else (np.linalg.svd(X, full_matrices=False)[2][:rank].T)
-        )
-    return np.ascontiguousarray(V)
+        mean, sparse = np.asarray(X.mean(axis=0)).ravel(), sp.issparse(X)
+        if sparse and d > 500:
+            scatter = LinearOperator((d, d), lambda v: X.T @ (X @ v) - m * mean * (mean @ v), dtype=np.float64)
+            return np.ascontiguousarray(eigsh(scatter, k=rank, v0=np.ones(d))[1][:, ::-1])
+        if not sparse and rank <= m < d:
+            return np.ascontiguousarray(np.linalg.svd(X - mean, full_matrices=False)[2][:rank].T)
+        gram = as_dense(X.T @ X)
+    return np.ascontiguousarray(np.linalg.eigh(gram - m * np.outer(mean, mean))[1][:, ::-1][:, :rank])
 
 
 def scaled(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
     from psdopt_plugins.regression.estimator import PSDRegressor as PSDRegressor
@@ -23,7 +23,7 @@ lazy = lazy_names(__name__)
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
     """PSD regression."""
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="psd-regression",
         factory=lazy.PSDRegressor,
         summary="targets as quadratic forms xᵀWx with a low-rank W ⪰ 0",
@@ -37,12 +37,8 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.psd_regression_problem,
         default_data="diabetes",
         needs=DataNeeds(samples=5, labels="numbers", blocks=True),
-    )
-    yield ProblemSpec(
-        name="psd-regression",
-        factory=lazy.psd_regression_problem,
+    ).with_problem(
         summary="1/(2m) Σ (tr(W X_i) − y_i)²",
-        reference=REFERENCE,
         example=_example,
     )
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt.plugins import ApplicationSpec, DataNeeds, DatasetSpec, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+from psdopt.plugins import ApplicationSpec, DataNeeds, DatasetSpec, Parameter, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
     from psdopt_plugins.relaxations.communities import CommunityDetection as CommunityDetection
@@ -56,7 +56,7 @@ lazy = lazy_names(__name__)
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
     """Largest cut, nearest correlation matrix, theta number, communities, positions of sensors."""
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="maxcut",
         factory=lazy.MaxCut,
         summary="a heavy cut of a weighted graph, with a proven share of the heaviest",
@@ -69,15 +69,11 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.maxcut_problem,
         default_data="torus_graph",
         needs=MATRIX,
-    )
-    yield ProblemSpec(
-        name="maxcut",
-        factory=lazy.maxcut_problem,
+    ).with_problem(
         summary="¼ ⟨W, M⟩ − ¼ eᵀW e with M_ii = 1, W the weights of a graph",
-        reference=CUT_REFERENCE,
         example=lambda: lazy.maxcut_problem(_cycle(7)),
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="nearest-correlation",
         factory=lazy.NearestCorrelation,
         summary="the correlation matrix nearest to a symmetric matrix, at full or low rank",
@@ -86,15 +82,12 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.correlation_problem,
         default_data="gappy_correlations",
         needs=MATRIX,
-    )
-    yield ProblemSpec(
+    ).with_problem(
         name="weighted-correlation",
-        factory=lazy.correlation_problem,
         summary="½ |W ∘ (M − G)|² with M_ii = 1",
-        reference=CORRELATION_REFERENCE,
         example=lambda: lazy.correlation_problem(_cycle(6)),
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="lovasz-theta",
         factory=lazy.LovaszTheta,
         summary="the theta number of a graph, within a proven interval, and an independent set",
@@ -103,15 +96,11 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.theta_problem,
         default_data="random_graph",
         needs=MATRIX,
-    )
-    yield ProblemSpec(
-        name="lovasz-theta",
-        factory=lazy.theta_problem,
+    ).with_problem(
         summary="−eᵀM e with tr M = 1 and M_ij = 0 on the edges of a graph",
-        reference=THETA_REFERENCE,
         example=lambda: lazy.theta_problem(_cycle(7)),
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="communities",
         factory=lazy.CommunityDetection,
         summary="communities of a graph of high modularity, with a proven bound",
@@ -125,16 +114,12 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.modularity_problem,
         default_data="planted_graph",
         needs=MATRIX,
-    )
-    yield ProblemSpec(
-        name="communities",
-        factory=lazy.modularity_problem,
+    ).with_problem(
         summary="−⟨B, M⟩/(2w) with M_ii = 1, B the modularity matrix of a graph",
-        reference=MODULARITY_REFERENCE,
         parameters=(Parameter("resolution", float, 1.0, "weight of the null model"),),
         example=lambda: lazy.modularity_problem(_cycle(7)),
     )
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="sensor-localization",
         factory=lazy.SensorLocalization,
         summary="positions of sensors from distances to each other and to anchors",
@@ -149,12 +134,8 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.sensor_problem,
         default_data="sensor_network",
         needs=MATRIX,
-    )
-    yield ProblemSpec(
-        name="sensor-localization",
-        factory=lazy.sensor_problem,
+    ).with_problem(
         summary="Σ (x_tᵀ Z x_t − distance_t²)² with Z = [I, P; Pᵀ, Q], columns of P the positions",
-        reference=SENSOR_REFERENCE,
         example=_three_sensors,
     )
     for name, summary in DRAWN.items():

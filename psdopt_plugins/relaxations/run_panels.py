@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import numpy as np
 
 from psdopt.linalg import Array
 from psdopt.plugins import BLUE, GREY, draw_certificate, new_figure
+from psdopt_plugins.pictures import Run
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -17,28 +18,17 @@ if TYPE_CHECKING:
     from psdopt import Result
 
 
-def plot_constrained(
-    draw: Callable[[Any, Any], None],
-    *,
-    result: Result,
-    certificates: tuple[Array, Array] | None = None,
-    best: float | None = None,
-    tol: float | None = None,
-    title: str = "",
-) -> Figure:
+def plot_constrained(draw: Callable[[Any, Any], None], *, result: Result, **run: Unpack[Run]) -> Figure:
     """Four panels: the upper two by `draw` (left axes, right axes), the run in the lower two."""
     figure = new_figure(11.0, 9.0)
-    (left, right), run = figure.subplots(2, 2)
-    draw(left, right)
-    _draw_run(run[0], run[1], result, certificates, tol)
-    if title:
-        figure.suptitle(title, fontweight="bold")
+    upper, lower = figure.subplots(2, 2)
+    draw(*upper)
+    _draw_run(lower[0], lower[1], result, run)
+    figure.suptitle(run.get("title", ""), fontweight="bold")
     return figure
 
 
-def _draw_run(
-    left: Axes, right: Axes, result: Result, certificates: tuple[Array, Array] | None, tol: float | None
-) -> None:
+def _draw_run(left: Axes, right: Axes, result: Result, run: Run) -> None:
     """Left: |F(M_t) − proven bound| relative to |bound − F(0)|, and the infeasibility. Right: the certificates."""
     from matplotlib.ticker import MaxNLocator
 
@@ -55,7 +45,7 @@ def _draw_run(
     left.grid(alpha=0.25, lw=0.6)
     if left.lines:
         left.legend(framealpha=0.9, edgecolor="none")
-    draw_certificate(right, result, certificates, tol)
+    draw_certificate(right, result, run.get("certificates"), run.get("tol"))
     left.set_xlim(right.get_xlim())
     left.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
 

@@ -16,6 +16,7 @@ from psdopt.constraints import Constraint, entries, quadratic_forms
 from psdopt.errors import InvalidInputError, PsdoptError
 from psdopt.linalg import Array
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
+from psdopt_plugins.manifold_learning.graph import Edges
 from psdopt_plugins.relaxations.sensors_graph import SensorGraph
 
 #: Ability of a problem whose F is a sum over pairs of sensors and anchors alone.
@@ -215,11 +216,9 @@ def trace_reach(network: Network) -> float | None:
 
 def unreached(network: Network) -> NDArray[np.intp]:
     """The sensors that no path of pairs joins to an anchor."""
-    size = network.n + len(network.anchors)
     i, j = network.pairs.T
-    graph = path_graph(np.ones(len(i)), i, j, size)
-    hops = dijkstra(graph, directed=False, unweighted=True, indices=np.arange(network.n, size), min_only=True)
-    return np.asarray(np.flatnonzero(np.isinf(hops[: network.n])))
+    _, parts = Edges(i, j, np.ones(len(i)), network.n + len(network.anchors)).components()
+    return np.flatnonzero(~np.isin(parts[: network.n], parts[network.n :]))
 
 
 def path_graph(lengths: Array, i: NDArray[np.intp], j: NDArray[np.intp], size: int) -> sp.csr_array:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, ProblemSpec, Spec, hookimpl, lazy_names
+from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
     from psdopt_plugins.spectral.estimator import TopKEigen as TopKEigen
@@ -23,7 +23,7 @@ lazy = lazy_names(__name__)
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
     """Top-k eigenvalue approximation."""
-    yield ApplicationSpec(
+    yield from ApplicationSpec(
         name="topk",
         factory=lazy.TopKEigen,
         summary="k leading eigenpairs and the closest rank-k PSD matrix to a symmetric matrix",
@@ -36,12 +36,8 @@ def psdopt_components() -> Iterable[Spec]:
         problem=lazy.topk_problem,
         default_data="digits",
         needs=DataNeeds(symmetric=True),
-    )
-    yield ProblemSpec(
-        name="topk",
-        factory=lazy.topk_problem,
+    ).with_problem(
         summary="|M − K|² − |K|² for a symmetric K of any sign",
-        reference=REFERENCE,
         parameters=(Parameter("k", int, 1, "rank that is asked for"),),
         example=lambda: lazy.topk_problem(np.diag([4.0, -3.0, 2.0, 1.0]), 2),
     )
