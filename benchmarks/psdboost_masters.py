@@ -23,10 +23,9 @@ from numpy.typing import NDArray
 from psdopt.errors import MissingDependencyError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.margins import CappedMargin, SignedSquares
+from psdopt.margins import CappedMargin, MarginStructure, SignedSquares
 from psdopt.margins.masters import MasterSolution, Unsolved
 from psdopt_plugins.metric_learning import linear_program as printed
-from psdopt_plugins.metric_learning.linear_program import CappedSimplex
 
 Indices = NDArray[np.intp]
 
@@ -126,7 +125,7 @@ class Level:
     reprices: ClassVar[bool] = False
 
     def ask(
-        self, program: printed.LinearProgram, columns: Sequence[Array], weights: CappedSimplex
+        self, program: printed.LinearProgram, columns: Sequence[Array], weights: MarginStructure
     ) -> tuple[printed.ProgramSolution, Array, Level]:
         """The linear program's answer, the w to ask about, and the stabilizer that observes the outcome."""
         answer = program.solve(columns, weights)
@@ -163,7 +162,7 @@ class Proximal:
     reprices: ClassVar[bool] = False
 
     def ask(
-        self, program: printed.LinearProgram, columns: Sequence[Array], weights: CappedSimplex
+        self, program: printed.LinearProgram, columns: Sequence[Array], weights: MarginStructure
     ) -> tuple[printed.ProgramSolution, Array, Proximal]:
         """The answer of the quadratic program, or of the linear one where that was not solved."""
         if self.centre is not None:
@@ -215,19 +214,19 @@ class QuadraticMaster:
         self.solver = solver
 
     def proximal(
-        self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, t: float
+        self, columns: Sequence[Array], weights: MarginStructure, centre: Array, t: float
     ) -> tuple[printed.ProgramSolution, float]:
         """θ and w, and the model's value max_i ⟨a_i, w⟩ there."""
         return self._solve(columns, weights, centre, t, None)
 
     def level(
-        self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, level: float
+        self, columns: Sequence[Array], weights: MarginStructure, centre: Array, level: float
     ) -> tuple[printed.ProgramSolution, float]:
         """As :meth:`proximal`. `level` must lie above the least value of the model, which the linear program knows."""
         return self._solve(columns, weights, centre, 1.0, level)
 
     def _solve(
-        self, columns: Sequence[Array], weights: CappedSimplex, centre: Array, t: float, level: float | None
+        self, columns: Sequence[Array], weights: MarginStructure, centre: Array, t: float, level: float | None
     ) -> tuple[printed.ProgramSolution, float]:
         A, m = np.array(columns), weights.size
         scale = max(norm(a) for a in A) / np.sqrt(m) or 1.0

@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 
 from psdopt.checks import CheckedIndices, real_array, squares_finite, unmasked
 from psdopt.devices import device_of, held, is_device_array, on_host, placed, released, transposed
-from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg import Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import sample_weights
@@ -63,8 +63,11 @@ def validated(
 def validated_with(estimator: Any, X: Any, y: Any, given: Any, drawn: Callable[..., Any], **options: Any) -> Any:
     """(X, pairs or triplets) with X as :func:`validated`: those `given`, else those `drawn` (X, y) from class labels y.
 
+    At least two samples, dense or CSR unless `options` say otherwise.
+
     Raises what :func:`validated` raises, and scikit-learn's ValueError for labels that are no classes.
     """
+    options = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2, **options}
     if given is not None:
         return validated(estimator, X, **options), given
     X, y = validated(estimator, X, y, **options)
@@ -144,3 +147,13 @@ def keeping_fitted(X: Any, embedding: Array, new: Any, placed: Array) -> Array:
     equal = np.asarray(gaps.sum(axis=1)).ravel() == 0.0
     placed[equal] = embedding[nearest[equal]]
     return placed
+
+
+def any_numbers(values: Any, name: str) -> Array:
+    """`values` as floats, NaN and infinity allowed for the caller to judge."""
+    try:
+        return real_array(values, name).astype(np.float64)
+    except PsdoptError:
+        raise
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"{name} must hold numbers; found {values!r:.60}") from error

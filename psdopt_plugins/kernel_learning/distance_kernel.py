@@ -79,8 +79,8 @@ class DistanceKernel(Embedding):
         labels = None if y is None else checked_labels(y, n)
         same = None if labels is None else labels[i] == labels[j]
         problem = distance_kernel_problem(n, self.pairs_, distances, same, self.alpha if same is not None else 0.0)
-        geometry = named_geometry(self.geometry, n, rank, self.weight)
-        self.result_ = solved(problem, None, self.solver_options, start=kernel_pca(K, rank), geometry=geometry)
+        start, geometry = LowRankPSD.from_dense(K, rank), named_geometry(self.geometry, n, rank, self.weight)
+        self.result_ = solved(problem, None, self.solver_options, start=start, geometry=geometry)
         self.kernel_ = self.result_.matrix
         values, vectors = self.kernel_.eigh()
         self.embedding_ = vectors * np.sqrt(values) if len(values) else np.zeros((n, 1))
@@ -104,11 +104,6 @@ class DistanceKernel(Embedding):
             return as_dense(X)
         X, fitted = centred(X, fitted), centred(fitted)
         return np.asarray(linear_kernel(X, fitted) if self.kernel == "linear" else rbf_kernel(X, fitted, self.gamma))
-
-
-def kernel_pca(K: Array, rank: int) -> LowRankPSD:
-    """The leading `rank` eigenpairs of a centred kernel K (n, n). O(n³)."""
-    return LowRankPSD.from_dense(K, rank)
 
 
 @dataclass(frozen=True)

@@ -77,7 +77,7 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
 
         Raises InvalidInputError (names the argument) and scikit-learn's ValueErrors.
         """
-        X, pairs = validated_with(self, X, y, pairs, self._nearest, dtype=np.float64, ensure_min_samples=2)
+        X, pairs = validated_with(self, X, y, pairs, self._nearest, accept_sparse=False)
         m = len(X)
         T = signed_pairs(pairs, m).laplacian()
         squared = euclidean_distances(centred(X), squared=True)

@@ -75,12 +75,8 @@ def by_continuation(
         if last or was_cut(result):
             break
         if nu is None and median <= edge_error:
-            coordinates, Z = _rescaled(edges, coordinates, Z)
-            result = _solved(edges, level, coordinates, labels, Z, given)
-            iterations += result.iterations
-            Z = _kept(result)
-            errors = edge_errors(edges, coordinates.apply(Z))
-            break
+            nu = level
+            continue
         wanted = nu / level if nu is not None else 0.7 * edge_error / max(median, np.finfo(float).tiny)
         level *= min(max(wanted, 1.0 / CHANGE), 0.5)  # nu falls by half at least, or stages would be many
         if nu is not None:
@@ -121,14 +117,9 @@ def _first_point(edges: Edges, coordinates: LaplacianCoordinates) -> tuple[Array
     n = edges.n - 1
 
     def apply(V: Array) -> Array:
-        return _gram(coordinates, V)
+        return coordinates.adjoint(coordinates.apply(V.reshape(n, -1))).reshape(V.shape)
 
     gram = LinearOperator((n, n), matvec=apply, matmat=apply, dtype=np.float64)
     found = top_eigenpairs(gram, min(COLUMNS, n), tol=1e-3)
     Z = found.vectors * np.sqrt(found.values / found.values[0])
     return Z * math.sqrt(float(edges.squared.sum())) / norm(Z), 1.0 / float(found.values[0])
-
-
-def _gram(coordinates: LaplacianCoordinates, V: Array) -> Array:
-    block = V.reshape(len(V), -1)
-    return coordinates.adjoint(coordinates.apply(block)).reshape(V.shape)

@@ -23,7 +23,7 @@ from psdopt_plugins.manifold_learning.graph import (
     smallest_connecting,
 )
 from psdopt_plugins.manifold_learning.new_points import local_placement
-from psdopt_plugins.manifold_learning.unfolding import as_kernel, unfold
+from psdopt_plugins.manifold_learning.unfolding import unfold
 from psdopt_plugins.rows import keeping_fitted, validated
 
 #: A new sample is placed by LOCAL times n_neighbors neighbours, enough to surround it.
@@ -154,7 +154,7 @@ class MaximumVarianceUnfolding(Embedding):
         factor, embedding = np.zeros((n, width)), np.zeros((n, self.n_components))
         column, edge = 0, 0.0
         for own, part in parts:
-            Y = as_kernel(part.factor).factor
+            Y = LowRankPSD(part.factor).compress().factor
             Y = Y * column_signs(Y)
             factor[own, column : column + Y.shape[1]] = Y
             column += Y.shape[1]

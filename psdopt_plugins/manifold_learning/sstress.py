@@ -12,13 +12,13 @@ from sklearn.metrics import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD, TermSum
-from psdopt.checks import boolean, integer, is_name, one_of, real_array
-from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.checks import boolean, integer, is_name, one_of
+from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import Embedding, centred, column_signs, parameters, solved
 from psdopt_plugins.manifold_learning.new_points import landmark_placement
 from psdopt_plugins.regression.problem import psd_regression_problem
-from psdopt_plugins.rows import keeping_fitted, validated
+from psdopt_plugins.rows import any_numbers, keeping_fitted, validated
 
 
 def sstress_problem(delta: Any, pairs: Any = None, *, n: int | None = None) -> TermSum:
@@ -33,11 +33,11 @@ def sstress_problem(delta: Any, pairs: Any = None, *, n: int | None = None) -> T
     Raises InvalidInputError for bad shapes, negative or asymmetric entries, no known entry.
     """
     if pairs is None:
-        delta = _numbers(delta)
+        delta = any_numbers(delta, "delta")
         pairs, targets = known_entries(delta)
         n = len(delta)
     else:
-        targets = _numbers(delta)
+        targets = any_numbers(delta, "delta")
     if targets.size and targets.min() < 0.0:
         raise InvalidInputError(f"delta must be at least 0; found {targets.min():g}")
     return psd_regression_problem(None, targets, pairs, n=n)
@@ -45,7 +45,7 @@ def sstress_problem(delta: Any, pairs: Any = None, *, n: int | None = None) -> T
 
 def known_entries(D: Any) -> tuple[NDArray[np.intp], Array]:
     """Pairs (m, 2), i < j, and entries (m,) of a symmetric D (n, n), if D_ij or D_ji is not NaN."""
-    dense = _numbers(D)
+    dense = any_numbers(D, "delta")
     if dense.ndim != 2 or dense.shape[0] != dense.shape[1] or len(dense) < 2:
         raise InvalidInputError(f"dissimilarities must be square, of order at least 2; found shape {dense.shape}")
     upper, lower = dense[np.triu_indices(len(dense), 1)], dense.T[np.triu_indices(len(dense), 1)]
@@ -60,15 +60,6 @@ def known_entries(D: Any) -> tuple[NDArray[np.intp], Array]:
         raise InvalidInputError("dissimilarities must be finite and at least 0 (NaN where missing)")
     i, j = np.triu_indices(len(dense), 1)
     return np.column_stack([i[known], j[known]]).astype(np.intp), entries[known]
-
-
-def _numbers(delta: Any) -> Array:
-    """`delta` as floats, NaN allowed."""
-    array = real_array(delta, "delta")
-    try:
-        return array.astype(np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidTypeError(f"delta must hold real numbers; found dtype {array.dtype}") from error
 
 
 @parameters

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt import LowRankPSD, PSDCone, Result, solve
+from psdopt import PSDCone, Result, solve
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_dots
 from psdopt_plugins.estimators import one_of_several, options_for_solve, was_cut
@@ -147,8 +147,3 @@ def _with_random(edges: Edges, Y: Array, columns: int) -> Array:
     size = SLIGHT * float(np.sqrt(edges.squared.mean()))
     added = size * np.random.default_rng(0).standard_normal((edges.n, missing))
     return np.concatenate([Y, added - added.mean(axis=0)], axis=1)
-
-
-def as_kernel(Y: Array) -> LowRankPSD:
-    """Y Yᵀ in principal axes."""
-    return LowRankPSD(Y).compress()

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import LowRankPSD, TermSum, starting_point
+from psdopt import Geometry, LowRankPSD, TermSum, starting_point
 from psdopt.checks import CheckedIndices, classes, finite, integer_or_none, vector
 from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
@@ -152,10 +152,9 @@ class DistanceRegression(MahalanobisTransformer):
 
         Raises InvalidInputError, which names the argument, and scikit-learn's ValueErrors.
         """
-        options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
         if pairs is None and pair_weight is not None:
             raise InvalidInputError("pair_weight must be None unless pairs are given, whose weights it holds")
-        X, pairs = validated_with(self, X, y, pairs, self._sampled, blocks=True, **options)
+        X, pairs = validated_with(self, X, y, pairs, self._sampled, blocks=True)
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
         start = self._start(X)
@@ -163,9 +162,7 @@ class DistanceRegression(MahalanobisTransformer):
         self.pairs_, self.bounds_ = given.listed, self._bounds(data, given, start)
         upper, lower = self.bounds_
         problem = pair_distance_problem(data, given, upper=upper, lower=lower, weights=pair_weight)
-        d = X.shape[1]
-        geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
-        self._learn(problem, None, self.solver_options, geometry=geometry, start=start)
+        self._learn(problem, None, self.solver_options, geometry=self._geometry(X.shape[1]), start=start)
         self._known = len(self.pairs_), moment_of(problem)
         return self
 
@@ -180,8 +177,7 @@ class DistanceRegression(MahalanobisTransformer):
         pairs more than doubles during the call. Raises what :meth:`fit` raises.
         """
         fresh = not hasattr(self, "components_")
-        options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
-        X, pairs = validated_with(self, X, y, pairs, self._sampled, reset=fresh, **options)
+        X, pairs = validated_with(self, X, y, pairs, self._sampled, reset=fresh)
         given = signed_pairs(pairs, X.shape[0])
         self.pairs_ = given.listed
         start = self._start(X) if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
@@ -192,8 +188,7 @@ class DistanceRegression(MahalanobisTransformer):
         targets, direction = np.where(similar, *self.bounds_), np.where(similar, 1.0, -1.0)
         i, j = self.pairs_[:, :2].T
         if not hasattr(self, "_online"):
-            d = X.shape[1]
-            geometry = named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
+            geometry = self._geometry(X.shape[1])
             data, ends = linear_map(X, "X", checked=True), CheckedIndices(self.pairs_[:, :2], X.shape[0], distinct=True)
             problem = psd_regression_problem(data, targets, ends, direction)
             point = starting_point(geometry, problem, start, generator(self.random_state))
@@ -211,6 +206,9 @@ class DistanceRegression(MahalanobisTransformer):
                 raise InvalidInputError(f"bounds must be (upper, lower) with 0 <= upper <= lower; found {self.bounds}")
             return float(given[0]), float(given[1])
         return distance_percentiles(only_touched(X, pairs.ends)[0].data, start, self.percentiles, seed=0)
+
+    def _geometry(self, d: int) -> Geometry:
+        return named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
 
     def _start(self, X: Any) -> LowRankPSD:
         d = X.shape[1]

@@ -4,26 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
 from psdopt.linalg import Array
+from psdopt.margins import MarginStructure
 
 
 class Unsolved(ArithmeticError):
     """The solver gave up: the run ends where it is."""
-
-
-class CappedSimplex(Protocol):
-    """The dual's feasible set {w (size,) : 0 <= w <= cap, Σ w = 1}, with 1/size <= cap <= 1."""
-
-    @property
-    def size(self) -> int: ...
-
-    @property
-    def cap(self) -> float: ...
 
 
 @dataclass(frozen=True)
@@ -58,8 +49,8 @@ class LinearProgram:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self._model, self._rows = None, []
 
-    def solve(self, columns: Sequence[Array], weights: CappedSimplex) -> ProgramSolution:
-        """θ and w for the margins a_i (m,) of the columns, w in the set `weights`.
+    def solve(self, columns: Sequence[Array], weights: MarginStructure) -> ProgramSolution:
+        """θ and w for the margins a_i (m,) of the columns, w in the set {0 <= w <= cap, Σ w = 1} of `weights`.
 
         Raises Unsolved if the solver gives up, which does not happen for scaled data.
         """
@@ -85,7 +76,7 @@ class LinearProgram:
         return _answer(theta, w, weights, int(self._model.getInfo().simplex_iteration_count))
 
 
-def feasible(w: Array, weights: CappedSimplex) -> Array:
+def feasible(w: Array, weights: MarginStructure) -> Array:
     """w (m,) moved into the set `weights`, for a w that is there up to a solver's tolerance. O(m).
 
     Too large a sum is scaled down; too small a sum is raised in proportion to the room below the cap.
@@ -98,7 +89,7 @@ def feasible(w: Array, weights: CappedSimplex) -> Array:
     return np.asarray(w + min(lacking / float(room.sum()), 1.0) * room)
 
 
-def _new_model(highspy: Any, weights: CappedSimplex) -> Any:
+def _new_model(highspy: Any, weights: MarginStructure) -> Any:
     model = highspy.Highs()
     for option, value in (("output_flag", False), ("presolve", "off"), ("solver", "simplex"), ("simplex_strategy", 1)):
         model.setOptionValue(option, value)
@@ -110,7 +101,7 @@ def _new_model(highspy: Any, weights: CappedSimplex) -> Any:
     return model
 
 
-def _from_scratch(columns: Sequence[Array], weights: CappedSimplex) -> ProgramSolution:
+def _from_scratch(columns: Sequence[Array], weights: MarginStructure) -> ProgramSolution:
     m = weights.size
     A: Any = np.hstack([np.array(columns), -np.ones((len(columns), 1))])
     total: Any = sp.csr_array(np.append(np.ones(m), 0.0)[None, :])
@@ -124,7 +115,7 @@ def _from_scratch(columns: Sequence[Array], weights: CappedSimplex) -> ProgramSo
     return _answer(-np.asarray(found.ineqlin.marginals), found.x[:m], weights, int(found.nit))
 
 
-def _answer(theta: Array, w: Array, weights: CappedSimplex, steps: int) -> ProgramSolution:
+def _answer(theta: Array, w: Array, weights: MarginStructure, steps: int) -> ProgramSolution:
     """The answer, moved into the feasible sets, since solvers meet them only to a tolerance."""
     theta = np.maximum(theta, 0.0)
     return ProgramSolution(theta / theta.sum(), feasible(w, weights), steps)

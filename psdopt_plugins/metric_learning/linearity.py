@@ -125,8 +125,7 @@ class Linearity(MahalanobisTransformer):
         pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of (i, j, ±1).
         Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
         """
-        options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
-        X, pairs = validated_with(self, X, y, pairs, self._nearest, blocks=True, **options)
+        X, pairs = validated_with(self, X, y, pairs, self._nearest, blocks=True, accept_sparse=["csr", "csc"])
         self.__dict__.pop("_scatter", None)
         problem = linearity_problem(linear_map(X, "X", checked=True), pairs, self.lam, self.regularizer, self.gram)
         return self._learn(problem, self.rank, self.solver_options)
@@ -141,8 +140,7 @@ class Linearity(MahalanobisTransformer):
         Raises what :meth:`fit` raises. O(m d² + d³).
         """
         fresh = not hasattr(self, "_scatter")
-        options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
-        X, pairs = validated_with(self, X, y, pairs, self._nearest, reset=fresh, **options)
+        X, pairs = validated_with(self, X, y, pairs, self._nearest, reset=fresh, accept_sparse=["csr", "csc"])
         laplacian = signed_pairs(pairs, X.shape[0]).laplacian()
         X = centred(X)  # differences do not change, and an offset would cost digits
         dense = as_dense(X.T @ (laplacian @ X))

@@ -196,8 +196,7 @@ class LMNN(MahalanobisTransformer):
         """
         fresh = not hasattr(self, "components_")
         drawn = partial(nearest_triplets, n_neighbors=self.n_neighbors)
-        options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2}
-        X, triplets = validated_with(self, X, y, triplets, drawn, reset=fresh, **options)
+        X, triplets = validated_with(self, X, y, triplets, drawn, reset=fresh)
         rows = checked_triplets(triplets, X.shape[0])
         self._check_parameters(X)
         if not hasattr(self, "_online"):

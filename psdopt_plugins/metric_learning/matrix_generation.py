@@ -14,9 +14,9 @@ from psdopt import Ability, Atom, Evaluation, Geometry, Method, Outcome, Problem
 from psdopt.checks import integer, integer_or_none, one_of
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import EPS, Array, norm
+from psdopt.margins import HasMargins, MarginStructure
 from psdopt_plugins.limits import SLIGHT
 from psdopt_plugins.metric_learning.linear_program import (
-    CappedSimplex,
     LinearProgram,
     ProgramSolution,
     Unsolved,
@@ -35,7 +35,7 @@ class Stabilizer(Protocol):
     reprices: ClassVar[bool]
 
     def ask(
-        self, program: LinearProgram, columns: Sequence[Array], weights: CappedSimplex
+        self, program: LinearProgram, columns: Sequence[Array], weights: MarginStructure
     ) -> tuple[ProgramSolution, Array, Stabilizer]:
         """The program's answer for the margins (m,) of its columns, w (m,), and the stabilizer that observes φ(w)."""
 
@@ -54,7 +54,7 @@ class Smoothing:
     reprices: ClassVar[bool] = True
 
     def ask(
-        self, program: LinearProgram, columns: Sequence[Array], weights: CappedSimplex
+        self, program: LinearProgram, columns: Sequence[Array], weights: MarginStructure
     ) -> tuple[ProgramSolution, Array, Smoothing]:
         answer = program.solve(columns, weights)
         if self.centre is None or self.share == 0.0:
@@ -71,16 +71,6 @@ STABILIZATIONS = ("smoothing", "none")
 WIDTH = 20
 #: Where columns have to go, this share of the limit stays. Each cut costs the warm start, so cuts must be rare.
 SHARE = 0.75
-
-
-class Margins(CappedSimplex, Protocol):
-    """The members used here of the object that ``margins()`` of a problem with the ability "margins" returns."""
-
-    def values(self, evaluation: Any) -> Array:
-        """⟨A_r, M⟩ (m,)."""
-
-    def combination(self, w: Array) -> Any:
-        """−Σ_r w_r A_r (n, n) for weights w (m,), as an operator on blocks."""
 
 
 @dataclass(kw_only=True)
@@ -163,7 +153,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
         """Columns: the start as one block, and the oracle's answer to uniform weights."""
         if geometry.trace is None:
             raise InvalidInputError(f"geometry must have a fixed trace, such as Spectraplex; found {geometry!r}")
-        margins = _margins(problem)
+        margins = cast(HasMargins, problem).margins()
         evaluation = evaluation or problem.at(geometry.factor(start))
         Y = evaluation.factor
         whole = evaluation.mix(np.eye(Y.shape[1]) / norm(Y))
@@ -186,7 +176,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
         return self._priced(state, ProgramSolution(one, uniform, 0), uniform, evaluation)
 
     def step(self, state: MatrixGenerationState) -> MatrixGenerationState:
-        margins = _margins(state.problem)
+        margins = cast(HasMargins, state.problem).margins()
         try:
             answer, query, stabilizer = state.stabilizer.ask(state.program, state.squares, margins)
         except Unsolved:  # keep the best matrix and the best bound so far
@@ -203,7 +193,8 @@ class MatrixGeneration(Method[MatrixGenerationState]):
         """The state after pricing at the weights `query`: values, bounds, and the columns of the next program."""
         if math.isnan(evaluation.value):
             raise FloatingPointError("the value is nan")
-        margins, geometry, trace = _margins(state.problem), state.geometry, state.geometry.trace or 1.0
+        margins, geometry = cast(HasMargins, state.problem).margins(), state.geometry
+        trace = geometry.trace or 1.0
         better = evaluation.value < state.evaluation.value
         best = evaluation if better else state.evaluation
         atoms, bound = self._query_oracle(state, margins, query, best.value)
@@ -241,7 +232,7 @@ class MatrixGeneration(Method[MatrixGenerationState]):
         )
 
     def _query_oracle(
-        self, state: MatrixGenerationState, margins: Margins, w: Array, value: float
+        self, state: MatrixGenerationState, margins: MarginStructure, w: Array, value: float
     ) -> tuple[list[Atom], float]:
         """Lowest eigenvectors of −Σ w_r A_r, and the lower bound of F that they prove."""
         open_gap = state.gap if math.isfinite(state.gap) else abs(value)
@@ -250,13 +241,13 @@ class MatrixGeneration(Method[MatrixGenerationState]):
         useful = [atom for atom in atoms if atom.value < value] or atoms[:1]
         return useful, atoms[0].value - atoms[0].gap_bound
 
-    def _mispriced(self, state: MatrixGenerationState, margins: Margins, dual: Array, atom: Atom) -> bool:
+    def _mispriced(self, state: MatrixGenerationState, margins: MarginStructure, dual: Array, atom: Atom) -> bool:
         """Whether the column found for another query fails to cut off the program's own dual."""
         pi = max(float(a @ dual) for a in state.squares)
         a = margins.values(state.problem.at((atom.vector / norm(atom.vector))[:, None]))
         return float(a @ dual) <= pi + EPS * norm(a)
 
-    def _grown(self, state: MatrixGenerationState, margins: Margins, new: Array) -> MatrixGenerationState:
+    def _grown(self, state: MatrixGenerationState, margins: MarginStructure, new: Array) -> MatrixGenerationState:
         """The state with the columns `new` (n, k); beyond the limit the columns of least weight are aggregated."""
         limit = max(self.max_columns or WIDTH * state.problem.n, new.shape[1] + 1)
         if len(state.widths) + new.shape[1] > limit:
@@ -296,8 +287,3 @@ def _aggregated(state: MatrixGenerationState, kept: NDArray[np.bool_]) -> Matrix
         squares=(*cast(list[Array], squares), *(state.squares[k] for k in chosen)),
         theta=np.concatenate([weights, theta[chosen]]),
     )
-
-
-def _margins(problem: Problem) -> Margins:
-    """The member for the ability "margins"."""
-    return cast(Margins, cast(Any, problem).margins())

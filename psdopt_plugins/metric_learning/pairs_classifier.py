@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Self
 
 import numpy as np
@@ -63,25 +63,16 @@ class PairsClassifier(TupleLearner):
 
         Raises InvalidInputError, InvalidTypeError (both name the argument).
         """
-        inner = self._inner("fit", *(() if sample_weight is None else ("pair_weight",)))
-        X, rows = points_of_tuples(pairs, 2, self.preprocessor)
-        signs = pair_signs(y, len(rows))
-        weights = {} if sample_weight is None else {"pair_weight": sample_weight}
-        self._learned(inner.fit(X, pairs=np.column_stack([rows, signs]), **weights))
-        self._calibrate(self._distances(X, rows), signs, dict(calibration_params or {}))
-        return self
+        others = () if sample_weight is None else ("pair_weight",)
+        learn = self._inner("fit", *others).fit
+        return self._taught(learn, pairs, y, calibration_params or {}, **dict.fromkeys(others, sample_weight))
 
     def partial_fit(self, pairs: Any, y: Any) -> Self:
         """Continue learning from pairs and y as in :meth:`fit`, by the learner's ``partial_fit``.
 
         `threshold_` is chosen on the pairs of this call; :meth:`calibrate_threshold` on held-out pairs is better.
         """
-        inner = self._going_on()
-        X, rows = points_of_tuples(pairs, 2, self.preprocessor)
-        signs = pair_signs(y, len(rows))
-        self._learned(inner.partial_fit(X, pairs=np.column_stack([rows, signs])))
-        self._calibrate(self._distances(X, rows), signs, {})
-        return self
+        return self._taught(self._going_on().partial_fit, pairs, y, {})
 
     def calibrate_threshold(
         self, pairs: Any, y: Any, strategy: str = "accuracy", min_rate: float | None = None, beta: float = 1.0
@@ -116,11 +107,16 @@ class PairsClassifier(TupleLearner):
     def _default(self) -> MahalanobisTransformer:
         return DistanceRegression()
 
-    def _calibrate(self, distances: Array, signs: NDArray[np.intp], params: Mapping[str, Any]) -> None:
+    def _taught(self, learn: Callable[..., Any], pairs: Any, y: Any, params: Mapping[str, Any], **weights: Any) -> Self:
+        X, rows = points_of_tuples(pairs, 2, self.preprocessor)
+        signs = pair_signs(y, len(rows))
+        self._learned(learn(X, pairs=np.column_stack([rows, signs]), **weights))
+        distances = self._distances(X, rows)
         if len(np.unique(signs)) == 2:
             self.threshold_ = best_threshold(distances, signs, **params)
         else:
             self.threshold_ = float(distances.max() if signs[0] == 1 else 0.5 * distances.min())
+        return self
 
 
 def pair_signs(y: Any, count: int) -> NDArray[np.intp]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
@@ -50,15 +51,15 @@ class TripletsClassifier(TupleLearner):
 
         Raises InvalidInputError, InvalidTypeError (both name the argument).
         """
-        inner = self._inner("fit")
-        X, rows = points_of_tuples(triplets, 3, self.preprocessor)
-        return self._learned(inner.fit(X, triplets=rows))
+        return self._taught(self._inner("fit").fit, triplets)
 
     def partial_fit(self, triplets: Any, y: Any = None) -> Self:
         """Continue learning from triplets as in :meth:`fit`, by the ``partial_fit`` of, for example, :class:`LMNN`."""
-        inner = self._going_on()
+        return self._taught(self._going_on().partial_fit, triplets)
+
+    def _taught(self, learn: Callable[..., Any], triplets: Any) -> Self:
         X, rows = points_of_tuples(triplets, 3, self.preprocessor)
-        return self._learned(inner.partial_fit(X, triplets=rows))
+        return self._learned(learn(X, triplets=rows))
 
     def decision_function(self, triplets: Any) -> Array:
         """|L (x − w)| − |L (x − z)| (m,): positive if the metric satisfies the triplet."""

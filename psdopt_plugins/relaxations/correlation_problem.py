@@ -73,11 +73,6 @@ def checked_weights(weights: Any, n: int) -> Array | None:
         raise InvalidInputError(f"weights must be None or have shape ({n},) or ({n}, {n}); found {W.shape}")
     if not np.all(W >= 0.0):
         raise InvalidInputError(f"weights must be at least 0; found {W.min():g}")
-    return checked_symmetric_weights(W)
-
-
-def checked_symmetric_weights(W: Array) -> Array:
-    """W as its symmetric map sees it."""
     return np.asarray(symmetric_map(W, "weights").data, dtype=np.float64)
 
 

@@ -24,13 +24,12 @@ from psdopt_plugins.relaxations.sensors_newton import SensorNewton
 from psdopt_plugins.relaxations.sensors_problem import (
     SENSOR_NETWORK,
     Network,
-    any_numbers,
     checked_network,
     path_graph,
     problem_of,
     unreached,
 )
-from psdopt_plugins.rows import validated
+from psdopt_plugins.rows import any_numbers, validated
 
 #: Options of :func:`psdopt.solve` that say how, from where or to what rank to run.
 OWN_WAY = {"geometry", "method", "start", "escape", "max_rank"}
@@ -293,11 +292,11 @@ def refined(P: Array, network: Network) -> Array:
 
 def symmetric_entries(values: Any, name: str, order: int | None = None) -> sp.csr_array:
     """`values` as a symmetric CSR array (N, N) >= 0 without stored zeros; infinity is 0, no bound."""
-    given: Any = values if sp.issparse(values) else finite_or_inf(values, name)
-    A = sp.csr_array(sp.coo_array(given).astype(np.float64))
-    if A.shape[0] != A.shape[1] or (order is not None and A.shape[0] != order):
+    given: Any = values if sp.issparse(values) else any_numbers(values, name)
+    if given.ndim != 2 or len(set(given.shape)) > 1 or (order is not None and given.shape[0] != order):
         expected = "square" if order is None else f"of shape ({order}, {order})"
-        raise InvalidInputError(f"{name} must be {expected}; found shape {A.shape}")
+        raise InvalidInputError(f"{name} must be {expected}; found shape {given.shape}")
+    A = sp.csr_array(sp.coo_array(given).astype(np.float64))
     A.data[np.isinf(A.data) & (A.data > 0.0)] = 0.0
     A.eliminate_zeros()
     if not np.all(A.data >= 0.0):
@@ -306,14 +305,6 @@ def symmetric_entries(values: Any, name: str, order: int | None = None) -> sp.cs
     if off.nnz and off.data.max() > 1e-12 * A.data.max():
         raise InvalidInputError(f"{name} must be symmetric; |{name} - {name}ᵀ| is up to {off.data.max():.1e}")
     return A
-
-
-def finite_or_inf(values: Any, name: str) -> Array:
-    """`values` as a matrix of floats, infinity allowed."""
-    array = any_numbers(values, name)
-    if array.ndim != 2:
-        raise InvalidInputError(f"{name} must have two dimensions; found shape {array.shape}")
-    return array
 
 
 def _at(A: sp.csr_array, i: NDArray[np.intp], j: NDArray[np.intp]) -> Array:

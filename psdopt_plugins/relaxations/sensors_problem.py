@@ -11,13 +11,14 @@ from numpy.typing import NDArray
 from scipy.sparse.csgraph import dijkstra
 
 from psdopt import Constrained, Duality, Evaluation, TermSum
-from psdopt.checks import finite, indices, integer, real_array
+from psdopt.checks import finite, indices, integer
 from psdopt.constraints import Constraint, entries, quadratic_forms
-from psdopt.errors import InvalidInputError, PsdoptError
+from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 from psdopt_plugins.manifold_learning.graph import Edges
 from psdopt_plugins.relaxations.sensors_graph import SensorGraph
+from psdopt_plugins.rows import any_numbers
 
 #: Ability of a problem whose F is a sum over pairs of sensors and anchors alone.
 SENSOR_NETWORK = "sensor-network"
@@ -228,16 +229,6 @@ def path_graph(lengths: Array, i: NDArray[np.intp], j: NDArray[np.intp], size: i
     first = np.ones(len(i), dtype=bool)
     first[1:] = (np.diff(i) != 0) | (np.diff(j) != 0)
     return sp.csr_array((lengths[first], (i[first], j[first])), shape=(size, size))
-
-
-def any_numbers(values: Any, name: str) -> Array:
-    """`values` as floats, NaN and infinity allowed for the caller to judge."""
-    try:
-        return real_array(values, name).astype(np.float64)
-    except PsdoptError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"{name} must hold numbers; found {values!r:.60}") from error
 
 
 def _per_pair(values: Any, name: str, size: int) -> Array:
