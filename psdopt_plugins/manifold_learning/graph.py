@@ -14,6 +14,7 @@ from sklearn.neighbors import NearestNeighbors
 from psdopt.checks import integer
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import EPS, Array, is_finite, row_dots
+from psdopt_plugins.limits import ROOT_EPS
 
 Indices = NDArray[np.intp]
 
@@ -45,6 +46,24 @@ class Edges:
         rows, columns = np.concatenate([self.i, self.j]), np.concatenate([self.j, self.i])
         return sp.csr_array((np.tile(self.squared, 2), (rows, columns)), shape=(self.n, self.n))
 
+    def path_graph(self) -> sp.csr_array:
+        """Lengths √D (n, n), each edge in one order, for shortest paths; of repeated edges the shortest.
+
+        A length of zero counts as a share of the mean, since SciPy's graph routines ignore stored zeros.
+        """
+        lengths = np.sqrt(self.squared)
+        lengths = np.maximum(lengths, ROOT_EPS * lengths.mean())
+        order = np.lexsort((lengths, self.j, self.i))
+        i, j = (ends[order].astype(np.int32) for ends in (self.i, self.j))  # SciPy 1.14 finds paths with 32 bits only
+        first = np.append(True, (np.diff(i) != 0) | (np.diff(j) != 0))
+        return sp.csr_array((lengths[order][first], (i[first], j[first])), shape=(self.n, self.n))
+
+    @classmethod
+    def once(cls, i: Any, j: Any, squared: Array, n: int) -> Edges:
+        """Edges between i and j, in either order, of repeated ones the first."""
+        codes, first = np.unique(np.minimum(i, j) * n + np.maximum(i, j), return_index=True)
+        return cls(codes // n, codes % n, squared[first], n)
+
 
 def nearest_neighbour_edges(X: Any, n_neighbors: int) -> Edges:
     """Edges between samples of which one is among the `n_neighbors` nearest of the other. X (n, d), dense or sparse.
@@ -55,9 +74,7 @@ def nearest_neighbour_edges(X: Any, n_neighbors: int) -> Edges:
     count = integer(n_neighbors, "n_neighbors", 1, n - 1, "n_samples - 1")
     distances, indices = NearestNeighbors(n_neighbors=count).fit(X).kneighbors()
     rows = np.repeat(np.arange(n), count)
-    columns = indices.ravel().astype(np.intp)
-    codes, first = np.unique(np.minimum(rows, columns) * n + np.maximum(rows, columns), return_index=True)
-    return Edges(codes // n, codes % n, distances.ravel()[first] ** 2, n)
+    return Edges.once(rows, indices.ravel().astype(np.intp), distances.ravel() ** 2, n)
 
 
 def connecting_edges(X: Any, edges: Edges, n_neighbors: int) -> Edges:
@@ -68,26 +85,18 @@ def connecting_edges(X: Any, edges: Edges, n_neighbors: int) -> Edges:
     """
     count, labels = edges.components()
     while count > 1:
-        found = [edges]
+        found = [(edges.i, edges.j, edges.squared)]
         for c in range(count):
             own, others = np.flatnonzero(labels == c), np.flatnonzero(labels != c)
             search = NearestNeighbors(n_neighbors=min(n_neighbors, len(others))).fit(X[others])
             distances, indices = search.kneighbors(X[own])
             rows = np.repeat(own, distances.shape[1])
             shortest = np.argsort(distances, axis=None, kind="stable")[:n_neighbors]
-            i, j = rows[shortest], others[indices.ravel()[shortest]]
-            found.append(Edges(np.minimum(i, j), np.maximum(i, j), distances.ravel()[shortest] ** 2, edges.n))
-        edges = _together(found)
+            found.append((rows[shortest], others[indices.ravel()[shortest]], distances.ravel()[shortest] ** 2))
+        i, j, squared = (np.concatenate(lists) for lists in zip(*found, strict=True))
+        edges = Edges.once(i, j, squared, edges.n)
         count, labels = edges.components()
     return edges
-
-
-def _together(parts: list[Edges]) -> Edges:
-    """All edges of `parts`, each once."""
-    n = parts[0].n
-    i, j, squared = (np.concatenate(lists) for lists in zip(*((p.i, p.j, p.squared) for p in parts), strict=True))
-    codes, first = np.unique(i * n + j, return_index=True)
-    return Edges(codes // n, codes % n, squared[first], n)
 
 
 def smallest_connecting(X: Any, n_neighbors: int) -> int:

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 from scipy.sparse.csgraph import dijkstra
 
 from psdopt.linalg import Array
-from psdopt_plugins.limits import ROOT_EPS
 from psdopt_plugins.manifold_learning.graph import Edges
 
 #: Most landmarks; their shortest paths cost O(LANDMARKS edges log n).
@@ -19,13 +17,8 @@ def geodesic_axes(edges: Edges, columns: int) -> Array:
 
     Landmarks are drawn with a fixed seed. Columns without a positive eigenvalue are zero.
     """
-    n = edges.n
-    lengths = np.sqrt(edges.squared)
-    lengths = np.maximum(lengths, ROOT_EPS * lengths.mean())  # SciPy's graph routines ignore stored zeros
-    ends = (edges.i.astype(np.int32), edges.j.astype(np.int32))  # the type that shortest paths of SciPy 1.14 need
-    graph = sp.csr_array((lengths, ends), shape=(n, n))
-    chosen = np.random.default_rng(0).choice(n, min(LANDMARKS, n), replace=False)
-    squared = dijkstra(graph, directed=False, indices=chosen) ** 2
+    chosen = np.random.default_rng(0).choice(edges.n, min(LANDMARKS, edges.n), replace=False)
+    squared = dijkstra(edges.path_graph(), directed=False, indices=chosen) ** 2
     among = squared[:, chosen]
     mean = among.mean(axis=0)
     gram = -0.5 * (among - mean - mean[:, None] + mean.mean())

@@ -103,10 +103,5 @@ def _class_sums(X: LinearMap, Y: sp.csr_array) -> Any:
 
 def _gram(X: LinearMap) -> Any:
     """XᵀX (d, d), dense and exactly symmetric."""
-    if X.is_sparse:
-        K = (X.data.T @ X.data).toarray()
-    elif X.is_matrix:
-        K = X.data.T @ X.data
-    else:
-        K = X.adjoint(X.to_dense())
+    K = as_dense(X.data.T @ X.data) if X.is_matrix else X.adjoint(X.to_dense())
     return 0.5 * (K + K.T)

@@ -10,7 +10,7 @@ import numpy as np
 from psdopt import QuadraticSDP
 from psdopt.checks import classes, weight
 from psdopt.linalg import Array, LinearMap, as_dense, linear_map
-from psdopt.terms import Form, MatrixForm, WeightedGramForm
+from psdopt.terms import MatrixForm, WeightedGramForm
 from psdopt_plugins.estimators import centred, parameters
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.objective import (
@@ -61,16 +61,13 @@ def linearity_problem(
     given = signed_pairs(pairs, data.shape[0])
     data, ends = only_touched(data, given.ends)
     m, d = data.shape
-    lam = weight(lam, "lam")
-    reg = regularizer_for(regularizer, d, REGULARIZERS)
     T = given.among(ends, m).laplacian()
-    loss: Form = WeightedGramForm(data, T, 0.5 * lam)
-    formed = forms_gram(data, gram)
-    if formed:
-        dense = loss.to_dense() if not data.is_sparse else 0.5 * lam * (data.data.T @ (T @ data.data)).toarray()
-        loss = MatrixForm(LinearMap(0.5 * (dense + np.transpose(dense)), "X'TX"))
-    problem = QuadraticSDP(None, reg.b, linear_part(loss, reg), constant=reg.constant)
-    return problem if formed else without_large_arrays(problem, data)
+    if forms_gram(data, gram):
+        dense = as_dense(data.data.T @ (T @ data.data)) if data.is_sparse else WeightedGramForm(data, T).to_dense()
+        return scatter_problem(0.5 * (dense + np.transpose(dense)), lam, regularizer)
+    reg = regularizer_for(regularizer, d, REGULARIZERS)
+    linear = linear_part(WeightedGramForm(data, T, 0.5 * weight(lam, "lam")), reg)
+    return without_large_arrays(QuadraticSDP(None, reg.b, linear, constant=reg.constant), data)
 
 
 def scatter_problem(scatter: Array, lam: float, regularizer: str = "identity") -> QuadraticSDP:

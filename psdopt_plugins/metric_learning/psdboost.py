@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
 
-import numpy as np
-
 from psdopt import ColumnGeneration, Spectraplex, solve
 from psdopt.checks import number
 from psdopt.linalg import linear_map
@@ -68,9 +66,8 @@ class PSDBoost(MahalanobisTransformer):
         Raises InvalidInputError (one class, no triplets, bad indices, C m < 1, nu outside (0, 1]),
         UnknownNameError for a solver option, and scikit-learn's ValueErrors.
         """
-        options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
         drawn = partial(nearest_triplets, n_neighbors=self.n_neighbors)
-        X, triplets = validated_with(self, X, y, triplets, drawn, blocks=True, **options)
+        X, triplets = validated_with(self, X, y, triplets, drawn, blocks=True, accept_sparse=["csr", "csc"])
         rows = checked_triplets(triplets, X.shape[0])
         problem = triplet_margin_problem(linear_map(X, "X", checked=True), rows, self._cost(len(rows)))
         defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}

@@ -37,23 +37,19 @@ def cross_validated(estimator: Any, X: Any, y: Array, options: RunOptions) -> tu
     if not options.grid or folds < 2 or X.shape[0] * X.shape[1] > BLOCK:
         return estimator, []
     estimator = seeded(estimator, options)
+    rank = {} if options.rank is None or "rank" not in estimator.get_params() else {"rank": options.rank}
     parts = list(StratifiedKFold(folds, shuffle=True, random_state=options.seed).split(np.zeros(len(y)), y))
     rows = []
     for name, values in options.grid.items():
         errors = []
         for value in _bar(values, f"choosing {name}", options.progress):
-            candidate = clone(estimator).set_params(**{name: value}, **_rank(estimator, options))
+            candidate = clone(estimator).set_params(**{name: value}, **rank)
             errors.append(float(np.mean([_fold_error(clone(candidate), X, y, *part) for part in parts])))
         best = int(np.argmin(errors))
         estimator = clone(estimator).set_params(**{name: values[best]})
         text = f"{values[best]:g} of {values[0]:g} ... {values[-1]:g}, error {100 * errors[best]:.2f} %"
         rows.append((f"{name}, by {folds}-fold cross-validation", text))
     return estimator, rows
-
-
-def _rank(estimator: Any, options: RunOptions) -> dict[str, int]:
-    takes_rank = options.rank is not None and "rank" in estimator.get_params()
-    return {"rank": options.rank} if takes_rank and options.rank is not None else {}
 
 
 def _fold_error(estimator: Any, X: Any, y: Array, train: Array, test: Array) -> float:

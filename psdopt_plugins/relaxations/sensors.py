@@ -25,7 +25,6 @@ from psdopt_plugins.relaxations.sensors_problem import (
     SENSOR_NETWORK,
     Network,
     checked_network,
-    path_graph,
     problem_of,
     unreached,
 )
@@ -220,11 +219,9 @@ def first_positions(network: Network) -> Array:
     a, b = np.triu_indices(len(at), 1)
     apart = np.linalg.norm(at[a] - at[b], axis=1)
     seen = np.append(np.unique(network.pairs[network.pairs < n]), np.arange(n, n + len(at)))
-    graph = path_graph(
-        np.append(network.distances, apart), np.append(i, a + n), np.append(j, b + n), n + len(at)
-    ).tocoo()
-    ends = np.searchsorted(seen, np.stack(graph.coords))
-    Y = geodesic_axes(Edges(ends[0], ends[1], graph.data**2, len(seen)), at.shape[1])
+    squares = np.append(network.distances, apart) ** 2
+    nodes = Edges(np.append(i, a + n), np.append(j, b + n), squares, n + len(at)).restricted(seen)
+    Y = geodesic_axes(nodes, at.shape[1])
     mean, centre = Y[-len(at) :].mean(axis=0), at.mean(axis=0)
     own = Y[-len(at) :] - mean
     U, sizes, Vt = np.linalg.svd(own.T @ (at - centre))

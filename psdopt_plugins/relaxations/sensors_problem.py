@@ -207,9 +207,8 @@ def trace_reach(network: Network) -> float | None:
     origin = np.full(len(at), size - 1)
     a = np.concatenate([i, np.arange(n, n + len(at))])
     b = np.concatenate([j, origin])
-    # a sparse graph drops edges of length zero
-    lengths = np.maximum(np.concatenate([longest[used], np.linalg.norm(at, axis=1)]), np.finfo(float).tiny)
-    graph = path_graph(lengths, a, b, size)
+    squares = np.concatenate([longest[used], np.linalg.norm(at, axis=1)]) ** 2
+    graph = Edges(a, b, squares, size).path_graph()
     reach = dijkstra(graph, directed=False, indices=np.array([size - 1]))[0, :n]
     reach[np.setdiff1d(np.arange(n), pairs)] = 0.0  # a sensor in no pair may lie anywhere, so at 0
     return float(d + np.sum(reach**2)) if np.all(np.isfinite(reach)) else None
@@ -220,15 +219,6 @@ def unreached(network: Network) -> NDArray[np.intp]:
     i, j = network.pairs.T
     _, parts = Edges(i, j, np.ones(len(i)), network.n + len(network.anchors)).components()
     return np.flatnonzero(~np.isin(parts[: network.n], parts[network.n :]))
-
-
-def path_graph(lengths: Array, i: NDArray[np.intp], j: NDArray[np.intp], size: int) -> sp.csr_array:
-    """Edges (i, j), of repeated ones the shortest; SciPy 1.14 finds paths with indices of 32 bits only."""
-    order = np.lexsort((lengths, j, i))
-    lengths, i, j = lengths[order], i[order].astype(np.int32), j[order].astype(np.int32)
-    first = np.ones(len(i), dtype=bool)
-    first[1:] = (np.diff(i) != 0) | (np.diff(j) != 0)
-    return sp.csr_array((lengths[first], (i[first], j[first])), shape=(size, size))
 
 
 def _per_pair(values: Any, name: str, size: int) -> Array:

@@ -123,7 +123,7 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             self.eigenvalues_, self.eigenvectors_, self.residuals_ = rayleigh_ritz(problem.K, result.matrix, problem.k)
         else:
             self.result_ = None
-            top = top_eigenpairs(_Applied(problem.K), problem.k, tol=float(self.tol))
+            top = top_eigenpairs(problem.K, problem.k, tol=float(self.tol))
             if not top.converged:
                 warnings.warn(f"eigenvalues are right to {top.error:.1e} only", ConvergenceWarning, stacklevel=2)
             self.eigenvalues_, self.residuals_ = top.values, top.residuals
@@ -183,16 +183,6 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         inside = (U.T @ right).T * (values / (values + lam))
         solution: Array = released((right - U @ inside.T) / lam)
         return solution
-
-
-class _Applied:
-    """A counted map with the ``@`` that the eigensolver uses."""
-
-    def __init__(self, K: LinearMap) -> None:
-        self.K, self.shape, self.device = K, K.shape, K.device
-
-    def __matmul__(self, X: Array) -> Array:
-        return self.K.apply(X)
 
 
 def leading_factor(problem: TopKProblem, rank: int, options: Mapping[str, Any] | None = None) -> Result:
