@@ -24,7 +24,7 @@ from benchmarks.papers.psdboost import NU, column_generation, full_sdp, syntheti
 from benchmarks.psdboost_masters import ConicMaster, Level, Proximal
 from psdopt import ColumnGeneration, Method, solve
 from psdopt_plugins.metric_learning import MatrixGeneration
-from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
+from psdopt_plugins.metric_learning.psdboost import triplet_margin_problem
 from psdopt_plugins.pair_sampling import nearest_triplets
 
 

@@ -15,8 +15,8 @@ from benchmarks.reproduction.experiments import Experiment, ExperimentCase, Find
 from psdopt import Problem
 from psdopt.linalg.least import least_eigenpairs
 from psdopt_plugins.manifold_learning.graph import nearest_neighbour_edges
-from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
 from psdopt_plugins.manifold_learning.mvu_problem import mvu_problem
+from psdopt_plugins.manifold_learning.new_points import geodesic_axes
 from psdopt_plugins.metric_learning.impostors import target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem

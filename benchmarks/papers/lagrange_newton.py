@@ -17,7 +17,7 @@ from benchmarks.papers.pair_sets import PROVEN, chessboard, instance, timed
 from benchmarks.reproduction.experiments import Experiment, ExperimentCase, Findings, ResultTable
 from psdopt import LBFGS, ConjugateGradient, EntryFit, FlatQuotient, LagrangeNewton, Method, TrustRegions, solve
 from psdopt.contracts.quadratic_fit import quadratic_fit_of
-from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
+from psdopt_plugins.kernel_learning.distance_kernel import distance_kernel_problem
 from psdopt_plugins.regression import psd_regression_problem
 
 LABELS = tuple(status.label for status in PROVEN)

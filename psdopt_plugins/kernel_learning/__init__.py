@@ -11,7 +11,7 @@ from psdopt.plugins import ApplicationSpec, DataNeeds, Parameter, Spec, hookimpl
 
 if TYPE_CHECKING:
     from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel as DistanceKernel
-    from psdopt_plugins.kernel_learning.distance_kernel_problem import (
+    from psdopt_plugins.kernel_learning.distance_kernel import (
         distance_kernel_problem as distance_kernel_problem,
     )
     from psdopt_plugins.kernel_learning.estimator import QuadraticKernel as QuadraticKernel

@@ -17,8 +17,8 @@ from psdopt_plugins.limits import MINOR, MOST_STEPS, SLIGHT
 from psdopt_plugins.manifold_learning.continuation import CHANGE, COLUMNS, DEFAULT_TOL, Unfolding, by_continuation
 from psdopt_plugins.manifold_learning.graph import Edges, edge_errors
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices
-from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
 from psdopt_plugins.manifold_learning.mvu_problem import UnfoldingProblem, connected
+from psdopt_plugins.manifold_learning.new_points import geodesic_axes
 from psdopt_plugins.manifold_learning.newton_systems import affordable, factorises
 from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration as MatrixGeneration
     from psdopt_plugins.metric_learning.pairs_classifier import PairsClassifier as PairsClassifier
     from psdopt_plugins.metric_learning.psdboost import PSDBoost as PSDBoost
+    from psdopt_plugins.metric_learning.psdboost import triplet_margin_problem as triplet_margin_problem
     from psdopt_plugins.metric_learning.report import metric_report as metric_report
-    from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem as triplet_margin_problem
     from psdopt_plugins.metric_learning.triplets_classifier import TripletsClassifier as TripletsClassifier
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.2"

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from psdopt_plugins.relaxations.correlation_problem import correlation_problem as correlation_problem
     from psdopt_plugins.relaxations.correlation_report import correlation_report as correlation_report
     from psdopt_plugins.relaxations.correlation_report import gappy_correlations as gappy_correlations
-    from psdopt_plugins.relaxations.graph_data import planted_graph as planted_graph
-    from psdopt_plugins.relaxations.graph_data import random_graph as random_graph
-    from psdopt_plugins.relaxations.graph_data import torus_graph as torus_graph
     from psdopt_plugins.relaxations.graph_reports import communities_report as communities_report
     from psdopt_plugins.relaxations.graph_reports import maxcut_report as maxcut_report
     from psdopt_plugins.relaxations.graph_reports import theta_report as theta_report
+    from psdopt_plugins.relaxations.graphs import planted_graph as planted_graph
+    from psdopt_plugins.relaxations.graphs import random_graph as random_graph
+    from psdopt_plugins.relaxations.graphs import torus_graph as torus_graph
     from psdopt_plugins.relaxations.maxcut import MaxCut as MaxCut
     from psdopt_plugins.relaxations.maxcut import maxcut_problem as maxcut_problem
     from psdopt_plugins.relaxations.rounding import hyperplane_cut as hyperplane_cut

@@ -18,7 +18,7 @@ from psdopt.plugins import (
     fitted,
     run_report,
 )
-from psdopt_plugins.relaxations.run_panels import plot_constrained
+from psdopt_plugins.pictures import plot_constrained
 
 VARIABLES, ROWS = 40, 60
 

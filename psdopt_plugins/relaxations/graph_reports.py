@@ -21,9 +21,8 @@ from psdopt.plugins import (
     fitted,
     run_report,
 )
-from psdopt_plugins.pictures import DRAWN
+from psdopt_plugins.pictures import DRAWN, plot_constrained
 from psdopt_plugins.relaxations.graphs import Graph
-from psdopt_plugins.relaxations.run_panels import plot_constrained
 
 
 def maxcut_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:

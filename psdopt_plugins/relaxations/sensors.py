@@ -19,7 +19,7 @@ from psdopt.linalg import EPS, Array, incidence, row_dots
 from psdopt_plugins.estimators import Estimator, finished, options_for_solve, parameters, proven_bound
 from psdopt_plugins.limits import MOST_STEPS, ROUNDINGS
 from psdopt_plugins.manifold_learning.graph import Edges
-from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
+from psdopt_plugins.manifold_learning.new_points import geodesic_axes
 from psdopt_plugins.relaxations.sensors_newton import SensorNewton
 from psdopt_plugins.relaxations.sensors_problem import (
     SENSOR_NETWORK,

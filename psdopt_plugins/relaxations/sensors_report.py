@@ -28,7 +28,7 @@ from psdopt.plugins import (
     run_report,
 )
 from psdopt_plugins.limits import BLOCK
-from psdopt_plugins.relaxations.run_panels import plot_constrained
+from psdopt_plugins.pictures import plot_constrained
 
 ORANGE = COLOURS[1]
 SENSORS, REACH, NOISE = 60, 0.35, 0.02

@@ -10,8 +10,8 @@ from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt_plugins.manifold_learning import mvu_problem
 from psdopt_plugins.manifold_learning.graph import Edges, nearest_neighbour_edges
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights
-from psdopt_plugins.manifold_learning.landmarks import geodesic_axes
 from psdopt_plugins.manifold_learning.mvu_problem import GRAPH_HESSIAN, UnfoldingProblem
+from psdopt_plugins.manifold_learning.new_points import geodesic_axes
 from psdopt_plugins.manifold_learning.newton_systems import ColumnwiseSystem, FactorisedSystem, factorises
 from psdopt_plugins.manifold_learning.unfolding import unfold
 from psdopt_plugins.manifold_learning.unfolding_newton import UnfoldingNewton

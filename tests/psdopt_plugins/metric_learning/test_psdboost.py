@@ -8,8 +8,7 @@ from psdopt import solve
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.margins.column_generation import ColumnGeneration
-from psdopt_plugins.metric_learning.psdboost import PSDBoost
-from psdopt_plugins.metric_learning.triplet_problem import triplet_margin_problem
+from psdopt_plugins.metric_learning.psdboost import PSDBoost, triplet_margin_problem
 from psdopt_plugins.pair_sampling import nearest_triplets
 
 

@@ -5,8 +5,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 from psdopt import LowRankPSD
-from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel
-from psdopt_plugins.kernel_learning.distance_kernel_problem import distance_kernel_problem
+from psdopt_plugins.kernel_learning.distance_kernel import DistanceKernel, distance_kernel_problem
 from psdopt_plugins.manifold_learning.sstress import SSTRESS, sstress_problem
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression, pair_distance_problem
 from tests.psdopt_plugins.instances import distances, share_within

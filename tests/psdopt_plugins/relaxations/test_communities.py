@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_info
 
 from psdopt_plugins.relaxations.communities import KMEANS_STARTS, MOST_STEPS, TRIED, CommunityDetection
 from psdopt_plugins.relaxations.communities_problem import modularity, moved
-from psdopt_plugins.relaxations.graph_data import planted_graph
+from psdopt_plugins.relaxations.graphs import planted_graph
 from tests.psdopt_plugins.relaxations.graphs import graph
 
 
