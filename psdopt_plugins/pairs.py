@@ -71,18 +71,13 @@ def distinct_pairs(
     wanted = finite(values, values_name)
     if wanted.shape != (len(ends),):
         raise InvalidInputError(f"{values_name} must have shape ({len(ends)},) like {name}; found {wanted.shape}")
-    codes = pair_codes(ends, n)
-    order = np.argsort(codes, kind="stable")
-    codes, wanted = codes[order], wanted[order]
-    again = codes[1:] == codes[:-1]
-    clash = codes[1:][again & (wanted[1:] != wanted[:-1])]
+    codes, own, _, clash = _each_once(pair_codes(ends, n), wanted)
     if len(clash):
         found = named_pairs(clash, n)
         raise InvalidInputError(
             f"{name} must have one value of {values_name} each; found contradictory {values_name} for {found}"
         )
-    first = np.concatenate([[True], ~again])[: len(codes)]
-    return pairs_of(codes[first], n), wanted[first]
+    return pairs_of(codes, n), own
 
 
 def joined_pairs(similar: Pairs, dissimilar: Pairs) -> Pairs:
@@ -158,10 +153,8 @@ def signed_pairs(pairs: Any, m: int) -> SignedPairs:
     rows = listed_pairs(pairs)
     if len(rows) == 0:
         raise InvalidInputError("pairs must hold at least one pair; found none")
-    codes, given = pair_codes(checked_pairs(rows[:, :2], m).array, m), rows[:, 2]
-    distinct, first, places = np.unique(codes, return_index=True, return_inverse=True)
-    signs, places = given[first], places.ravel()
-    both = codes[given != signs[places]]
+    codes = pair_codes(checked_pairs(rows[:, :2], m).array, m)
+    distinct, signs, places, both = _each_once(codes, rows[:, 2])
     if len(both):
         raise InvalidInputError(f"pairs must not be both similar and dissimilar; found {named_pairs(both, m)} in both")
     return SignedPairs(m, CheckedIndices(pairs_of(distinct, m), m, distinct=True), signs, rows, places)
@@ -186,6 +179,13 @@ def _checked_rows(values: Any, n: int | None, name: str, width: int, empty: bool
         found = tuple(map(int, rows[same][0]))
         raise InvalidInputError(f"{name} must join {('two', 'three')[width - 2]} different samples; found {found}")
     return CheckedIndices(rows, n, distinct=True)
+
+
+def _each_once(codes: NDArray[np.intp], values: NDArray[Any]) -> tuple[Any, Any, Any, Any]:
+    """(codes, ascending; the first value of each; places of the given codes among them; codes with two values)."""
+    distinct, first, places = np.unique(codes, return_index=True, return_inverse=True)
+    own, places = values[first], places.ravel()
+    return distinct, own, places, codes[values != own[places]]
 
 
 def _is_row_of_three(row: Any) -> bool:

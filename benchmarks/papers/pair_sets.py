@@ -13,7 +13,7 @@ from psdopt import EntryFit, Status
 from psdopt_plugins.kernel_learning.graphs import knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_estimator import constraint_rank
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
-from psdopt_plugins.kernel_learning.sampled_pairs import sampled_pairs
+from psdopt_plugins.pair_sampling import sampled_pairs
 
 #: Ends that prove something of the value; the second beyond order 1,500, where no proof on the whole cone is tried.
 PROVEN = (Status.OPTIMAL, Status.OPTIMAL_WITHIN)

@@ -15,9 +15,8 @@ from psdopt.checks import finite, integer, integer_or_none, is_name, number, one
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, as_dense
 from psdopt_plugins.estimators import Embedding, centred, generator, named_geometry, parameters, solved
-from psdopt_plugins.kernel_learning.sampled_pairs import checked_labels
 from psdopt_plugins.limits import MINOR
-from psdopt_plugins.pair_sampling import random_pairs
+from psdopt_plugins.pair_sampling import checked_labels, random_pairs
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import keeping_fitted, validated
 

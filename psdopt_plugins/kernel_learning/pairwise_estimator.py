@@ -24,7 +24,7 @@ from psdopt.linalg import Array
 from psdopt_plugins.estimators import Estimator, finished, generator, options_for_solve, parameters, random_source
 from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
-from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, checked_labels, sampled_pairs
+from psdopt_plugins.pair_sampling import check_consistent, checked_labels, sampled_pairs
 from psdopt_plugins.pairs import Pairs, checked_pairs
 from psdopt_plugins.rows import validated
 

@@ -74,7 +74,7 @@ class TensionNewton(Method[TensionState]):
     residual: ClassVar[Residual] = Residual.GAP
 
     @abstractmethod
-    def linearised(self, state: TensionState) -> Linearised:
+    def linearised(self, problem: Any, state: TensionState) -> Linearised:
         """F at the factor of `state`, its Hessian damped by the multiple theta of |w|."""
 
     @abstractmethod
@@ -86,24 +86,24 @@ class TensionNewton(Method[TensionState]):
         """(theta, dual point, dual value) of w + theta |w|, feasible; theta is nearly least, sought from `guess`."""
 
     @abstractmethod
-    def grown(self, state: TensionState) -> TensionState | None:
+    def grown(self, problem: Any, state: TensionState) -> TensionState | None:
         """The state with more columns, or None if there are none or no more are allowed."""
 
     def step(self, state: TensionState) -> TensionState:
         if state.waited >= self.patience:
-            return self.grown(state) or replace(state, waited=0, waited_from=math.inf)
-        here = self.linearised(state)
+            return self.grown(state.problem, state) or replace(state, waited=0, waited_from=math.inf)
+        here = self.linearised(state.problem, state)
         if not is_finite(here.gradient):
             raise FloatingPointError("the gradient is not finite")
         X = here.solve(-here.gradient)
         if not (np.all(np.isfinite(X)) and inner(here.gradient, X) < 0.0):
-            return self.grown(state) or replace(state, outcome=Outcome.STALLED)
+            return self.grown(state.problem, state) or replace(state, outcome=Outcome.STALLED)
         X2, mu, weights = here.arc(X)
         if mu == math.inf:
             return replace(state, outcome=Outcome.UNBOUNDED)
         evaluation = ensure_finite(self.at(state.problem, here.Y + mu * X + mu * mu * X2))
         if not evaluation.value < state.evaluation.value:
-            return self.grown(state) or replace(state, outcome=Outcome.STALLED)
+            return self.grown(state.problem, state) or replace(state, outcome=Outcome.STALLED)
         return self.judged(state, evaluation, weights, mu)
 
     def judged(self, state: TensionState, evaluation: Evaluation, weights: Array, mu: float = 0.0) -> TensionState:

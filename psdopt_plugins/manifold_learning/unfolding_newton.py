@@ -88,9 +88,9 @@ class UnfoldingNewton(TensionNewton):
         blank = TensionState(problem, geometry, evaluation.factor, evaluation, weights=weights)
         return self.judged(blank, evaluation, weights)
 
-    def linearised(self, state: TensionState) -> Linearised:
-        problem, evaluation = graph_dual_of(state.problem), state.evaluation
-        graph, nu, Y, tensions = problem.graph, problem.nu, evaluation.factor, problem.tensions(evaluation)
+    def linearised(self, problem: Any, state: TensionState) -> Linearised:
+        dual, evaluation = graph_dual_of(problem), state.evaluation
+        graph, nu, Y, tensions = dual.graph, dual.nu, evaluation.factor, dual.tensions(evaluation)
         # columns that shrink to zero are nearly free, and with less damping only short steps descend
         system = NewtonSystem.of(graph, nu, Y, state.weights, max(state.theta, MINOR))
         gradient = evaluation.factor_gradient()
@@ -104,11 +104,11 @@ class UnfoldingNewton(TensionNewton):
         feasible, theta = dual.graph.feasible(weights, dual.nu, guess)
         return theta, feasible, dual.dual_value(feasible)
 
-    def grown(self, state: TensionState) -> TensionState | None:
+    def grown(self, problem: Any, state: TensionState) -> TensionState | None:
         """More columns along negative eigenvectors of S."""
         r = state.evaluation.factor.shape[1]
-        most = self.columns or state.problem.n
-        unit = stationarity_scale(state.problem, state.evaluation.value, 1.0)
+        most = self.columns or problem.n
+        unit = stationarity_scale(problem, state.evaluation.value, 1.0)
         wider = widened(state.evaluation, most, -EPS * unit) if r < most else None
         if wider is None or not wider.value < state.evaluation.value:
             return None

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar
+from typing import Any, ClassVar, cast
 
 import numpy as np
 
@@ -59,14 +59,14 @@ class SensorNewton(TensionNewton):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> TensionState:
-        graph = graph_of(problem)
+        graph = cast(SensorProblem, problem).graph
         Z = graph.places(geometry.factor(start))
         blank = TensionState(problem, geometry, start, self.at(problem, Z), weights=np.zeros(0), theta=MINOR, bound=0.0)
         first = self.judged(blank, blank.evaluation, base_weights(2.0 * graph.excess(graph.differences(Z))))
         return replace(first, waited=self.patience) if Z.shape[1] == graph.d else first
 
-    def linearised(self, state: TensionState) -> Linearised:
-        graph = graph_of(state.problem)
+    def linearised(self, problem: Any, state: TensionState) -> Linearised:
+        graph: SensorGraph = problem.graph
         Z = state.evaluation.factor[graph.d + graph.seen]
         steps = graph.differences(Z)
         tensions = 2.0 * graph.excess(steps)
@@ -76,16 +76,16 @@ class SensorNewton(TensionNewton):
         return Linearised(Z, graph.E, graph.Et, steps, tensions, 2.0, graph.factors(blocks), gradient)
 
     def at(self, problem: Any, Y: Array) -> Evaluation:
-        return ensure_finite(problem.at(graph_of(problem).factor(Y)))
+        return ensure_finite(problem.at(problem.graph.factor(Y)))
 
     def proven(self, problem: Any, weights: Array, guess: float) -> tuple[float, Tensions, float]:
-        graph = graph_of(problem)
+        graph: SensorGraph = problem.graph
         feasible, theta = graph.feasible(0.5 * weights, guess)
         return theta, Tensions(feasible), graph.bound(feasible)
 
-    def grown(self, state: TensionState) -> TensionState | None:
+    def grown(self, problem: Any, state: TensionState) -> TensionState | None:
         """More dimensions, with random coordinates of a slight share of the mean length of a pair."""
-        graph = graph_of(state.problem)
+        graph: SensorGraph = problem.graph
         Z = state.evaluation.factor[graph.d + graph.seen]
         n, k = Z.shape
         more = min(self.lift if k == graph.d else -(-k // 2), graph.d + n - k)
@@ -95,10 +95,4 @@ class SensorNewton(TensionNewton):
         wider = np.column_stack([Z, spread * np.random.default_rng(k).standard_normal((n, more))])
         weights = base_weights(2.0 * graph.excess(graph.differences(wider)))
         fresh = replace(state, waited=0, waited_from=np.inf)
-        return self.judged(fresh, self.at(state.problem, wider), weights)
-
-
-def graph_of(problem: Any) -> SensorGraph:
-    """The network of a :class:`SensorProblem`."""
-    found: SensorProblem = problem
-    return found.graph
+        return self.judged(fresh, self.at(problem, wider), weights)

@@ -18,7 +18,7 @@ from psdopt_plugins.kernel_learning import DistanceKernel
 from psdopt_plugins.kernel_learning.distance_kernel import MINOR, KernelExtension
 from psdopt_plugins.kernel_learning.graphs import knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_estimator import PairwiseKernel, constraint_rank
-from psdopt_plugins.kernel_learning.sampled_pairs import sampled_pairs
+from psdopt_plugins.pair_sampling import sampled_pairs
 
 
 def chessboard(n=60, seed=0):

@@ -10,7 +10,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.methods.admm import ADMM
 from psdopt_plugins.kernel_learning.graphs import graph_laplacian, heat_kernel_width, knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_problem import PRODUCTS, ROUNDS, pairwise_kernel_problem
-from psdopt_plugins.kernel_learning.sampled_pairs import check_consistent, sampled_pairs
+from psdopt_plugins.pair_sampling import check_consistent, sampled_pairs
 
 
 def two_clouds(n=30, seed=0, distance=3.0):
