@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from psdopt.linalg import Array, Standardized, WithoutRows, mean_and_scale, watching
 from psdopt.plugins import Dataset
@@ -19,31 +18,25 @@ def standardised(
     One pass; this one and later ones show a bar, if `progress` says so.
     """
     training = WithoutRows(dataset.X, test)
-    with PassBar(progress) as observe, watching(observe):
+    with pass_bar(progress) as observe, watching(observe):
         mean, scale = mean_and_scale(training)
         taken = dataset.X.take
         yield Standardized(training, mean, scale), dataset.y[training.kept], lambda rows: (taken(rows) - mean) / scale
 
 
-class PassBar:
-    """A progress bar over the rows of each pass, as an observer; silent unless `shown`."""
+@contextmanager
+def pass_bar(shown: bool) -> Iterator[Callable[[str, int, int], None]]:
+    """An observer that draws a progress bar over the rows of each pass; silent unless `shown`."""
+    if not shown:
+        yield lambda name, done, rows: None
+        return
+    from tqdm import tqdm
 
-    def __init__(self, shown: bool) -> None:
-        self.shown, self.bar = shown, None
+    with tqdm(desc="rows", unit="row", unit_scale=True, leave=False) as bar:
 
-    def __enter__(self) -> Any:
-        if self.shown:
-            from tqdm import tqdm
+        def observe(name: str, done: int, rows: int) -> None:
+            if bar.n >= done:
+                bar.reset(rows)
+            bar.update(done - bar.n)
 
-            self.bar = tqdm(desc="rows", unit="row", unit_scale=True, leave=False)
-        return self._observe
-
-    def _observe(self, name: str, done: int, rows: int) -> None:
-        if self.bar is not None:
-            if self.bar.n >= done:
-                self.bar.reset(rows)
-            self.bar.update(done - self.bar.n)
-
-    def __exit__(self, *exception: Any) -> None:
-        if self.bar is not None:
-            self.bar.close()
+        yield observe

@@ -123,14 +123,14 @@ def _four_panels(
         axes.set_title(text)
     if classes > 1:
         _add_legend(top[1], classes, len(labels))
-    return _with_run(figure, [figure.add_subplot(grid[1, k]) for k in range(2)], result, run)
+    return _with_run(figure, [figure.add_subplot(grid[1, k]) for k in range(2)], result, run, fontsize=14)
 
 
-def _with_run(figure: Figure, panels: Sequence[Axes], result: Result, run: Run) -> Figure:
+def _with_run(figure: Figure, panels: Sequence[Axes], result: Result, run: Run, **title: Any) -> Figure:
     """`figure` with its title, and in two panels the convergence of the value and the certificate."""
     draw_gap(panels[0], result, run.get("best"))
     draw_certificate(panels[1], result, run.get("certificates"), run.get("tol"))
-    figure.suptitle(run.get("title", ""), fontweight="bold")
+    figure.suptitle(run.get("title", ""), fontweight="bold", **title)
     return figure
 
 

@@ -63,11 +63,8 @@ def least_of_graph(
             break
     values, V = values[:count].copy(), V[:, :count].copy()
     if values[0] > 0.0:  # then e, with eigenvalue 0, is the least
-        V[:, 0], values[0], residuals[0] = (
-            1.0 / np.sqrt(n),
-            0.0,
-            norm(np.asarray(S @ np.full((n, 1), 1.0 / np.sqrt(n)))),
-        )
+        V[:, 0], values[0] = 1.0 / np.sqrt(n), 0.0
+        residuals[0] = norm(np.asarray(S @ V[:, :1]))
     converged = bool(residuals[:count].max() <= goal)
     bound = min(-high, float(values[0]))
     return ExtremePair(values, V, float(residuals[0]), bound, 0.0, size, products, "inertia", converged)
