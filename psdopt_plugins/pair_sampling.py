@@ -28,16 +28,8 @@ def nearest_pairs(X: Any, y: NDArray[Any], n_neighbors: int) -> tuple[Pairs, Pai
 
     Raises InvalidInputError unless n_neighbors >= 1.
     """
-    similar, dissimilar = _nearest(X, y, integer(n_neighbors, "n_neighbors"), (SAME, OTHER))
+    similar, dissimilar = nearest_of_kinds(X, y, integer(n_neighbors, "n_neighbors"), (SAME, OTHER))
     return similar, dissimilar
-
-
-def nearest_similar(X: Any, y: NDArray[Any], count: int) -> Pairs:
-    """(i, j) for every sample i and its `count` nearest of the same class, (p, 2); fewer where the class is too small.
-
-    X (m, d) and neighbours as in :func:`nearest_pairs`.
-    """
-    return _nearest(X, y, count, (SAME,))[0]
 
 
 def nearest_triplets(X: Any, y: NDArray[Any], n_neighbors: int = 1) -> Pairs:
@@ -97,8 +89,11 @@ def random_pairs(
     return pairs_of(np.sort(rng.choice(found, wanted, replace=False)), n)
 
 
-def _nearest(X: Any, y: NDArray[Any], count: int, kinds: tuple[str, ...]) -> list[Pairs]:
-    """For each of `kinds`, SAME or OTHER, the pairs (i, j) of each i and its `count` nearest of that kind."""
+def nearest_of_kinds(X: Any, y: NDArray[Any], count: int, kinds: tuple[str, ...]) -> list[Pairs]:
+    """For each of `kinds`, SAME or OTHER, the pairs (i, j) of each sample i and its `count` nearest of that kind.
+
+    X, y and neighbours as in :func:`nearest_pairs`.
+    """
     codes = np.unique(y, return_inverse=True)[1]
     if isinstance(X, RowBlocks):
         found = nearest_rows(X, codes, min(count, len(y) - 1), kinds)

@@ -60,10 +60,6 @@ class GraphMatrices:
             return sp.csc_array((data[:, 0, 0], self._indices, self._indptr), shape=(self.n, self.n))
         return sp.bsr_array((data, self._indices, self._indptr), shape=(self.n * r, self.n * r)).tocsc()
 
-    def laplacian(self, weights: Array, V: Array) -> Array:
-        """L(w) V for weights (m,) and V (n, k), vertices in their own order."""
-        return np.asarray(self.adjoint @ (weights[:, None] * (self.E @ V)))
-
     def negatives(self, weights: Array, shift: float) -> int:
         """Number of negative eigenvalues of L(w) − shift I, from the signs of the pivots (Sylvester).
 

@@ -32,13 +32,12 @@ class TensionState(State):
 class Linearised(NamedTuple):
     """F = Σ_t ½ curvature (d_t − D_t)² − nu tr(H Y Yᵀ) at Y (n, r), d_t the squared lengths of edges t = (i, j).
 
-    E (m, n) and its transpose `adjoint` make differences; `differences` (m, r) are those of Y, anchors included.
+    graph : its E (m, n) and the transpose `adjoint` make differences. differences : those of Y (m, r), anchors included.
     tensions : w (m,) = curvature (d − D). solve : R (n, r) ↦ X, the inverse of the damped Hessian. gradient : ∇F(Y).
     """
 
     Y: Array
-    E: Any
-    adjoint: Any
+    graph: Any
     differences: Array
     tensions: Array
     curvature: float
@@ -52,10 +51,10 @@ class Linearised(NamedTuple):
         Edges resist the second-order stretch |X_i − X_j|² of a long step, which X₂ from the same Hessian makes up for.
         mu is the first minimiser of a polynomial of degree eight.
         """
-        first = np.asarray(self.E @ X)
+        first = np.asarray(self.graph.E @ X)
         linear, stretch = 2.0 * row_dots(self.differences, first), row_dots(first, first)
-        X2 = self.solve(-2.0 * self.curvature * (self.adjoint @ (stretch[:, None] * self.differences)))
-        second = np.asarray(self.E @ X2)
+        X2 = self.solve(-2.0 * self.curvature * (self.graph.adjoint @ (stretch[:, None] * self.differences)))
+        second = np.asarray(self.graph.E @ X2)
         bent = stretch + 2.0 * row_dots(self.differences, second)
         rates = np.stack([linear, bent, 2.0 * row_dots(first, second), row_dots(second, second)])
         spread = arc_of_inner(*(V - V.mean(axis=0) for V in (self.Y, X, X2))) if self.nu > 0.0 else []

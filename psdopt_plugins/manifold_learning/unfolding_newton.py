@@ -94,7 +94,7 @@ class UnfoldingNewton(TensionNewton):
         # columns that shrink to zero are nearly free, and with less damping only short steps descend
         system = NewtonSystem.of(graph, nu, Y, state.weights, max(state.theta, MINOR))
         gradient = evaluation.factor_gradient()
-        return Linearised(Y, graph.E, graph.adjoint, system.differences, tensions, 4.0, system.solve, gradient, nu)
+        return Linearised(Y, graph, system.differences, tensions, 4.0, system.solve, gradient, nu)
 
     def at(self, problem: Any, Y: Array) -> Evaluation:
         return _principal(ensure_finite(problem.at(Y)))

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, pair_dots, row_dots
+from psdopt_plugins.block_neighbours import SAME
 from psdopt_plugins.limits import BLOCK, CACHED
-from psdopt_plugins.pair_sampling import each_with_its, nearest_similar
+from psdopt_plugins.pair_sampling import each_with_its, nearest_of_kinds
 
 Indices = NDArray[np.signedinteger[Any]]
 SINGLE = float(np.finfo(np.float32).eps)
@@ -23,7 +24,7 @@ def target_neighbours(X: Any, y: NDArray[Any], n_neighbors: int) -> Indices:
 
     Samples of smaller classes have fewer targets. Raises InvalidInputError if no class has two samples.
     """
-    rows = nearest_similar(X, y, n_neighbors)
+    rows = nearest_of_kinds(X, y, n_neighbors, (SAME,))[0]
     if not len(rows):
         raise InvalidInputError("y must hold a class with at least 2 samples; found none")
     return rows

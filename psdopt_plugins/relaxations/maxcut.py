@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from psdopt import Constrained, TermSum
 from psdopt.checks import boolean, integer
 from psdopt.constraints import diagonal
-from psdopt.linalg import LinearMap
+from psdopt.linalg import Array, LinearMap
 from psdopt.terms import LinearTerm, MatrixForm
 from psdopt_plugins.estimators import Estimator, column_signs, generator, parameters, proven_bound, relaxed, unit_rows
 from psdopt_plugins.relaxations.graphs import Graph

@@ -37,7 +37,7 @@ class SensorGraph:
         i, j = pairs.T
         E = incidence(i, j, n + len(anchors))
         self.E, self.fixed = sp.csr_array(E[:, self.seen]), np.asarray(E[:, n:] @ anchors)
-        self.Et = sp.csr_array(self.E.T)
+        self.adjoint = sp.csr_array(self.E.T)
         q = self.q = len(self.seen)
         i, j = np.searchsorted(self.seen, i), np.minimum(np.searchsorted(self.seen, j), q)
         j[pairs[:, 1] >= n] = q
@@ -100,10 +100,10 @@ class SensorGraph:
         """
         if not np.any(weights):
             return 0.0
-        pulled = self.Et @ (weights[:, None] * self.fixed)
+        pulled = self.adjoint @ (weights[:, None] * self.fixed)
         P = self.factors(weights[:, None, None])(-pulled)
         steps = self.differences(P)
-        forces = self.Et @ (weights[:, None] * steps)
+        forces = self.adjoint @ (weights[:, None] * steps)
         terms = weights * (2.0 * self.excess(steps) - weights)
         # L(w) ⪰ level (I − eeᵀ/(q + 1)) with the vertex of the anchors, and >= level/(q + 1) without it
         least = self._level(np.asarray(self._sums @ weights)) / (self.q + 1.0)

@@ -72,8 +72,8 @@ class SensorNewton(TensionNewton):
         tensions = 2.0 * graph.excess(steps)
         damped = state.weights + max(state.theta, MINOR) * base_weights(state.weights)
         blocks = 8.0 * steps[:, :, None] * steps[:, None, :] + 2.0 * damped[:, None, None] * np.eye(Z.shape[1])
-        gradient = graph.Et @ (2.0 * tensions[:, None] * steps)
-        return Linearised(Z, graph.E, graph.Et, steps, tensions, 2.0, graph.factors(blocks), gradient)
+        gradient = graph.adjoint @ (2.0 * tensions[:, None] * steps)
+        return Linearised(Z, graph, steps, tensions, 2.0, graph.factors(blocks), gradient)
 
     def at(self, problem: Any, Y: Array) -> Evaluation:
         return ensure_finite(problem.at(problem.graph.factor(Y)))

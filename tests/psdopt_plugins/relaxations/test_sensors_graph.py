@@ -71,7 +71,7 @@ def test_the_bound_is_the_least_value_of_the_lagrangian():
         return np.sum(w * (2.0 * graph.excess(graph.differences(Z)) - w))
 
     bound = graph.bound(w)
-    P = np.linalg.solve(laplacian(graph, w), -graph.Et @ (w[:, None] * graph.fixed))
+    P = np.linalg.solve(laplacian(graph, w), -graph.adjoint @ (w[:, None] * graph.fixed))
     np.testing.assert_allclose(bound, lagrangian(P), rtol=1e-10)
     assert bound <= lagrangian(P)
     for k in (2, 3):
