@@ -32,7 +32,7 @@ class TensionState(State):
 class Linearised(NamedTuple):
     """F = Σ_t ½ curvature (d_t − D_t)² − nu tr(H Y Yᵀ) at Y (n, r), d_t the squared lengths of edges t = (i, j).
 
-    graph : its E (m, n) and the transpose `adjoint` make differences. differences : those of Y (m, r), anchors included.
+    graph : its E (m, n) and `adjoint`, Eᵀ, make differences. differences : those of Y (m, r), anchors included.
     tensions : w (m,) = curvature (d − D). solve : R (n, r) ↦ X, the inverse of the damped Hessian. gradient : ∇F(Y).
     """
 
