@@ -128,3 +128,12 @@ def test_there_are_no_other_kinds_and_needs_are_the_least_unless_stated():
     assert (needs.samples, needs.labels) == (1, "none")
     assert not needs.symmetric
     assert Parameter("r", int, None, "rank").grid == ()
+
+
+def test_the_problem_of_an_application_has_its_name_and_reference_unless_others_are_given():
+    given = application(problem=list)
+    own, problem = given.with_problem(summary="F", example=list)
+    assert own is given
+    assert isinstance(problem, ProblemSpec)
+    assert (problem.name, problem.factory, problem.reference) == (given.name, list, given.reference)
+    assert given.with_problem(name="other", summary="F", reference="book", example=list)[1].name == "other"
