@@ -13,7 +13,7 @@ import cvxpy as cp
 import numpy as np
 
 from psdopt.interop.cvxpy import PSDOPT
-from psdopt.linalg.threads import blas_threads
+from psdopt.linalg.threads import one_blas_thread
 
 #: Runs shorter than this are made again, and the least time counts.
 SHORT = 5.0
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     print(
         "    n  spelling  solver    status                       value  infeasible  proven gap  iterations  process s"
     )
-    with blas_threads(0):
+    with one_blas_thread():
         for n in arguments.orders:
             L = laplacian(n, arguments.degree)
             for spelling in arguments.spellings:

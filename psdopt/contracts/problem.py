@@ -199,9 +199,8 @@ class Problem(ABC):
 
     Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.contracts.abilities.Ability` values;
     `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, row count of
-    the largest array multiplied by Y in a step, at least n (None leaves the BLAS thread count alone); `device`, the
-    device of its large arrays and of all factors (None for NumPy arrays); `maps`, the linear
-    maps whose images of Y its evaluations hold.
+    the largest array multiplied by Y in a step, at least n (None if unknown); `device`, the device of its large arrays
+    and of all factors (None for NumPy arrays); `maps`, the linear maps whose images of Y its evaluations hold.
     """
 
     n: int

@@ -1,4 +1,4 @@
-"""The number of BLAS threads: one for small problems, where distributing the work costs more than doing it."""
+"""One BLAS thread while solve() runs: two gain little, and lose many times over where other programs use the cores."""
 
 from __future__ import annotations
 
@@ -11,23 +11,21 @@ from weakref import WeakSet
 
 from threadpoolctl import ThreadpoolController
 
-#: One thread is fastest for products of up to so many multiplications. NumPy and SciPy each come with a BLAS, and the
-#: idle threads of one spin while those of the other work: on two busy cores, runs of small products took up to eight
-#: times as long with two threads as with one (n = 200), and equally long from n = 600 at r = 60 on.
-SMALL = 2**24
-
 
 @contextmanager
-def blas_threads(multiplications: float) -> Iterator[None]:
-    """Limits BLAS to one thread if products take at most `SMALL` multiplications each; otherwise does nothing.
+def one_blas_thread() -> Iterator[None]:
+    """Limits BLAS to one thread, whatever the size of the arrays.
+
+    NumPy and SciPy each come with a BLAS, and the idle threads of one spin while those of the other work. By the clock,
+    on two cores that other programs used too, two threads took at best 1.4 to 5 times as long as one for `eigh` alone,
+    in the median 4 to 22 times (n = 400, 800), and 4 to 7 times as long for nearest correlation matrices (n = 300 to
+    800). Products of tall arrays alone (60,000 × 200 × 20 and × 100) took 0.85 to 0.9 of the time at best, and as long
+    in the median, but runs of KTA, which consist of them, 1.3 to 6 times as long.
 
     Most libraries have one number of threads for the whole process. If several contexts overlap, in any Python threads,
     the first sets the number and the last restores it. Libraries with a number for each Python thread (OpenMP) are set
     and restored in each thread. Some 20 µs, and a few ms the first time.
     """
-    if multiplications > SMALL:
-        yield
-        return
     own = [(library, library.get_num_threads()) for library in _libraries() if _per_thread(library)]
     stretch = _Stretch()
     try:

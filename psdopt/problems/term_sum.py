@@ -61,9 +61,7 @@ class TermSum(Problem):
         self.constant = number(constant, "constant")
         self.maps = distinct_maps(terms)
         self.device = _common_device(terms, self.maps)
-        if self.device is not None:
-            self.rows = 0  # only small matrices reach NumPy's BLAS; threads of PyTorch are not limited
-        elif all(linear_map.is_matrix for linear_map in self.maps):
+        if all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
             preconditioner = PlainPreconditioner(preconditioner)

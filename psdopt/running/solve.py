@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from numbers import Real
 from pathlib import Path
@@ -19,7 +18,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.data.files import check_writable
 from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError
 from psdopt.linalg.deadline import now
-from psdopt.linalg.threads import blas_threads
+from psdopt.linalg.threads import one_blas_thread
 from psdopt.running.beginning import Beginning
 from psdopt.running.checkpoint import load_checkpoint
 from psdopt.running.compatibility import alternatives
@@ -58,7 +57,7 @@ def solve(
 ) -> Result:
     """Minimise F(M) over the geometry's set of PSD matrices.
 
-    While solve() runs on a small problem, BLAS uses one thread, in callbacks as well (:mod:`psdopt.linalg.threads`).
+    While solve() runs, BLAS uses one thread, in callbacks as well (:mod:`psdopt.linalg.threads`).
 
     Parameters
     ----------
@@ -107,11 +106,10 @@ def solve(
     beginning, driver = None, None
     try:
         beginning = Beginning(problem, rules, clock)
-        geometry, method = beginning.choose(geometry, method, escape, max_rank)
-        if checkpoint is not None:
-            check_writable(checkpoint)
-        rows = math.inf if problem.rows is None else float(problem.rows)
-        with blas_threads(rows * problem.n * (geometry.rank or problem.n)):  # of the largest matrix product of a step
+        with one_blas_thread():
+            geometry, method = beginning.choose(geometry, method, escape, max_rank)
+            if checkpoint is not None:
+                check_writable(checkpoint)
             if resume is None:
                 run = beginning.run(geometry, method, start, generator)
             else:

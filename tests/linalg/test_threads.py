@@ -1,4 +1,4 @@
-"""BLAS threads: one while a small problem is solved, and afterwards as many as there were."""
+"""BLAS threads: one while a problem is solved, and afterwards as many as there were."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, solve
+from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, solve
 from psdopt.linalg import threads
 from psdopt.problems.autograd_problem import AutogradProblem
 from psdopt.problems.entry_fit import EntryFit
@@ -45,15 +45,13 @@ def two_threads():
             library.set_num_threads(number)
 
 
-def test_a_small_stretch_has_one_thread_a_large_one_what_there_was_and_nothing_is_left_behind():
-    with threads.blas_threads(threads.SMALL):
-        with threads.blas_threads(1):
+def test_a_stretch_has_one_thread_and_nothing_is_left_behind():
+    with threads.one_blas_thread():
+        with threads.one_blas_thread():
             assert counts() == {1}
         assert counts() == {1}
     assert counts() == {2}
-    with threads.blas_threads(threads.SMALL + 1):
-        assert counts() == {2}
-    with pytest.raises(KeyError), threads.blas_threads(1), threads.blas_threads(1):
+    with pytest.raises(KeyError), threads.one_blas_thread(), threads.one_blas_thread():
         raise KeyError
     assert counts() == {2}
 
@@ -64,7 +62,7 @@ def test_of_stretches_that_overlap_the_first_sets_and_the_last_restores(first_in
     begun, end, seen = threading.Event(), threading.Event(), []
 
     def other():
-        with threads.blas_threads(1):
+        with threads.one_blas_thread():
             seen.append(counts())
             begun.set()
             end.wait(60)
@@ -81,7 +79,7 @@ def test_of_stretches_that_overlap_the_first_sets_and_the_last_restores(first_in
     thread = threading.Thread(target=other)
     if first_in == "other":
         begin()
-    with threads.blas_threads(1):
+    with threads.one_blas_thread():
         if first_in == "main":
             begin()
         assert counts() == {1}
@@ -133,26 +131,33 @@ def test_a_number_that_another_thread_holds_is_left_alone():
     thread = threading.Thread(target=hold)
     thread.start()
     assert held.wait(60)
-    with threads.blas_threads(1):
+    with threads.one_blas_thread():
         assert {library.get_num_threads() for library in holders if library.filepath in TWO} == {2}
     end.set()
     thread.join()
     assert counts() == {2}
 
 
-def test_solve_takes_one_thread_for_what_is_small_by_all_its_arrays():
-    """And leaves the threads to problems whose arrays it cannot see."""
+def test_solve_takes_one_thread_whatever_the_size_of_the_arrays():
+    """In the choice of the pieces too, which may decompose matrices, and where the arrays are unknown."""
 
-    def seen_in(problem, r):
+    class Seen(QuadraticSDP):
+        def solve_in_closed_form(self, rank=None):
+            seen.update(counts())
+            return super().solve_in_closed_form(rank)
+
+    def look(snapshot):
+        seen.update(counts())
+
+    tall = diagonal_fit()
+    tall.rows = 10**12
+    hidden = AutogradProblem(lambda M: 0.5 * ((M - np.diag([4.0, 3.0, 2.0, 1.0])) ** 2).sum(), 4)
+    assert hidden.rows is None
+    for problem, geometry in (
+        (tall, FlatQuotient(12, 3)),
+        (hidden, FlatQuotient(4, 2)),
+        (Seen(None, 1.0, -np.eye(3)), None),
+    ):
         seen = set()
-        solve(problem, FlatQuotient(problem.n, r), callback=lambda snapshot: seen.update(counts()), max_iterations=3)
-        return seen
-
-    fit = diagonal_fit()
-    assert fit.rows == fit.n
-    assert seen_in(fit, 3) == {1}
-    fit.rows = threads.SMALL // (3 * fit.n) + 1
-    assert seen_in(fit, 3) == {2}
-    problem = AutogradProblem(lambda M: 0.5 * ((M - np.diag([4.0, 3.0, 2.0, 1.0])) ** 2).sum(), 4)
-    assert problem.rows is None
-    assert seen_in(problem, 2) == {2}
+        solve(problem, geometry, callback=look, max_iterations=3)
+        assert seen == {1}
