@@ -13,6 +13,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.checked_operator import CheckedOperator
 from psdopt.linalg.extreme import probable_bound
 from psdopt.linalg.subset import eigenpairs
+from psdopt.linalg.threads import one_blas_thread
 from psdopt.linalg.tolerances import EPS
 
 #: Probability, over the random vectors, that an eigenvalue above those returned was missed.
@@ -32,6 +33,7 @@ class TopK:
     converged: bool
 
 
+@one_blas_thread()
 def top_eigenpairs(
     K: Any, k: int, *, tol: float = 1e-6, start: Array | None = None, max_products: int = 20000, seed: int = 0
 ) -> TopK:

@@ -1,4 +1,4 @@
-"""One BLAS thread while solve() runs: two gain little, and lose many times over where other programs use the cores."""
+"""One BLAS thread in solve() and eigensolvers: two gain little, and lose many times over on shared cores."""
 
 from __future__ import annotations
 

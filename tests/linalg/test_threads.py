@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, solve
-from psdopt.linalg import threads
+from psdopt.linalg import threads, top_eigenpairs
 from psdopt.problems.autograd_problem import AutogradProblem
 from psdopt.problems.entry_fit import EntryFit
 
@@ -161,3 +161,17 @@ def test_solve_takes_one_thread_whatever_the_size_of_the_arrays():
         seen = set()
         solve(problem, geometry, callback=look, max_iterations=3)
         assert seen == {1}
+
+
+def test_leading_eigenpairs_take_one_thread():
+    seen = set()
+
+    class Map:
+        shape, K = (300, 300), np.diag(np.arange(300.0))
+
+        def __matmul__(self, X):
+            seen.update(counts())
+            return self.K @ X
+
+    top_eigenpairs(Map(), 3)
+    assert seen == {1}
