@@ -42,9 +42,6 @@ class LinearMap:
         self.data = _validated(data, name, owned, checked)
         self.name = name
         self.device = device_of(self.data)
-        #: True if the entries are stored (an array, sparse or not), False for a ``LinearOperator``.
-        self.is_matrix = not isinstance(self.data, LinearOperator)
-        self.is_sparse = bool(sp.issparse(self.data))
         self.shape: tuple[int, int] = (int(self.data.shape[0]), int(self.data.shape[1]))
         self.applications = 0
         self.columns = 0
@@ -72,6 +69,15 @@ class LinearMap:
         deadline.ask()
         self.applications += 1
         self.columns += V.shape[1]
+
+    @property
+    def is_matrix(self) -> bool:
+        """True if the entries are stored (an array, sparse or not), False for a ``LinearOperator``."""
+        return not isinstance(self.data, LinearOperator)
+
+    @property
+    def is_sparse(self) -> bool:
+        return bool(sp.issparse(self.data))
 
     def largest_row_sum(self) -> float:
         """max_i Σ_j |A_ij|, a bound on every |eigenvalue| of a square A. Needs stored entries; no product."""

@@ -86,7 +86,10 @@ def test_iterates_are_numpys_and_nothing_long_travels(name: str, method: str, li
     expected = solve(known, FlatQuotient(N, R), METHODS[method], start=start, **options)
     close(found.history["value"], expected.history["value"], 1e-8)
     close(fetched(found.matrix.factor), expected.matrix.factor, 1e-6)
-    assert found.counts == expected.counts
+    # for a certificate NumPy reads the images of I from dense data; on a device each is a product with n columns
+    more = {key: found.counts[key] - expected.counts[key] for key in found.counts | expected.counts}
+    assert more["operator_columns"] == N * more["operator_applications"] >= 0
+    assert all(count == 0 for key, count in more.items() if not key.startswith("operator_"))
     # numbers of sums, small matrices: as many for any n, and none with n rows
     # (the first steps make what is made once, and look at M = 0)
     for to_device, to_host, most_rows in counts[2:]:
