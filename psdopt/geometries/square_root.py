@@ -84,11 +84,13 @@ def parallel(A: Any) -> Array:
 def shortest(R: Array, K: Array) -> Array:
     """X (r, r) with X + Xᵀ = K and RᵀR X symmetric: R X is the shortest Ṙ that moves R Rᵀ by R K Rᵀ. O(r³).
 
-    In the eigenbasis of RᵀR, eigenvalues b: X_ij = K_ij b_j / (b_i + b_j).
+    In the eigenbasis of RᵀR, eigenvalues b: X_ij = K_ij b_j / (b_i + b_j), K_ij / 2 where both are 0.
     """
     _, singular, Qt = np.linalg.svd(R)
     b = singular**2
-    return np.asarray(Qt.T @ ((Qt @ K @ Qt.T) * (b[None, :] / (b[:, None] + b[None, :]))) @ Qt)
+    sums = b[:, None] + b[None, :]
+    shares = np.divide(b[None, :], sums, out=np.full_like(sums, 0.5), where=sums > 0.0)
+    return np.asarray(Qt.T @ ((Qt @ K @ Qt.T) * shares) @ Qt)
 
 
 def polar_factor(Z: Array) -> Array:

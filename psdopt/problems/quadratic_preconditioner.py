@@ -14,6 +14,7 @@ from psdopt.devices import Deferred, matrix_on
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import SMALL_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.pencil import EigenBasis, pencil_inverse
+from psdopt.linalg.tolerances import SLIGHT
 from psdopt.terms.base import combine
 from psdopt.terms.forms import Form, IdentityForm
 from psdopt.terms.quadratic import ProductTerm
@@ -81,7 +82,9 @@ class QuadraticPreconditioner(Preconditioner):
 
         def made() -> Callable[[Array], Array]:
             known = float(size)
-            mean = max(0.0, known + (0.0 if self.C is None else self.C.full_trace())) / self.n
+            # slightly more than the mean: a step of one then does not end exactly at M = 0, which some sets lack
+            half_trace = max(0.0, known + (0.0 if self.C is None else self.C.full_trace()))
+            mean = (1.0 + SLIGHT**2) * half_trace / self.n
             return pencil_inverse(basis, b, np.asarray(P), np.asarray(Q), mean + RELATIVE_DAMPING * known)
 
         if evaluation.problem.device is None:
