@@ -10,7 +10,7 @@ import scipy.special
 from psdopt.devices import on_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.checked_operator import CheckedOperator
+from psdopt.linalg.checked_operator import CheckedOperator, column_norms
 from psdopt.linalg.extreme import probable_bound
 from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.threads import one_blas_thread
@@ -115,7 +115,7 @@ class _Aside:
             T[: size + 1, size] += on_host(h)[j:, 0]
             T[size, size] += float(on_host(along)[0, 0])
             T[size, : size + 1] = T[: size + 1, size]
-            length, size = float(np.linalg.norm(image)), size + 1
+            length, size = float(np.linalg.norm(image) if op.device is not None else column_norms(image)[0]), size + 1
             ends = op.products >= self.budget
             if length <= op.rounding:  # an invariant subspace
                 length, ends = 0.0, True

@@ -128,3 +128,9 @@ def test_the_stop_is_not_late() -> None:
     start = top_eigenpairs(K, 10, start=top.vectors)
     assert start.converged
     np.testing.assert_allclose(start.values, top.values, rtol=1e-5)
+
+
+@pytest.mark.parametrize("unit", [1e-300, 1e-165, 1e100])
+def test_units_do_not_matter(unit: float) -> None:
+    K = matrix(np.linspace(-1.0, 2.0, 120), 0)
+    np.testing.assert_allclose(top_eigenpairs(unit * K, 3).values / unit, top_eigenpairs(K, 3).values, rtol=1e-6)

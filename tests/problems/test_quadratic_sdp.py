@@ -241,7 +241,7 @@ def test_it_saves_most_steps_where_a_is_badly_conditioned():
 @pytest.mark.parametrize("ridge", [None, 0.6, "matrix"])
 @pytest.mark.parametrize("push", [2.0, 0.0, -50.0])
 def test_it_is_the_inverse_of_the_pencil_by_hand(kind, ridge, push):
-    """A D (YᵀAY) + D (b YᵀY + eta I), b = tr B / n, eta = max(0, |A Y|² + b |Y|² + tr C) / n, where S Y = 0.
+    """A D (YᵀAY) + D (b YᵀY + eta I), b = tr B / n, eta = 1.01 max(0, |A Y|² + b |Y|² + tr C) / n, S Y = 0.
 
     C = K − A M A − ½ (B M + M B) with K Y = 0, so that S = 2 K.
     """
@@ -258,7 +258,7 @@ def test_it_is_the_inverse_of_the_pencil_by_hand(kind, ridge, push):
     given = {"A": A, "number": 1.5, "no A": None}[kind]
     problem = QuadraticSDP(given, B if ridge == "matrix" else ridge, 0.5 * (C + C.T))
     b = np.trace(B) / ORDER
-    eta = max(0.0, np.sum((A @ Y) ** 2) + b * np.sum(Y * Y) + np.trace(C)) / ORDER
+    eta = 1.01 * max(0.0, np.sum((A @ Y) ** 2) + b * np.sum(Y * Y) + np.trace(C)) / ORDER
     D = rng.standard_normal((ORDER, R))
     here = problem.at(Y)
     for inverse, seen in ((here.preconditioner(), A), (here.diagonal_preconditioner(), np.diag(np.diag(A)))):
