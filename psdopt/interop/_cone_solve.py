@@ -120,9 +120,10 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
     answer = _answer(form, result, tol)
     if answer.status is Status.OPTIMAL and SLIGHT * answer.residual > tol:
         # F may vary far more between 0 and M than on the feasible set, so a gap that is relatively small may be large;
-        # and near the minimum of a strongly convex F errors of M are as large as the root of the gap
-        share = tol / answer.residual
-        chosen["tol"] = max(0.5 * tol * min(share, (share / SLIGHT) ** 2), ROUNDINGS * EPS)
+        # and near the minimum of a strongly convex F errors of M are as large as the root of the gap that was reached
+        share, gap = tol / answer.residual, result.certificate.gap_relative if result.certificate else None
+        reached = tol if gap is None else min(gap * share / SLIGHT**2, tol)
+        chosen["tol"] = max(0.5 * share * reached, ROUNDINGS * EPS)
         start = None if isinstance(method, InteriorPoint) else result.matrix
         answer = _answer(form, solve(problem, method=method, start=start, progress=verbose, **chosen), tol)
     if answer.proven(tol) == "loosely" and (nothing := _zero(form, problem, answer, tol)) is not None:

@@ -32,7 +32,7 @@ class QuadraticPreconditioner(Preconditioner):
     """(evaluation) ↦ (R ↦ P⁻¹R) with P: D ↦ A D (YᵀAY) + D (b YᵀY + eta I), b = tr B / n.
 
     The factor Hessian over four is P plus the transposed cross terms A Y (DᵀAY) + B Y (DᵀY) and S D / 2.
-    The last one is approximated by its mean, eta = 1.01 max(0, tr S) / (2 n) with tr S / 2 = |A Y|² + b |Y|² + tr C, which
+    The last one is approximated by its mean, eta = 1.01 max(0, tr S) / (2 n), tr S / 2 = |A Y|² + b |Y|² + tr C, which
     vanishes at an interior optimum. If Y has more columns than M needs, only this damping keeps P definite with the
     right scale.
 
