@@ -18,7 +18,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.faces.combined_rows import combined
 from psdopt.constraints.faces.congruence import carried_forms
-from psdopt.constraints.faces.hidden_face import hidden_combination
+from psdopt.constraints.faces.hidden_face import SEPARATE, hidden_combination
 from psdopt.constraints.limits import CANCELLED, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
@@ -137,9 +137,12 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bo
     there: SparseForms | None = forms
     face, W, rows, searched = None, None, np.zeros(0, dtype=np.intp), False
     while there is not None:
-        found, further, weights = _rows_of_stage(there, lower, upper)
+        # the basis of a face that was searched for is as exact as the root of a rounding: what is smaller on it is 0
+        noise = there.norms <= (SEPARATE if searched else 0.0) * forms.norms
+        low, high = np.where(noise, -np.inf, lower), np.where(noise, np.inf, upper)
+        found, further, weights = _rows_of_stage(there, low, high)
         if not found and search:
-            found, further, weights = _searched(there, lower, upper)
+            found, further, weights = _searched(there, low, high)
             searched = searched or bool(found)
         if not found:
             break
