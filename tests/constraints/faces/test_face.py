@@ -235,7 +235,7 @@ def test_many_rows_that_one_row_contains_leave_its_last_entry() -> None:
 
 
 def test_rounding_of_a_face_that_was_searched_for_defines_no_smaller_one() -> None:
-    """On the face of M = x xᵀ, the only feasible matrix, rows that vanish there are 1e-7: they are not b = 0 of a row."""
+    """On the face of M = x xᵀ, the only feasible matrix, a row with b = 0 that vanishes there is 1e-7, not 0."""
     x = np.array([2.0, -4.0, 2.0])
     rows = [np.eye(3), np.diag([4.0, 0.0, -4.0])]
     for entries in (([0, 1], 2.0), ([0, 2], 3.0), ([1, 1], 2.0)), (([0, 2], 1.0), ([2, 2], 2.0)):
