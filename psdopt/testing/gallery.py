@@ -153,7 +153,7 @@ def geometries(n: int = ORDER) -> list[Geometry]:
 
 
 def instances_for(method: Method, extra: Iterable[tuple[Problem, Geometry]] = ()) -> list[Instance]:
-    """`extra` pairs, the method's own ``conformance_instances()``, the gallery unless ``conformance_gallery = False``."""
+    """`extra`, the method's own ``conformance_instances()``, the gallery unless ``conformance_gallery = False``."""
     pairs = [*extra, *getattr(method, "conformance_instances", tuple)()]
     found = [Instance(f"instance {k}", problem, geometry) for k, (problem, geometry) in enumerate(pairs)]
     if not getattr(method, "conformance_gallery", True):
