@@ -137,6 +137,13 @@ class ConstrainedModel(Composite):
         d[rows] = self.lower / forms.B.data
         return d if np.all(d > 0.0) else None
 
+    def at_fixed_diagonal(self, Y: Array) -> Array | None:
+        """Y (n, r) with rows of the lengths √d_i, so that Y Yᵀ is feasible; None without a d, or if a row is 0."""
+        lengths = row_dots(Y, Y)
+        if self.fixed_diagonal is None or not np.all(lengths > 0.0):
+            return None
+        return np.asarray(Y * np.sqrt(self.fixed_diagonal / lengths)[:, None])
+
     @cached_property
     def nearest(self) -> Nearest | None:
         """F as a distance in the Frobenius norm, if it is one and constraints are equations by entries; else None."""
@@ -197,9 +204,9 @@ class ConstrainedModel(Composite):
     def feasible_near(self, start: Array | None) -> Array | None:
         """Y (n, r) with Y Yᵀ feasible, from a factor `start`; under a fixed diagonal by the lengths of its rows."""
         if self.fixed_diagonal is not None:
-            Y = random_factor(self.measurement, self.lower, self.upper, self.norms) if start is None else start
-            lengths = row_dots(Y, Y)
-            start = Y * np.sqrt(self.fixed_diagonal / np.where(lengths > 0.0, lengths, 1.0))[:, None]
+            start = random_factor(self.measurement, self.lower, self.upper, self.norms) if start is None else start
+            onto = self.at_fixed_diagonal(start)
+            start = start if onto is None else onto
         return feasible_factor(self.measurement, self.lower, self.upper, self.norms, self.face, self.forms, start)
 
     @cached_property

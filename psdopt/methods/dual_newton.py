@@ -23,7 +23,7 @@ from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
 from psdopt.methods.searches.step_lengths import SUFFICIENT
@@ -96,11 +96,10 @@ class DualNewton(Method[DualNewtonState]):
         k = int(np.count_nonzero(values <= 0.0))
         Y = V[:, k:] * np.sqrt(values[k:] / rho) if k < len(values) else np.zeros((problem.n, 1))
         off = problem.measured(Y) - problem.lower
-        bound, diagonal, lengths = nearest.constant - theta, problem.fixed_diagonal, row_dots(Y, Y)
-        if diagonal is not None and np.all(lengths > 0.0):  # rows of these lengths make M feasible
-            Y = Y * np.sqrt(diagonal / lengths)[:, None]
-            infeasibility, evaluation = 0.0, problem.at(Y)
-            value = evaluation.value
+        bound, feasible = nearest.constant - theta, problem.at_fixed_diagonal(Y)
+        if feasible is not None:
+            infeasibility, evaluation = 0.0, problem.at(feasible)
+            Y, value = feasible, evaluation.value
         else:
             infeasibility, evaluation = relative_violation(problem, off + problem.lower, Y), problem.at(Y)
             value = bound - float(y @ off)  # F(M(y)), as S M(y) = 0

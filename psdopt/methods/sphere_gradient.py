@@ -13,18 +13,18 @@ from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.problem import constrained_of
-from psdopt.contracts.abilities import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires, name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.errors import IncompatibleError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, append_columns, norm, row_dots, sparse_product
 from psdopt.linalg.krylov import lanczos_steps
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
+from psdopt.methods.searches.step_lengths import SUFFICIENT
 
-#: A step must decrease F by at least this share of what the slope promises (Armijo).
-SHARE = 1e-4
 #: −n λ_min(S) of unit rows stays below √n |G| times this on the way to an optimum.
 RAISED = 4.0
 #: A point is a saddle if −n λ_min(S) exceeds |S V| |V| by this factor; on the way to an optimum both are alike.
@@ -128,7 +128,7 @@ class SphereGradient(Method[SphereState]):
                 moved = sparse_product(C, W)
                 y = row_dots(W, moved)
                 after = float(y.sum())
-                if after <= value + 2.0 * SHARE * s * slope + noise:
+                if after <= value + 2.0 * SUFFICIENT * s * slope + noise:
                     break
                 s *= 0.5
             else:
@@ -158,16 +158,20 @@ class SphereGradient(Method[SphereState]):
         G = image - y[:, None] * V
         d = -G if d is None else d
         Y, B, square = np.sqrt(diagonal)[:, None] * V, conic.forms.B, float(np.vdot(G, G))
+
+        def multipliers(y: Array) -> Array:
+            return np.asarray(-factor * (y / root**2)[B.indices] / B.data)
+
         # in mixed units λ_min(S) tr M proves little: multipliers that raise S by eps Diag(1/d) cost n eps instead
         lost = ROUNDINGS * EPS * len(y) ** 2 * float(np.abs(y).max())
-        raised = y - RAISED * (math.sqrt(square / len(y)) + lost) if np.ptp(diagonal) > 0.0 else y
+        raised = y - RAISED * (math.sqrt(square / len(y)) + lost)
         return SphereState(
             problem,
             geometry,
             geometry.from_factor(Y),
             problem.at(Y),
             gradient_norm=2.0 * factor * math.sqrt(float(diagonal.max())) * norm(G / root[:, None]),
-            dual=Multipliers(-factor * (raised / root**2)[B.indices] / B.data),
+            dual=Multipliers(multipliers(y), multipliers(raised) if np.ptp(diagonal) > 0.0 else None),
             V=V,
             image=image,
             direction=d,
@@ -201,7 +205,7 @@ class SphereGradient(Method[SphereState]):
             wide[:, -1] = length * v
             wider = _unit_rows(wide)
             image = sparse_product(C, wider)
-            if float(row_dots(wider, image).sum()) <= value + SHARE * length**2 * curvature:
+            if float(row_dots(wider, image).sum()) <= value + SUFFICIENT * length**2 * curvature:
                 geometry = state.geometry.with_rank(r + 1)
                 units: dict[str, Any] = {"scaled": C, "factor": state.factor, "root": state.root}
                 return self._state(state.problem, geometry, wider, image, tested=norm(image), **units)
@@ -216,6 +220,8 @@ def _unit_rows(Y: Array) -> Array:
 def _form(problem: Any) -> tuple[Conic, Array]:
     """The problem by its entries, and the diagonal d (n,) that its constraints fix."""
     model = constrained_of(problem)
-    assert model.conic is not None  # as Ability.FIXED_DIAGONAL says
-    assert model.fixed_diagonal is not None
+    if model.conic is None or model.fixed_diagonal is None:
+        raise IncompatibleError(
+            f"SphereGradient needs a linear F and M_ii = d_i > 0 for all i; found {name_of(problem)}"
+        )
     return model.conic, model.fixed_diagonal

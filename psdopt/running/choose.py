@@ -58,7 +58,8 @@ class Thresholds:
     spare : if the diagonal is fixed, a run begins with √(2 m) columns divided by this number: solutions had a quarter
         of √(2 m) columns on random graphs, an eighth on tori.
     spread : a fixed diagonal whose entries differ by more than this factor is left to the interior point method, whose
-        steps do not depend on units: at 1e4, 60 variables, conjugate gradient took six times as long.
+        steps do not depend on units: at order 60 conjugate gradient is as fast up to 1e4, and takes three to four times
+        as long at 1e8.
     affordable : most flops of a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and of Newton's
         system for m multipliers (m = 5,646 takes 0.26 GB).
     newton_order : up to this order Newton steps on factor and multipliers are affordable (0.35 s at order 2,000). On a
@@ -75,7 +76,7 @@ class Thresholds:
     fewest: int = 8
     most: int = 30
     spare: int = 3
-    spread: float = 1e3
+    spread: float = 1e4
     affordable: float = 6e10
     newton_order: int = 1500
     decomposed_order: int = 3000

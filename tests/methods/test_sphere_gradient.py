@@ -110,6 +110,14 @@ def test_no_product_of_units_overflows_or_vanishes(size, unit):
     assert scaled.value / size / unit == pytest.approx(plain.value, rel=1e-5)
 
 
+def test_a_diagonal_of_about_one_size_costs_no_accuracy_at_large_orders():
+    """Multipliers raised for mixed units cost some n² eps of F; where units are not mixed, plain ones prove more."""
+    d = np.geomspace(1.0, 30.0, 300)
+    C = 0.25 * random_graph(300, 6, 2).toarray()
+    result = solve(Constrained(linear(C), diagonal(300, d)), tol=2e-10)
+    assert (result.method, result.status) == ("SphereGradient", Status.OPTIMAL)
+
+
 def test_steps_do_not_depend_on_units():
     n = 30
     C = symmetric(n, np.random.default_rng(2))

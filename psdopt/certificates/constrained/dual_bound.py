@@ -82,14 +82,13 @@ def dual_bound(
         y = y.copy()
         y[face.rows] = 0.0  # P A_t P = 0
     S, rho, left = slack_operator(problem, evaluation, y), problem.problem.lower_curvature, math.inf
-    known = False
     blocks = () if problem.conic is None else problem.conic.blocks
     if face is None:
         pair = None
         if P is not None and rho > 0.0 and isinstance(S, np.ndarray):
-            left = gap_by_factor(S, evaluation.factor, Curvature(rho), P)
-            known = problem.trace_limit is not None and left <= accuracy * problem.trace_limit.value
-            pair = pair_by_factor(S, P, evaluation.factor) if known else None
+            gap = gap_by_factor(S, evaluation.factor, Curvature(rho), P)
+            if problem.trace_limit is not None and gap <= accuracy * problem.trace_limit.value:
+                left, pair = gap, pair_by_factor(S, P, evaluation.factor)
         pair = pair or slack_eigenpair(S, accuracy, start, seed, blocks)
     elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
         # λ_min(P S P) is never positive; a positive λ_min(WᵀSW) is a proof even if the trace is not bounded
@@ -107,7 +106,8 @@ def dual_bound(
         pair = replace(pair, lower_bound=pair.lower_bound - rounding(size, problem.n))
     conic = problem.conic
     enough = 0.0 if problem.trace_limit is None else -accuracy
-    possible = pair.value >= pair.lower_bound - pair.value  # else the quotient of the vector refutes S ⪰ 0
+    # a quotient vᵀSv that is negative by more than the error of λ_min(S) refutes S ⪰ 0
+    possible = -pair.value <= pair.value - pair.lower_bound
     if pair.lower_bound < enough and possible and face is None and conic and proven_semidefinite(conic, y):
         pair = replace(pair, lower_bound=0.0)
     low, limit = pair.lower_bound, problem.trace_limit
@@ -117,7 +117,7 @@ def dual_bound(
         bound = base + low * (limit.least if low > 0.0 else limit.value)
     elif low < 0.0:
         bound = None
-    if known:
+    if left < math.inf:
         along = inner(S @ evaluation.factor, evaluation.factor)
         bound = max(base + along - left, -math.inf if bound is None else bound)
     elif low < (0.0 if thorough else enough):
