@@ -88,7 +88,7 @@ BILGO = (
     ExperimentSpec(
         "bilgo-rank",
         _alignment,
-        "BILGO, which finds the rank, beside conjugate gradient, which is given full rank",
+        "BILGO, which finds the rank, conjugate gradient at full rank, solve's choice, and a splitting in NumPy",
         REFERENCE,
         paper="bilgo",
         title="BILGO against conjugate gradient to a certificate",

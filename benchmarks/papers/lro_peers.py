@@ -1,4 +1,4 @@
-"""Peers on the KTA cost: SciPy L-BFGS-B and pymanopt on the same factor, start and products."""
+"""Peers on the KTA cost: SciPy L-BFGS-B, plain and in scaled coordinates, and pymanopt, from the same start."""
 
 from __future__ import annotations
 
@@ -64,6 +64,29 @@ def scipy_lbfgsb(cost: KTACost, Y0: np.ndarray, limit: float) -> Curve:
         minimize(both, Y0.ravel(), jac=True, method="L-BFGS-B", options=options)
 
     return run_peer("scipy L-BFGS-B", limit, solve)
+
+
+def scaled_lbfgsb(K: np.ndarray, cost: KTACost, Y0: np.ndarray, limit: float) -> Curve:
+    """L-BFGS-B on W, Y = V Diag(s) W with K = V Diag(a) Vᵀ and s = (1 + lam a²)^(-¼); the time has the eigenvectors.
+
+    In the eigenvectors K is diagonal, and so is the quadratic part of the cost on W: the product costs d r, not d² r.
+    """
+    from scipy.linalg import eigh
+    from scipy.optimize import minimize
+
+    def solve(meter: Meter) -> None:
+        a, V = eigh(K, driver="evd", check_finite=False)
+        s = ((1.0 + cost.lam * a**2) ** -0.25)[:, None]
+        turned = KTACost(lambda U: a[:, None] * U, V.T @ cost.Z, cost.lam, cost.constant)
+
+        def both(x: np.ndarray) -> tuple[float, np.ndarray]:
+            U = s * x.reshape(Y0.shape)
+            return turned.evaluate(U, meter), (s * turned.gradient(U, meter)).ravel()
+
+        options: Any = {"maxiter": 10**6, "maxfun": 10**7, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
+        minimize(both, ((V.T @ Y0) / s).ravel(), jac=True, method="L-BFGS-B", options=options)
+
+    return run_peer("scipy L-BFGS-B, scaled", limit, solve)
 
 
 def pymanopt_peer(kind: str, cost: KTACost, Y0: np.ndarray, limit: float) -> Curve:
