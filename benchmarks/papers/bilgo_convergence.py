@@ -188,7 +188,7 @@ def _measure_alignment(case: ExperimentCase) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for _ in range(case.settings["repeats"]):
         for label in ("BILGO", "LRO", "default"):
-            problem = _problem(case.name)
+            problem: Any = _problem(case.name)
             full = FlatQuotient(problem.n, problem.n)
             begin = time.process_time()
             if label == "BILGO":

@@ -128,14 +128,13 @@ def _quasi_newton(cost: Any, gradient: Any, Y0: Array, deadline: float) -> None:
         if time.process_time() > deadline:
             raise StopIteration
 
-    minimize(
-        lambda x: cost(x.reshape(Y0.shape)),
-        Y0.ravel(),
-        jac=lambda x: gradient(x.reshape(Y0.shape)).ravel(),
-        method="L-BFGS-B",
-        callback=stop,
-        options={"maxiter": 10**6, "maxfun": 10**7, "ftol": 0.0, "gtol": 0.0, "maxcor": 20},
-    )
+    def both(x: Array) -> tuple[float, Array]:
+        Y = x.reshape(Y0.shape)
+        return cost(Y), gradient(Y).ravel()
+
+    callback: Any = stop
+    options: Any = {"maxiter": 10**6, "maxfun": 10**7, "ftol": 0.0, "gtol": 0.0, "maxcor": 20}
+    minimize(both, Y0.ravel(), jac=True, method="L-BFGS-B", callback=callback, options=options)
 
 
 def _pymanopt_problem(cost: Any, gradient: Any, d: int, r: int) -> Any:
