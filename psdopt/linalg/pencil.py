@@ -6,12 +6,10 @@ from collections.abc import Callable
 from typing import Any, cast
 
 import numpy as np
+from scipy.linalg import lapack
 
 from psdopt.devices import Device, DeviceArray, DeviceMatrix, placed, transposed
 from psdopt.linalg.arrays import Array, as_array, inner, row_dots
-
-# Only numpy.linalg is used here and in the loops that call this: numpy and scipy carry a BLAS each,
-# and alternating between the two makes their thread pools spin against each other.
 
 
 class EigenBasis:
@@ -80,21 +78,22 @@ class EigenBasis:
 def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, eta: float) -> Callable[[Array], Array]:
     """R ↦ D with A D P + D (b Q + eta I) = R, for P = YᵀAY and Q = YᵀY (r, r); R itself for eta = 0.
 
-    With T (b Q + eta I) Tᵀ = I, T P Tᵀ = U diag(p) Uᵀ and W = Tᵀ U, D = V [(VᵀR W)_ij / (a_i p_j + 1)] Wᵀ. An eta
+    With P W = (b Q + eta I) W diag(p) and Wᵀ (b Q + eta I) W = I, D = V [(VᵀR W)_ij / (a_i p_j + 1)] Wᵀ. An eta
     above the rounding of b Q makes the inverse symmetric positive definite for every Y, singular ones included.
     Equivariant under Y → Y O. For b = 0 the preconditioned Gauss-Newton Hessian of the factor problem has the
     eigenvalues 1 and 2 only.
 
-    Setup: one eigendecomposition of order r; each use O(n k r + n r²). LinAlgError if b Q + eta I is not
+    Setup: one eigendecomposition of a pencil of order r; each use O(n k r + n r²). LinAlgError if b Q + eta I is not
     positive definite.
     """
     if not eta > 0.0:
         return lambda R: R
     pencil = b * Q
     pencil.flat[:: len(Q) + 1] += eta
-    T = np.linalg.inv(np.linalg.cholesky(pencil))
-    p, U = np.linalg.eigh(T @ P @ T.T)
-    p, W = np.maximum(p, 0.0), T.T @ U
+    p, W, failed = lapack.dsygvd(P, pencil)
+    if failed:
+        raise np.linalg.LinAlgError("b Q + eta I is not positive definite, or P is not finite")
+    p = np.maximum(p, 0.0)
     V = basis.V
     if isinstance(V, DeviceArray) and basis.rest is not None and basis.values is not None:
         return _on_device(V, W, 1.0 / (basis.values[:, None] * p + 1.0), 1.0 / (basis.rest * p + 1.0))
