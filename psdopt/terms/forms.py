@@ -281,7 +281,8 @@ class SumForm(Form):
         for part in self.parts:
             part.add_to(S, weight)
 
-    def full_trace(self) -> float:
+    @cached_property
+    def _full_trace(self) -> float:
         return sum(part.full_trace() for part in self.parts)
 
     def diagonal(self) -> Array:

@@ -101,8 +101,9 @@ class ProductTerm(Term):
 
     def _curve(self, features: tuple[Array, Array], A: tuple[Array, Array], B: tuple[Array, Array]) -> PolynomialCurve:
         """The curve from (UᵀAD, DᵀAD), and the same matrices for B."""
-        P = _quadratic_in_mu(features[0], *A)
-        Q = P if self.same else _quadratic_in_mu(features[1], *B)
+        # the coefficients (3, r, r) of (U + mu D)ᵀA(U + mu D), and of the same with B
+        P = np.array([features[0], A[0] + A[0].T, A[1]])
+        Q = P if self.same else np.array([features[1], B[0] + B[0].T, B[1]])
         # all nine inner products in one small product: for small n and r, calls dominate the cost
         (c00, c01, c02), (c10, c11, c12), (c20, c21, c22) = (P.reshape(3, -1) @ Q.reshape(3, -1).T).tolist()
         w = self.weight
@@ -178,12 +179,3 @@ def _least(form: Form) -> float:
         return form.scale
     A = form.to_dense()
     return max(least_eigenvalue(A) - ROUNDINGS * form.n * EPS * norm(A), 0.0)
-
-
-def _quadratic_in_mu(P0: Array, cross: Array, own: Array) -> Array:
-    """The coefficients (3, r, r) of (U + mu D)ᵀA(U + mu D), from UᵀAU, UᵀAD and DᵀAD."""
-    P = np.empty((3, *P0.shape))
-    P[0] = P0
-    np.add(cross, cross.T, out=P[1])
-    P[2] = own
-    return P

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from functools import partial
 from typing import Any
@@ -15,7 +14,7 @@ from psdopt.contracts.geometry_groups import GramPreconditioner, Lift
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import Deferred
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, as_array, inner, is_finite
+from psdopt.linalg.arrays import Array, as_array, is_finite
 from psdopt.linalg.tolerances import MINOR
 
 PRECONDITIONERS = ("auto", "problem", "diagonal", "gram", "none")
@@ -52,24 +51,14 @@ def resolved(kind: str, problem: Problem, geometry: Geometry) -> str:
 
 
 def preconditioned(kind: str, evaluation: Evaluation, G: Array) -> Array:
-    """P⁻¹ G on factors, for `kind` as :func:`resolved` explains it.
-
-    G with entries that are not finite is returned as it is, so that the driver reports it.
-    """
-    if not math.isfinite(inner(G, G)) and not is_finite(G):
-        return G
-    if kind == "auto" or kind == "diagonal":
-        own = Ability.PRECONDITIONER in evaluation.problem.abilities
-        kind = ("problem" if kind == "auto" else kind) if own else "gram"
+    """P⁻¹ G on factors, for `kind` as :func:`resolved` explains it."""
     return G if kind == "none" else _inverse(kind, evaluation)(G)
 
 
 def ask_ahead(kind: str, evaluation: Evaluation) -> None:
     """On a device: queue the small matrices of P at `evaluation`, so that they share one transfer."""
-    if evaluation.problem.device is None:
-        return
-    if Ability.PRECONDITIONER in evaluation.problem.abilities and kind in ("auto", "problem", "diagonal"):
-        _inverse("diagonal" if kind == "diagonal" else "problem", evaluation)
+    if evaluation.problem.device is not None and kind not in ("none", "gram"):
+        _inverse(kind, evaluation)
 
 
 def preconditioned_on(
@@ -95,9 +84,9 @@ def preconditioned_on(
 
 
 def _inverse(kind: str, evaluation: Evaluation) -> Callable[[Array], Array]:
-    if kind == "problem":
-        return evaluation.preconditioner()
-    return evaluation.diagonal_preconditioner() if kind == "diagonal" else partial(gram_scaled, evaluation.factor)
+    if kind == "gram" or Ability.PRECONDITIONER not in evaluation.problem.abilities:
+        return partial(gram_scaled, evaluation.factor)
+    return evaluation.diagonal_preconditioner() if kind == "diagonal" else evaluation.preconditioner()
 
 
 def gram_scaled(Y: Array, G: Array, damping: float = MINOR) -> Array:

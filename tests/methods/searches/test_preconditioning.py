@@ -117,8 +117,11 @@ def test_what_is_not_finite_is_handed_on_and_what_is_large_is_scaled():
     problem, Y = quadratic()
     evaluation = problem.at(Y)
     for kind in ("gram", "problem", "auto"):
-        bad = np.full((4, 2), np.nan)
-        assert preconditioned(kind, evaluation, bad) is bad
+        for unknown in (np.nan, np.inf):
+            bad = np.ones((4, 2))
+            bad[1, 0] = unknown
+            with np.errstate(invalid="ignore"):
+                assert not np.isfinite(preconditioned(kind, evaluation, bad)).all()
         G = np.random.default_rng(1).standard_normal((4, 2))
         np.testing.assert_allclose(
             preconditioned(kind, evaluation, 1e200 * G), 1e200 * preconditioned(kind, evaluation, G), rtol=1e-10
@@ -133,6 +136,7 @@ def asked_ahead(kind, device="there", abilities=frozenset({Ability.PRECONDITIONE
     asked = []
     evaluation = SimpleNamespace(
         problem=SimpleNamespace(device=device, abilities=abilities),
+        factor=None,
         preconditioner=lambda: asked.append("problem"),
         diagonal_preconditioner=lambda: asked.append("diagonal"),
     )
