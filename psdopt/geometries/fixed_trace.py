@@ -106,7 +106,7 @@ class Rescaled(FactorCurve):
     def mixture(self, s: float) -> Mixture:
         own, mixed, other = self._squares
         scale = math.sqrt(self.trace / (own + s * (mixed + s * other)))
-        return Mixture(np.vstack([scale * self.start, scale * s * self.start]), None, self.start)
+        return Mixture(np.vstack([scale * self.start, scale * s * self.start]), None)
 
     def point(self, frame: Array, mixture: Mixture, factor: Array) -> Array:
         return factor

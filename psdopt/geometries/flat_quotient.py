@@ -41,12 +41,10 @@ class FlatQuotient(FactorQuotient):
         return gradient
 
     def retract(self, point: Array, vector: Array) -> Array:
-        """Y + D."""
-        return point + vector
-
-    def exp(self, point: Array, vector: Array) -> Array:
         """Y + D: straight lines along horizontal vectors are geodesics, as long as Y keeps its rank."""
         return point + vector
+
+    exp = retract
 
     def log(self, point: Array, target: Array) -> Array:
         """Z O − Y for the rotation O that brings the representatives Z and Y closest (Procrustes)."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from psdopt.devices import Device, DeviceArray, DeviceMatrix, placed, transposed
-from psdopt.linalg.arrays import Array, as_array, inner, row_dots
+from psdopt.linalg.arrays import Array, as_array, inner
 
 
 class EigenBasis:
@@ -65,9 +65,7 @@ class EigenBasis:
 
     def squared_norm_of_product(self, Y: Array) -> float:
         """|A Y|² from the decomposition. O(n k r)."""
-        if self.V is None:
-            return inner(self.a**2, row_dots(Y, Y)) if len(self.a) > 1 else float(self.a[0]) ** 2 * inner(Y, Y)
-        VY = self.V.T @ Y
+        VY = Y if self.V is None else self.V.T @ Y
         scaled = self.a[:, None] * VY
         total = inner(scaled, scaled)
         if self.rest is not None:

@@ -60,10 +60,7 @@ class LBFGS(Method[LBFGSState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> LBFGSState:
         resolved(self.preconditioner, problem, geometry)
-        evaluation = evaluation or problem.at(geometry.factor(start))
-        G = geometry.gradient(evaluation.factor, evaluation.gradient)
-        ask_ahead(self.preconditioner, evaluation)
-        return LBFGSState(problem, geometry, evaluation.factor, evaluation, gradient_norm=norm(G), gradient=G)
+        return self._state(problem, geometry, evaluation or problem.at(geometry.factor(start)))
 
     def step(self, state: LBFGSState) -> LBFGSState:
         G, pairs = state.gradient, state.pairs
@@ -75,23 +72,18 @@ class LBFGS(Method[LBFGSState]):
             path, mu = self._search(state, D)
         if not 0.0 < mu < math.inf:
             return replace(without_step(state, mu, D, path.lost), pairs=pairs)
-        evaluation = path.at(mu).evaluation
-        G_new = state.geometry.gradient(evaluation.factor, evaluation.gradient)
-        s, y = mu * D, G_new - G
-        size, product = norm(G_new), inner(s, y)
-        ask_ahead(self.preconditioner, evaluation)
+        after = self._state(state.problem, state.geometry, path.at(mu).evaluation)
+        s, y = mu * D, after.gradient - G
+        product = inner(s, y)
         if product > 0.0:
             pairs = [*pairs, (s, y, float(product))][-self.memory :]
-        return replace(
-            state,
-            point=evaluation.factor,
-            evaluation=evaluation,
-            gradient_norm=size,
-            step=mu,
-            extras={"pairs": float(len(pairs))},
-            gradient=G_new,
-            pairs=pairs,
-        )
+        return replace(after, step=mu, extras={"pairs": float(len(pairs))}, pairs=pairs)
+
+    def _state(self, problem: Problem, geometry: Geometry, evaluation: Evaluation) -> LBFGSState:
+        G = evaluation.factor_gradient()
+        size = norm(G)
+        ask_ahead(self.preconditioner, evaluation)
+        return LBFGSState(problem, geometry, evaluation.factor, evaluation, gradient_norm=size, gradient=G)
 
     def _search(self, state: LBFGSState, D: Array) -> tuple[Path, float]:
         path = LinePath(state.geometry, Located(state.point, state.evaluation), D)

@@ -16,7 +16,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.geometry_groups import Lift
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, inner, is_finite, norm, without_radial
+from psdopt.linalg.arrays import Array, inner, is_finite, norm
 from psdopt.methods.searches.fixed_trace import LagrangianLine
 
 #: Images are recomputed after this many combinations.
@@ -202,10 +202,7 @@ class CurvePath(Path):
         if mixture.turn is None or not isinstance(self.geometry, Lift):
             return super().carried(s, direction, gradient, slope)
         velocity = self.geometry.velocity(self.here.point, direction) @ mixture.turn
-        covector = self.here.evaluation.factor_gradient()
-        if self.geometry.trace is not None:
-            covector = without_radial(covector, self.here.evaluation.factor)
-        covector = covector @ mixture.turn
+        covector = self.here.evaluation.factor_gradient() @ mixture.turn
         return Carried(self.geometry.from_velocity(moved.point, velocity), covector, slope, on_factors=True)
 
 

@@ -76,8 +76,6 @@ def preconditioned_on(
         return gradient
     part = geometry.restricted or geometry.trace is not None
     G = geometry.tangent_part(point, evaluation.gradient) if part else evaluation.factor_gradient()
-    if not is_finite(G):
-        return gradient
     with np.errstate(all="ignore"):  # at the edge of the set P may be singular to rounding
         D = _inverse(kind, evaluation)(G)
     return geometry.from_velocity(point, D) if is_finite(D) else gradient
