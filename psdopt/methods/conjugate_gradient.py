@@ -15,13 +15,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.searches.paths import Carried, Located, Path, locate, path_along
-from psdopt.methods.searches.preconditioning import (
-    PRECONDITIONERS,
-    ask_ahead,
-    preconditioned,
-    preconditioned_on,
-    resolved,
-)
+from psdopt.methods.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned_on, resolved
 from psdopt.methods.searches.step_lengths import SEARCHES, searched
 
 #: beta from (⟨g⁺,z⁺⟩, ⟨g,z⁺⟩, ⟨g,z⟩, ⟨y,d⟩), with z = P⁻¹g and y = g⁺ − g (numerators of the field's rules).
@@ -100,7 +94,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
 
     def step(self, state: ConjugateGradientState) -> ConjugateGradientState:
         here, geometry = state.here, state.geometry
-        z = self._preconditioned(state)
+        z = preconditioned_on(geometry, state.kind, here.point, here.evaluation, state.gradient, state.curvature)
         decrement = geometry.inner(here.point, state.gradient, z)
         beta, along = self._beta(state, z, decrement)
         d, slope = -z, -decrement
@@ -147,12 +141,6 @@ class ConjugateGradient(Method[ConjugateGradientState]):
             gradient=gradient,
             **fields,
         )
-
-    def _preconditioned(self, state: ConjugateGradientState) -> Any:
-        if Ability.STRAIGHT in state.geometry.abilities:
-            return preconditioned(state.kind, state.evaluation, state.gradient)
-        point, evaluation = state.here.point, state.here.evaluation
-        return preconditioned_on(state.geometry, state.kind, point, evaluation, state.gradient, state.curvature)
 
     def _beta(self, state: ConjugateGradientState, z: Any, new: float) -> tuple[float, float]:
         """(beta, ⟨g, last direction⟩); beta is 0 if it would not give a descent direction."""

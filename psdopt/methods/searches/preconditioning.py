@@ -64,12 +64,14 @@ def ask_ahead(kind: str, evaluation: Evaluation) -> None:
 def preconditioned_on(
     geometry: Geometry, kind: str, point: Any, evaluation: Evaluation, gradient: Any, curvature: float | None = None
 ) -> Any:
-    """P⁻¹ `gradient` on a curved geometry, for a `kind` from :func:`resolved`. O(n r²) and P⁻¹.
+    """P⁻¹ `gradient` on any geometry, for a `kind` from :func:`resolved`. O(n r²) and P⁻¹.
 
-    With L mapping velocities Ẏ of the factor to tangent vectors, the result is L P⁻¹ Lᵀ g, Lᵀ g the factor
-    gradient. The operator is symmetric positive semidefinite in the metric. `curvature` is an estimate of the curvature
-    of F in M.
+    Where lines are straight, :func:`preconditioned`. Else, with L mapping velocities Ẏ of the factor to tangent
+    vectors, the result is L P⁻¹ Lᵀ g, Lᵀ g the factor gradient. The operator is symmetric positive semidefinite in the
+    metric. `curvature` is an estimate of the curvature of F in M.
     """
+    if Ability.STRAIGHT in geometry.abilities:
+        return preconditioned(kind, evaluation, gradient)
     if kind == "gram" and isinstance(geometry, GramPreconditioner):
         return geometry.gram_preconditioned(point, gradient, curvature)
     if kind == "none" or not isinstance(geometry, Lift):

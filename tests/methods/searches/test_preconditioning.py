@@ -6,7 +6,17 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from psdopt import Ability, ConjugateGradient, FixedTrace, FlatQuotient, Polar, PositiveDefinite, QuadraticSDP, TermSum
+from psdopt import (
+    LBFGS,
+    Ability,
+    ConjugateGradient,
+    FixedTrace,
+    FlatQuotient,
+    Polar,
+    PositiveDefinite,
+    QuadraticSDP,
+    TermSum,
+)
 from psdopt.contracts.geometry_groups import Lift
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.tolerances import MINOR
@@ -132,6 +142,17 @@ def test_what_is_not_finite_is_handed_on_and_what_is_large_is_scaled():
     np.testing.assert_allclose(preconditioned("diagonal", evaluation, G), evaluation.diagonal_preconditioner()(G))
 
 
+@pytest.mark.parametrize("method", [ConjugateGradient(), LBFGS()])
+def test_a_preconditioner_is_set_up_once_for_each_point(method, monkeypatch):
+    problem, Y = quadratic()
+    at, seen = problem.preconditioner.at, []
+    monkeypatch.setattr(problem.preconditioner, "at", lambda evaluation: (seen.append(evaluation), at(evaluation))[1])
+    state = method.init(problem, FlatQuotient(4, 2), Y)
+    for count in range(1, 4):
+        state = method.step(state)
+        assert len(seen) == len(set(map(id, seen))) == count
+
+
 def asked_ahead(kind, device="there", abilities=frozenset({Ability.PRECONDITIONER})):
     asked = []
     evaluation = SimpleNamespace(
@@ -158,6 +179,8 @@ def test_which_part_of_the_gradient_is_preconditioned(restricted, trace):
     evaluation, part = problem.at(Y), np.random.default_rng(2).standard_normal((4, 2))
 
     class Lifting:
+        abilities = frozenset()
+
         def __init__(self):
             self.restricted, self.trace = restricted, trace
 
