@@ -76,9 +76,8 @@ def options_for_solve(options: Mapping[str, Any] | None, **defaults: Any) -> dic
     """
     if options is not None and not isinstance(options, Mapping):
         raise InvalidTypeError(f"solver_options must be a dict or None; found {options!r}")
-    known = set(inspect.signature(solve).parameters) - {"problem"}
     for name in options or {}:
-        one_of(name, "solver option", known)
+        one_of(name, "solver option", set(inspect.signature(solve).parameters) - {"problem"})
     return {**defaults, **{name: value for name, value in (options or {}).items() if value is not None}}
 
 

@@ -30,7 +30,8 @@ class Constraint:
         measurement = instance(measurement, "measurement", Measurement)
         self.measurement, self.name = measurement, instance(name, "name", str) or type(measurement).__name__
         self.size, self.n = measurement.size, measurement.n
-        self.lower, self.upper = self._bound("lower", lower), self._bound("upper", upper)
+        self.lower = self._bound("lower", lower)
+        self.upper = self.lower.copy() if upper is lower else self._bound("upper", upper)
         wrong = np.flatnonzero(self.lower > self.upper)
         if len(wrong):
             t = wrong[0]

@@ -121,23 +121,31 @@ class SparseForms(Measurement):
         """The entries of M at the places; their pattern is sorted at first use."""
         return Entries(CheckedIndices(self.i, self.n), CheckedIndices(self.j, self.n), self.n)
 
-    @property
+    @cached_property
+    def halves(self) -> Array:
+        """1 for places on the diagonal, ½ for others, (p,): |A_t|² is the sum of halves_k B_tk²."""
+        return np.where(self.i == self.j, 1.0, 0.5)
+
+    @cached_property
     def norms(self) -> Array:
         """|A_t|_F, (m,)."""
-        squares = self.B.data**2 * np.where(self.i == self.j, 1.0, 0.5)[self.B.indices]
-        return np.sqrt(np.bincount(np.repeat(np.arange(self.size), np.diff(self.B.indptr)), squares, self.size))
+        return np.asarray(np.sqrt(self._squares @ self.halves))
 
     def sizes(self, d: Array) -> Array:
         """Σ_ij |A_t,ij| d_i d_j for d (n,), (m,): the largest possible |⟨A_t, M⟩| if |M_ij| <= d_i d_j."""
         return np.asarray(self._absolute @ (d[self.i] * d[self.j]))
 
     @cached_property
-    def _back(self) -> sp.csr_array:
-        return sp.csr_array(self.B.T)
+    def _back(self) -> sp.csc_array:
+        return self.B.T
 
     @cached_property
     def _absolute(self) -> sp.csr_array:
-        return sp.csr_array(abs(self.B))
+        return with_data(self.B, np.abs(self.B.data))
+
+    @cached_property
+    def _squares(self) -> sp.csr_array:
+        return with_data(self.B, self.B.data**2)
 
     def pair(self, U: Images, V: Images) -> Array:
         return np.asarray(self.B @ self._at_places(U.factor, V.factor))
@@ -153,8 +161,7 @@ class SparseForms(Measurement):
 
     def pair_squares(self, U: Array, V: Array) -> Array:
         """Σ_k (B_tk)² (U Vᵀ + V Uᵀ)_{i_k j_k}, half of it for places off the diagonal, (m,), of dense U, V (n, r)."""
-        at_places = np.where(self.i == self.j, 2.0, 1.0) * self._at_places(U, V)
-        return np.asarray(with_data(self.B, self.B.data**2) @ at_places)
+        return np.asarray(self._squares @ (2.0 * self.halves * self._at_places(U, V)))
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         if SPARSE * len(self.i) < float(self.n) ** 2:
@@ -171,7 +178,9 @@ class SparseForms(Measurement):
         return self.entries.adjoint(self.on_places(weights), V)
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
-        self.entries.add_to(S, self.on_places(weights), identity)
+        half, entries = 0.5 * self.on_places(weights), S.reshape(-1)
+        entries[self.i * self.n + self.j] += half  # no place occurs twice
+        entries[self.j * self.n + self.i] += half
 
     def matrix(self, weights: Array) -> sp.csr_array:
         """Σ_t w_t A_t as a sparse (n, n) array."""
@@ -179,7 +188,7 @@ class SparseForms(Measurement):
 
     def gram(self, weights: Array) -> Array:
         """(⟨A_t, Σ_s w_s A_s⟩)_t, (m,)."""
-        return np.asarray(self.B @ (np.where(self.i == self.j, 1.0, 0.5) * self.on_places(weights)))
+        return np.asarray(self.B @ (self.halves * self.on_places(weights)))
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         K = np.triu(self.entries.coupling(P, Q, identity))

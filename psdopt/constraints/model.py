@@ -42,7 +42,7 @@ from psdopt.terms.measurements import Measurement
 HUGE = 1e100
 
 #: Cached attributes that depend on the face.
-ON_FACE = ("carried", "on_face", "feasible_factor", "reduction", "_fit", "_missed_on_face")
+ON_FACE = ("carried", "on_face", "feasible_factor", "reduction", "_fit", "trace_limit", "contradiction")
 
 
 class ConstrainedModel(Composite):
@@ -206,7 +206,8 @@ class ConstrainedModel(Composite):
         if self.fixed_diagonal is not None:
             start = random_factor(self.measurement, self.lower, self.upper, self.norms) if start is None else start
             onto = self.at_fixed_diagonal(start)
-            start = start if onto is None else onto
+            if onto is not None:
+                return onto
         return feasible_factor(self.measurement, self.lower, self.upper, self.norms, self.face, self.forms, start)
 
     @cached_property
@@ -220,14 +221,14 @@ class ConstrainedModel(Composite):
         entries = self.forms is not None or isinstance(self.measurement, CarriedForms)
         return entries and (self.conic is not None or Ability.HESSIAN in self.problem.abilities)
 
-    @property
+    @cached_property
     def trace_limit(self) -> TraceBound | None:
         """The caller's bound on tr M, or one that the constraints imply, or None."""
         if self.given_trace_bound is not None:
             return TraceBound(self.given_trace_bound, 0.0, "given")
         return None if self.contradiction is not None else self._implied
 
-    @property
+    @cached_property
     def contradiction(self) -> Array | None:
         """w (m,) that proves that no M is feasible, if one is found without a search; else None.
 
@@ -235,10 +236,8 @@ class ConstrainedModel(Composite):
         than rounding of the largest bound.
         """
         implied = self._implied
-        return implied.weights if implied is not None and implied.value < 0.0 else self._missed_on_face
-
-    @cached_property
-    def _missed_on_face(self) -> Array | None:
+        if implied is not None and implied.value < 0.0:
+            return implied.weights
         if self.carried is None or (self.face is not None and self.face.searched):
             return None
         off = np.where(self.carried.norms == 0.0, self.scale * self.violation(np.zeros(self.m)), 0.0)
@@ -282,8 +281,8 @@ class ConstrainedModel(Composite):
         return math.fsum(y[used] * bound[used])
 
     def at(self, Y: Array) -> ConstrainedEvaluation:
-        Y = self.check_factor(Y)
-        return ConstrainedEvaluation(self, Y, [self.problem.at(Y)])
+        there = self.problem.at(Y)
+        return ConstrainedEvaluation(self, there.factor, [there])
 
     def value_at_zero(self) -> float:
         return self.problem.value_at_zero()

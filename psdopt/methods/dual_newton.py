@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -79,8 +79,9 @@ class DualNewton(Method[DualNewtonState]):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> DualNewtonState:
-        problem, *_ = _parts_of(problem)
-        first = self._at(problem, geometry, np.zeros(problem.m), math.nan, None)
+        parts = problem, *_ = _parts_of(problem)
+        y = np.zeros(problem.m)
+        first = self._at(parts, geometry, y, math.nan, _decomposed(parts, y))
         if problem.only_zero:
             zero = problem.at(np.zeros((problem.n, 1)))
             first.evaluation, first.point, first.outcome = zero, geometry.from_factor(zero.factor), Outcome.FINISHED
@@ -88,10 +89,10 @@ class DualNewton(Method[DualNewtonState]):
         return first
 
     def _at(
-        self, problem: Problem, geometry: Geometry, y: Array, step: float, known: tuple[Array, Array, float] | None
+        self, parts: Parts, geometry: Geometry, y: Array, step: float, known: tuple[Array, Array, float]
     ) -> DualNewtonState:
-        values, V, theta = known or self._decomposed(problem, y)
-        problem, nearest, _ = _parts_of(problem)
+        values, V, theta = known
+        problem, nearest, _ = parts
         rho = nearest.rho
         k = int(np.count_nonzero(values <= 0.0))
         Y = V[:, k:] * np.sqrt(values[k:] / rho) if k < len(values) else np.zeros((problem.n, 1))
@@ -131,42 +132,28 @@ class DualNewton(Method[DualNewtonState]):
             dual=Multipliers(y, ray=ray, slack=V[:, :k] * np.sqrt(-values[:k])),
         )
 
-    def _decomposed(self, problem: Problem, y: Array) -> tuple[Array, Array, float]:
-        """Eigenvalues and vectors of −(C + A*(y)), and the dual function."""
-        problem, nearest, forms = _parts_of(problem)
-        G = -nearest.C
-        forms.add_to(G, -y)
-        values, V = spectrum(G)
-        positive = np.maximum(values, 0.0)
-        return values, V, float(positive @ positive) / (2.0 * nearest.rho) + float(y @ problem.lower)
-
     def step(self, state: DualNewtonState) -> DualNewtonState:
-        problem, *_ = _parts_of(state.problem)
+        parts = problem, *_ = _parts_of(state.problem)
         scale, residual = problem.scale, state.residual
+        ended = replace(state, step=0.0, outcome=Outcome.STALLED)
         if not norm(residual) > 0.0:
-            return self._ended(state)
-        d = scale * self._direction(state, scale, residual)
+            return ended
+        d = scale * self._direction(state, parts)
         slope = -float(residual @ (d / scale))
         t = 1.0
         while t > NEGLIGIBLE:
             y = state.y + t * d
-            known = self._decomposed(problem, y)
+            known = _decomposed(parts, y)
             if known[2] <= state.theta + SUFFICIENT * t * slope + rounding(state.theta, 1):
-                return self._at(problem, state.geometry, y, t, known)
+                return self._at(parts, state.geometry, y, t, known)
             t *= 0.5
-        return self._ended(state)
-
-    def _ended(self, state: DualNewtonState) -> DualNewtonState:
-        known = state.values, state.vectors, state.theta
-        ended = self._at(state.problem, state.geometry, state.y, 0.0, known)
-        ended.outcome = Outcome.STALLED
         return ended
 
-    def _direction(self, state: DualNewtonState, scale: Array, residual: Array) -> Array:
+    def _direction(self, state: DualNewtonState, parts: Parts) -> Array:
         """An approximate d with (H + damping) d = residual, H the generalised Hessian in units of |A_t|."""
-        values, V = state.values, state.vectors
-        problem, nearest, forms = _parts_of(state.problem)
-        rho, k = nearest.rho, int(np.count_nonzero(values <= 0.0))
+        values, V, residual = state.values, state.vectors, state.residual
+        problem, nearest, forms = parts
+        scale, rho, k = problem.scale, nearest.rho, int(np.count_nonzero(values <= 0.0))
         share = values[k:, None] / (values[k:, None] - values[:k])
         many = 2 * k < len(values)  # then I − (the derivative of the projection at −S) has fewer columns
         Q = V[:, :k] if many else V[:, k:]
@@ -178,7 +165,7 @@ class DualNewton(Method[DualNewtonState]):
         rows = Images((), Q)
         # the diagonal of H, of each place of A_t by itself, is a sum of squares of entries of the eigenvectors
         diagonal = forms.pair_squares(V**2 @ weights, Q**2)
-        diagonal = (forms.norms**2 - diagonal if many else diagonal) * scale**2 / rho
+        diagonal = (problem.norms**2 - diagonal if many else diagonal) * scale**2 / rho
 
         def times(x: Array) -> Array:
             deadline.ask()
@@ -208,8 +195,22 @@ class DualNewton(Method[DualNewtonState]):
         return x if np.any(x) else residual
 
 
-def _parts_of(problem: Problem) -> tuple[Constrained, Nearest, SparseForms]:
-    """`problem`, its objective (rho/2) |M|² + ⟨C, M⟩ and its equations; IncompatibleError for any other problem."""
+#: A problem, its objective (rho/2) |M|² + ⟨C, M⟩ and its equations.
+Parts = tuple[Constrained, Nearest, SparseForms]
+
+
+def _decomposed(parts: Parts, y: Array) -> tuple[Array, Array, float]:
+    """Eigenvalues and vectors of −(C + A*(y)), and the dual function."""
+    problem, nearest, forms = parts
+    G = -nearest.C
+    forms.add_to(G, -y)
+    values, V = spectrum(G)
+    positive = np.maximum(values, 0.0)
+    return values, V, float(positive @ positive) / (2.0 * nearest.rho) + float(y @ problem.lower)
+
+
+def _parts_of(problem: Problem) -> Parts:
+    """The parts of `problem`; IncompatibleError for any other problem."""
     known = constrained_of(problem)
     if known.nearest is None or known.forms is None:
         raise IncompatibleError(

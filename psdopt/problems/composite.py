@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
@@ -59,7 +60,7 @@ class CompositeEvaluation(Evaluation):
         """The evaluation of the same problem at another factor, from the known evaluations of its parts."""
         return type(self)(self.problem, factor, parts)
 
-    @property
+    @cached_property
     def value(self) -> float:
         return sum(part.value for part in self.parts)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -62,8 +63,13 @@ class Entries(Measurement):
         self.i, self.j = checked_indices({"i": i, "j": j}, rows)
         self._there: dict[Device, tuple[Any, Any]] = {}
         self.size = len(self.i)
-        self.pattern, self._ends = SymmetricPattern(self.i, self.j, rows), np.stack([self.i, self.j])
+        self._ends = np.stack([self.i, self.j])
         self._dense = rows <= FACTOR_ORDER and self.size * GATHERING > rows**2
+
+    @cached_property
+    def pattern(self) -> SymmetricPattern:
+        """Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) for weights w (m,); the places are sorted at first use."""
+        return SymmetricPattern(self.i, self.j, self.n)
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         on_device = isinstance(U.factor, DeviceArray)

@@ -10,7 +10,9 @@ from psdopt import Constrained, FlatQuotient, Outcome, PSDCone, QuadraticSDP, St
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.measurements import SparseForms
+from psdopt.linalg.arrays import SymmetricPattern
 from psdopt.methods import AugmentedLagrangian, DualNewton
+from psdopt.methods.dual_newton import DualNewtonState, _decomposed, _parts_of
 
 
 def correlation(n: int, seed: int = 0) -> np.ndarray:
@@ -72,10 +74,15 @@ def primal(C, A, y):
     return (V * up) @ V.T / 3.4, values, float(up @ up) / 6.8
 
 
+def at_multipliers(problem: Constrained, y: np.ndarray, step: float = 0.0) -> DualNewtonState:
+    parts = _parts_of(problem)
+    return DualNewton()._at(parts, PSDCone(problem.n), y, step, _decomposed(parts, y))
+
+
 def test_what_is_known_at_multipliers() -> None:
     problem, C, A, b = weighted()
     y = np.array([0.3, -0.4, 0.2, 0.5])
-    state = DualNewton()._at(problem, PSDCone(5), y, 0.25, None)
+    state = at_multipliers(problem, y, 0.25)
     M, values, half = primal(C, A, y)
     np.testing.assert_allclose(state.evaluation.matrix.to_dense(), M, atol=1e-12)
     np.testing.assert_allclose(state.values, values, atol=1e-12)
@@ -99,7 +106,7 @@ def test_directions_solve_the_damped_newton_system_in_units_of_the_constraints(s
     for shift in (-3.0, 0.0, 3.0):  # few positive eigenvalues, and few others
         moved = Constrained(QuadraticSDP(B=1.7, C=0.5 * (C + shift * np.eye(5))), constraints.sparse_forms(A, b))
         method = DualNewton()
-        state = method._at(moved, PSDCone(5), y, 0.0, None)
+        state = at_multipliers(moved, y)
         scale = 1.0 / moved.norms
 
         def at(z, shift=shift):
@@ -111,7 +118,7 @@ def test_directions_solve_the_damped_newton_system_in_units_of_the_constraints(s
         r = np.array([1.0, -2.0, 0.5, 1.5])
         r *= share * np.linalg.norm(scale * b) / np.linalg.norm(r)
         damping = 1e-3 * share / 3.4
-        d = method._direction(state, scale, r)
+        d = method._direction(replace(state, residual=r), _parts_of(moved))
         left = np.linalg.norm(H @ d + damping * d - r)
         assert left <= (min(0.1, share) + 1e-5) * np.linalg.norm(r)
         if share < 1e-3:
@@ -130,7 +137,7 @@ def test_a_step_descends_by_armijo_along_the_direction() -> None:
         scale = 1.0 / problem.norms
         residual = scale * (problem.measured(state.evaluation.factor) - b)
         np.testing.assert_allclose(state.residual, residual, rtol=1e-12, atol=1e-15)
-        d = scale * method._direction(state, scale, residual)
+        d = scale * method._direction(replace(state, residual=residual), _parts_of(problem))
         np.testing.assert_allclose(after.y, state.y + after.step * d, atol=1e-10)
         gradient = b - problem.measured(state.evaluation.factor)
         rounding = 8.0 * np.finfo(float).eps * abs(state.theta)
@@ -145,7 +152,7 @@ def test_multipliers_much_larger_than_the_objective_are_tried_as_a_proof() -> No
     problem = nearest(correlation(3), constraints.entries([0, 1], [0, 1], 3, [-1.0, 1.0]))
     size = np.linalg.norm(problem.nearest.C)
     for share, tried in ((2.0, False), (100.0, True)):
-        state = DualNewton()._at(problem, PSDCone(3), np.array([share * size, 0.0]), 0.0, None)
+        state = at_multipliers(problem, np.array([share * size, 0.0]))
         assert (state.dual.ray is not None) == tried
         assert state.outcome is (Outcome.FINISHED if tried else Outcome.RUNNING)
     assert np.linalg.norm(problem.norms * state.dual.ray) == pytest.approx(1.0)
@@ -215,9 +222,9 @@ def test_directions_take_few_products_where_constraints_differ_in_curvature(monk
     """The diagonal of the Hessian scales them: with weights of 0.1 to 10 a system takes at most twice the products."""
     products: list[int] = []
 
-    def counted(self, state, scale, residual):
+    def counted(self, state, parts):
         before = len(calls)
-        d = direction(self, state, scale, residual)
+        d = direction(self, state, parts)
         products.append(len(calls) - before)
         return d
 
@@ -232,3 +239,13 @@ def test_directions_take_few_products_where_constraints_differ_in_curvature(monk
         solve(nearest((w[:, None] * G) * w, constraints.diagonal(60, w**2)), PSDCone(60), DualNewton(), tol=1e-9)
         most.append(max(products))
     assert most[1] <= 2 * most[0] <= 24
+
+
+def test_the_places_of_the_constraints_are_sorted_once(monkeypatch) -> None:
+    """Neither a constraint nor the certificate sorts them again for sparse sums of the A_t."""
+    made: list[int] = []
+    sort = SymmetricPattern.__init__
+    monkeypatch.setattr(SymmetricPattern, "__init__", lambda self, i, j, n: (made.append(n), sort(self, i, j, n))[1])
+    result = solve(nearest(correlation(20)), PSDCone(20), DualNewton())
+    assert result.status is Status.OPTIMAL
+    assert made == [20]
