@@ -67,8 +67,6 @@ def certify(
     found.resolve()
     if found.worth_a_proof:
         found.prove_or_refute(tried)
-    elif found.worth_a_bound:
-        found.prove_by_curvature()
     if proof == "full":
         found.bound_anyway()
     return Certificate(**found.fields())

@@ -42,8 +42,6 @@ from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
 
 #: If tr M differs from the fixed trace by more than this share, M is not in the set, and F(M) − min F is not bounded.
 OFF_TRACE = EPS**0.75
-#: The residuals that are measured; the curvature of F may compensate for the last one.
-RESIDUALS = ("stationarity", "complementarity", "dual_infeasibility")
 
 
 class Computation:
@@ -222,24 +220,6 @@ class Computation:
         """Whether all residuals are small although nothing is proven so far; on the cone only."""
         small = self.tr == 0.0 or max(self.ratios.values()) <= self.tol
         return self.trace is None and self.convex and not self.proven and small and self.full
-
-    @property
-    def worth_a_bound(self) -> bool:
-        """Whether F is quadratic, S was formed, and λ_min(S) alone misses `tol`, but not by far.
-
-        Farther off, the curvature is not worth its images of n columns, once for each problem.
-        """
-        quadratic = Ability.QUADRATIC in self.problem.abilities
-        if self.trace is not None or self.proven or self.dense is None or not quadratic:
-            return False
-        *others, dual = (self.ratios[f"{name}_relative"] for name in RESIDUALS)
-        ready = self.convex and self.full and self.tr > 0.0
-        return ready and max(others) <= self.tol < dual <= self.tol / SLIGHT**2
-
-    def prove_by_curvature(self) -> None:
-        """A bound from the curvature of a quadratic F, if λ_min(S) alone does not give one."""
-        if self.dense is not None:
-            self._take_gap(DenseProof(self.evaluation, self.dense, self.pair.vector).gap_from_identity(self.most))
 
     def prove_or_refute(self, tried: float = math.inf) -> None:
         """A bound from S as an array, if it may be formed; without a bound, the best step along the vectors found."""

@@ -51,11 +51,6 @@ def banded_pair_above(
     return ProvenPair(pair.value, vector, pair.residual, pair.lower_bound, pair.steps)
 
 
-def banded_factor(S: sp.csr_array, order: NDArray[np.intp], band: int, g: float) -> tuple[Solve, float] | None:
-    """(solves in `order`, a bound on λ_min(S)) if S − g I has a Cholesky factor, else None."""
-    return _factor_above(_lower_band(S, order, band), g)
-
-
 def _lower_band(S: sp.csr_array, order: NDArray[np.intp], band: int) -> Array:
     """The diagonal of S in `order` and `band` diagonals below it, (band + 1, n)."""
     P = sp.csr_array(S[order][:, order])

@@ -84,20 +84,11 @@ def test_curvature_proves_what_an_eigenvalue_in_units_of_values_does_not():
     """
     A, Y = np.diag([1e3, 1.0, 0.0]), np.array([[0.0], [math.sqrt(0.5)], [0.0]])
     problem = QuadraticSDP(A, None, -np.diag([0.5e-5, 0.5, -1.0]))
-    found = begun(problem, Y, tol=1e-6, proof="needed")
-    found.collect_bounds(None)
-    assert found.ratios["dual_infeasibility_relative"] > 1e-6
-    assert found.worth_a_bound
-    found.prove_by_curvature()
-    assert min(found.gaps) <= 1e-6 * found.unit
     certificate = certify(problem, Y, tol=1e-6)
+    assert certificate.dual_infeasibility_relative > 1e-6
     assert certificate.proves(1e-6)
     assert certificate.gap >= problem.at(Y).value - solve(problem, tol=1e-12).value
     steep = QuadraticSDP(A, None, -np.diag([0.5, 0.5, -1.0]))
-    far = begun(steep, Y, tol=1e-6, proof="needed")
-    far.collect_bounds(None)
-    far.prove_by_curvature()  # the curvature along the least vector is too small
-    assert not far.gaps
     weak = certify(steep, Y, tol=1e-6)
     assert not weak.proves(1e-6)
     assert weak.gap >= weak.value - solve(steep, tol=1e-12).value  # but a bound there is, at any M

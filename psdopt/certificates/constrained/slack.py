@@ -16,8 +16,8 @@ from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.banded import banded_factor, banded_pair_above, narrow_order
-from psdopt.linalg.definite import factor_above, pair_above
+from psdopt.linalg.banded import banded_pair_above, narrow_order
+from psdopt.linalg.definite import pair_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER, ROUNDS, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import rounding
@@ -106,34 +106,6 @@ def pair_by_factor(S: Array, P: Array, Y: Array) -> ExtremePair:
     value = float(v @ Sv)
     low = min(-norm(S - P @ P.T) - rounding(size, len(S)), value)
     return ExtremePair(np.array([value]), v[:, None], norm(Sv - value * v), low, 0.0, size, 1, "dense", True)
-
-
-def slack_bound(S: Any, accuracy: float, blocks: Sequence[NDArray[np.intp]] = ()) -> float | None:
-    """A lower bound on λ_min(S) from one factorisation: −accuracy less rounding. None where the factorisation fails.
-
-    For a sparse S, block by block; None beyond the orders of :func:`slack_eigenpair`.
-    """
-    if not isinstance(S, sp.csr_array):
-        return None
-    if len(blocks) > 1:
-        single = S.diagonal()[[rows[0] for rows in blocks if len(rows) == 1]]
-        least = float(single.min(initial=np.inf)) - rounding(float(np.abs(single).max(initial=0.0)), 1)
-        if least < -accuracy:
-            return None
-        for rows in blocks:
-            bound = slack_bound(sp.csr_array(S[rows][:, rows]), accuracy) if len(rows) > 1 else np.inf
-            if bound is None:
-                return None
-            least = min(least, bound)
-        return least
-    n = S.shape[0]
-    lost = rounding(float(abs(S).sum(axis=0).max()), n)
-    narrow = narrow_order(S) if n > ITERATED_ORDER else None
-    if narrow is not None:
-        banded = banded_factor(S, *narrow, lost - accuracy)
-        return None if banded is None else banded[1] - lost
-    factor = factor_above(S.toarray(), lost - accuracy) if n <= FACTOR_ORDER else None
-    return None if factor is None else factor[1] - lost
 
 
 def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> ExtremePair:

@@ -12,7 +12,7 @@ from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_
 from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_gap, relative_violation
-from psdopt.certificates.constrained.slack import slack_bound, slack_eigenpair, slack_operator
+from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.checks import integer, integer_or_none, number, positive
 from psdopt.constraints.augmented.problem import augmented, weights
@@ -297,10 +297,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         explained = max(state.infeasibility, math.sqrt(EPS)) * unit / max(trace, np.finfo(float).tiny)
         slackness = SLIGHT * explained
         blocks = () if problem.conic is None else problem.conic.blocks
-        low, pair = None if state.vanished else slack_bound(S, slackness, blocks), None
-        if low is None:
-            pair = slack_eigenpair(S, slackness, seed=state.rounds, blocks=blocks)
-            low = pair.lower_bound
+        pair = slack_eigenpair(S, slackness, seed=state.rounds, blocks=blocks)
+        low = pair.lower_bound
         offset = (
             problem.conic.constant
             if problem.conic is not None
@@ -312,7 +310,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             state.bound = bound
             state.dual = replace(state.dual or Multipliers(y), best=None if self._binds(state) else y)
         clearly = 0.0 if state.vanished else explained / SLIGHT
-        if self._resizes(state) and pair is not None and -pair.value > clearly:
+        if self._resizes(state) and -pair.value > clearly:
             self._widen(state, S, pair.vectors)
 
     def _resizes(self, state: AugmentedLagrangianState) -> bool:

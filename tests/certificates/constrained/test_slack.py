@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.certificates.constrained import definite_slack
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
-from psdopt.certificates.constrained.slack import slack_bound, slack_eigenpair, slack_operator
+from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
 from psdopt.constraints.conic import Conic, diagonal_blocks
 from psdopt.linalg.limits import ITERATED_ORDER
 from psdopt.linalg.tolerances import EPS
@@ -26,16 +26,15 @@ def test_the_slack_is_the_gradient_and_the_adjoint() -> None:
 
 
 @pytest.mark.parametrize("low", [0.0, -1e-3, 0.4])
-def test_one_factor_proves_a_bound_or_nothing_is_said(low) -> None:
+def test_a_bound_is_proven_by_blocks_and_for_the_whole(low) -> None:
     parts = [symmetric(np.random.default_rng(1), 6), symmetric(np.random.default_rng(2), 4), np.diag([3.0, 2.0])]
     parts[0] += (low - np.linalg.eigvalsh(parts[0])[0]) * np.eye(6)
     parts[1] += (low + 1.0 - np.linalg.eigvalsh(parts[1])[0]) * np.eye(4)
     S = sp.csr_array(sp.block_diag([sp.csr_array(part) for part in parts], format="csr"))
     for blocks in ((), diagonal_blocks(S)):
-        bound = slack_bound(S, 1e-5 - low, blocks)
-        assert bound == pytest.approx(low - 1e-5, abs=1e-12)
-        assert slack_bound(S, -1e-5 - low, blocks) is None
-    assert slack_bound(S.toarray(), 9.0) is None
+        bound = slack_eigenpair(S, 1e-5 - low, None, 0, blocks).lower_bound
+        assert low - 1e-5 - 1e-12 <= bound <= low + 1e-12
+        assert slack_eigenpair(S, -1e-5 - low, None, 0, blocks).lower_bound <= low + 1e-12
 
 
 def tridiagonal(n, shift=0.0):
@@ -51,7 +50,6 @@ def test_a_narrow_band_gives_the_pair_that_a_dense_factor_gives() -> None:
     assert pair.backend == "banded"
     assert least * (1.0 - 1e-9) <= pair.value <= 1.1 * least  # after some steps of inverse iteration
     assert -1e-6 <= pair.lower_bound <= least
-    assert slack_bound(tridiagonal(n), 1e-6) <= least
     low = slack_eigenpair(tridiagonal(n, -0.1), 1e-6)  # not provable: the spectrum says so
     assert low.backend == "dense"
     assert low.value == pytest.approx(least - 0.1)
@@ -65,10 +63,10 @@ def test_a_bound_is_given_down_to_the_accuracy_and_holds(n, scale):
     rounding = 64 * EPS * np.sqrt(n) * 4.0 * scale
     for below in (0.0, 0.1, 1.0):
         shifted = sp.csr_array(S - (least + below * scale) * sp.eye_array(n))  # λ_min = −below
-        assert slack_bound(shifted, 0.5 * below * scale) is None or below == 0.0
-        found = slack_bound(shifted, below * scale + rounding)
-        assert -below * scale - 8.0 * rounding <= found <= -below * scale + rounding
-    assert slack_bound(S.toarray(), 1.0) is None  # of sparse arrays only
+        assert slack_eigenpair(shifted, 0.5 * below * scale).lower_bound <= -below * scale + rounding
+        accuracy = 1.5 * below * scale + rounding
+        found = slack_eigenpair(shifted, accuracy).lower_bound
+        assert -accuracy - 8.0 * rounding <= found <= -below * scale + rounding
 
 
 def test_a_bound_block_by_block():
@@ -78,18 +76,15 @@ def test_a_bound_block_by_block():
     for single, expected in ((0.1, 0.1), (3.0, 0.25), (-0.2, -0.2)):
         S = sp.csr_array(sp.block_diag([A, [[single]], [[5.0]]]))
         blocks = [np.arange(4), np.array([4]), np.array([5])]
-        found = slack_bound(S, 0.3, blocks)
-        assert expected - 0.3 - 0.35 <= found <= expected + 1e-12
         pair = slack_eigenpair(S, 0.0, None, 0, blocks)
         np.testing.assert_allclose([pair.values[0], pair.lower_bound], expected, atol=1e-12)
         assert pair.lower_bound <= expected
         np.testing.assert_allclose(S @ pair.vector, expected * pair.vector, atol=1e-10)
-    S = sp.csr_array(sp.block_diag([A, [[-0.2]]]))
-    assert slack_bound(S, 0.1, [np.arange(4), np.array([4])]) is None
     S = sp.csr_array(sp.block_diag([A - np.eye(4), [[1.0]]]))  # λ_min = −0.75
-    assert slack_bound(S, 0.1, [np.arange(4), np.array([4])]) is None
+    pair = slack_eigenpair(S, 0.1, None, 0, [np.arange(4), np.array([4])])
+    np.testing.assert_allclose([pair.values[0], pair.lower_bound], -0.75, atol=1e-12)
     singles = sp.csr_array(sp.diags_array([3.0, -0.5, 2.0]))
-    found = slack_bound(singles, 0.5 + 1e-12, [np.array([k]) for k in range(3)])
+    found = slack_eigenpair(singles, 0.5 + 1e-12, None, 0, [np.array([k]) for k in range(3)]).lower_bound
     np.testing.assert_allclose(found, -0.5, atol=1e-14)
     assert found < -0.5
 
