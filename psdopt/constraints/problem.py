@@ -40,7 +40,7 @@ class Constrained(ConstrainedModel):
     positive; InvalidTypeError for anything but a problem and constraints.
     """
 
-    @cached_property
+    @property
     def duality(self) -> Duality:
         return ConstrainedDuality(self)
 
