@@ -18,6 +18,7 @@ from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
+from psdopt.testing import parametrize_with_checks
 from tests.instances import symmetric
 
 N = 5
@@ -164,17 +165,11 @@ def test_blocks_are_found_again_after_a_copy_by_pickle() -> None:
     assert [rows.tolist() for rows in pickle.loads(pickle.dumps(conic)).blocks] == before
 
 
-def test_repeated_places_are_joined() -> None:
-    forms = SparseForms([0, 1, 1], [1, 0, 1], [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]], 6)
-    assert len(forms.i) == 2
-    assert np.allclose(forms.matrix(np.eye(2)[0]).toarray()[:2, :2], [[0.0, 1.5], [1.5, 3.0]])
-
-
 @pytest.mark.parametrize("n", [1, 4, 12])
 def test_forms_of_matrices_are_the_matrices(n):
     """A single entry, a diagonal, a full one and one of a zero matrix beside them."""
     rng = np.random.default_rng(n)
-    G, H = rng.standard_normal((2, n, n))
+    G = rng.standard_normal((n, n))
     single = np.zeros((n, n))
     single[0, -1] = single[-1, 0] = 2.5
     given = [G + G.T, single, np.diag(rng.standard_normal(n)), np.zeros((n, n))]
@@ -185,12 +180,6 @@ def test_forms_of_matrices_are_the_matrices(n):
         for t, A in enumerate(dense):
             np.testing.assert_allclose(forms.matrix(np.eye(len(dense))[t]).toarray(), A, atol=1e-14)
         np.testing.assert_allclose(forms.norms, [np.linalg.norm(A) for A in dense], rtol=1e-13)
-        U, V = H[:, :2], G[:, :2]
-        expected = [np.sum(A * (U @ V.T)) for A in dense]
-        np.testing.assert_allclose(forms.pair(Images((), U), Images((), V)), expected, atol=1e-12)
-        first, second = forms.along(Images((), U), Images((), V))
-        np.testing.assert_allclose(first, [2.0 * np.sum(A * (U @ V.T)) for A in dense], atol=1e-12)
-        np.testing.assert_allclose(second, [np.sum(A * (V @ V.T)) for A in dense], atol=1e-12)
 
 
 @pytest.mark.parametrize("order", [[0, 1, 2, 3], [2, 0, 3, 1]], ids=["ascending", "in another order"])
@@ -205,21 +194,18 @@ def test_places_come_in_any_order(order) -> None:
     assert B.nnz == 8
 
 
-@pytest.mark.parametrize("count", [1, 30])
-def test_few_and_many_places_give_the_same(count):
-    """Of an order of 20, gathered one by one and read from all entries."""
-    rng = np.random.default_rng(count)
-    i, j = np.triu_indices(20)
-    chosen = rng.choice(len(i), count, replace=False) if count == 1 else np.arange(len(i))
-    B = rng.standard_normal((3, len(chosen)))
-    forms = SparseForms(i[chosen], j[chosen], B, 20)
-    U, V = rng.standard_normal((2, 20, 3))
-    for first, second in ((U, V), (U, U)):
-        left = Images((), first)
-        found = forms.pair(left, left if second is first else Images((), second))
-        G = first @ second.T
-        G = 0.5 * (G + G.T)
-        np.testing.assert_allclose(found, B @ G[i[chosen], j[chosen]], atol=1e-12)
+PLACES = np.array(np.triu_indices(20))
+FEW, MANY = (SparseForms(*PLACES[:, :p], RNG.standard_normal((3, p)), 20) for p in (1, 210))
+JOINED = SparseForms([0, 1, 1], [1, 0, 1], [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]], 6)
+
+
+@parametrize_with_checks([FEW, MANY, JOINED, SparseForms.of([np.eye(1)])])
+def test_places_gathered_one_by_one_or_read_from_all_entries_or_joined(check):
+    check()
+
+
+def test_repeated_places_are_joined() -> None:
+    assert np.array_equal(JOINED.matrix(np.eye(2)[0]).toarray()[:2, :2], [[0.0, 1.5], [1.5, 3.0]])
 
 
 def test_a_form_that_is_nearly_symmetric_is_taken_and_all_zero_forms_are_refused():
