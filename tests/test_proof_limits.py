@@ -63,7 +63,8 @@ def test_what_falls_along_a_ray(f, convex, expected):
     Y = np.array([[0.3], [0.4]])
     for scale in (1e-6, 1.0, 1e6):
         ray = scale * np.array([[1.0], [0.0]])
-        assert bounds.falls_without_end(function(f, convex=convex), Y, ray) is expected
+        for start in (Y, 0.0 * Y):
+            assert bounds.falls_without_end(function(f, convex=convex), start, ray) is expected
 
 
 @pytest.mark.parametrize("ray", [np.zeros((2, 1)), np.full((2, 1), np.nan), np.full((2, 1), np.inf)])

@@ -140,13 +140,6 @@ def test_singular_and_unbounded_boxes(g, H, hi, expected):
     assert x == pytest.approx(expected)
 
 
-def test_coinciding_bounds_pin_a_coordinate():
-    g, H = np.array([-1.0, -1.0]), np.array([[2.0, 1.0], [1.0, 2.0]])
-    assert minimize_quadratic_in_box(g, H, [0.5, 0.0], [0.5, math.inf]) == pytest.approx((0.5, 0.25))
-    assert minimize_quadratic_in_box(g, H, [0.0, 0.0], [math.inf, 0.0]) == pytest.approx((0.5, 0.0))
-    assert minimize_quadratic_in_box(g, H, [0.2, 0.3], [0.2, 0.3]) == pytest.approx((0.2, 0.3))
-
-
 def test_a_small_variable_is_not_taken_for_a_singular_matrix():
     """Curvatures 1 and 1e-20 in their own units: found by the old code as singular, alpha only was moved."""
     H = np.array([[1.0, 0.5e-10], [0.5e-10, 1e-20]])
