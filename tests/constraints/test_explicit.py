@@ -119,18 +119,6 @@ def conic_of(C: np.ndarray, *groups: constraints.Constraint) -> Conic:
     return Constrained(QuadraticSDP(C=0.5 * C), list(groups)).conic
 
 
-def test_the_slack_is_c_plus_the_sum_of_the_forms() -> None:
-    rng = np.random.default_rng(0)
-    C = rng.standard_normal((4, 4))
-    C = C + C.T
-    forms = [A + A.T for A in rng.standard_normal((3, 4, 4))]
-    conic = conic_of(C, constraints.sparse_forms(forms, [1.0, 2.0, 3.0]))
-    y = rng.standard_normal(3)
-    expected = C + sum(v * A for v, A in zip(y, forms, strict=True))
-    assert np.allclose(conic.slack(y).toarray(), expected, rtol=0, atol=1e-14)
-    assert (conic.n, conic.m) == (4, 3)
-
-
 def test_blocks_are_what_either_the_objective_or_a_constraint_connects() -> None:
     C = np.zeros((7, 7))
     C[0, 3] = C[3, 0] = 1.0

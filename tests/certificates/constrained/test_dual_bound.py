@@ -26,20 +26,6 @@ def bound_of(problem: Constrained, y: np.ndarray, Y: np.ndarray | None = None) -
     return dual_bound(problem, evaluation, offset, problem.admissible(y), 1e-9)
 
 
-def test_with_a_fixed_trace_it_is_the_eigenvalue_times_the_trace() -> None:
-    C = symmetric(np.random.default_rng(0), N)
-    problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.diagonal(N, 2.0))
-    for seed in range(5):
-        y = np.random.default_rng(seed).standard_normal(N)
-        found = bound_of(problem, y)
-        S = C + np.diag(y)
-        assert np.allclose(found.S.toarray(), S, rtol=0, atol=1e-14)
-        expected = -2.0 * y.sum() + 2.0 * N * np.linalg.eigvalsh(S)[0]
-        assert found.base == pytest.approx(-2.0 * y.sum())
-        assert found.bound == pytest.approx(expected, rel=1e-9)
-        assert found.bound <= expected + 1e-12 * abs(expected)
-
-
 def test_with_a_bounded_trace_positive_eigenvalues_are_worth_nothing() -> None:
     problem = Constrained(QuadraticSDP(C=0.5 * np.eye(N)), constraints.trace(N, upper=3.0))
     assert bound_of(problem, np.array([1.0])).bound == pytest.approx(-3.0)

@@ -7,22 +7,11 @@ import scipy.sparse as sp
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.certificates.constrained import definite_slack
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
-from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
+from psdopt.certificates.constrained.slack import slack_eigenpair
 from psdopt.constraints.conic import Conic, diagonal_blocks
 from psdopt.linalg.limits import ITERATED_ORDER
 from psdopt.linalg.tolerances import EPS
 from tests.instances import symmetric
-
-
-def test_the_slack_is_the_gradient_and_the_adjoint() -> None:
-    C, y = symmetric(np.random.default_rng(0), 5), np.arange(1.0, 6.0)
-    group = constraints.diagonal(5, 1.0)
-    linear = Constrained(QuadraticSDP(C=C), group)
-    curved = Constrained(QuadraticSDP(A=np.eye(5), C=C), group)
-    Y = np.random.default_rng(1).standard_normal((5, 2))
-    assert np.allclose(slack_operator(linear, linear.at(Y), y).toarray(), 2.0 * C + np.diag(y))
-    S = slack_operator(curved, curved.at(Y), y) @ np.eye(5)
-    assert np.allclose(S, 2.0 * C + 2.0 * Y @ Y.T + np.diag(y))
 
 
 @pytest.mark.parametrize("low", [0.0, -1e-3, 0.4])
