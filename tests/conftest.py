@@ -2,6 +2,8 @@
 
 import gc
 import os
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -27,3 +29,11 @@ def pytest_collection_finish():
 def seeded():
     """The generator of estimators whose random_state is None, as scikit-learn has it."""
     np.random.seed(0)  # noqa: NPY002
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    """A clock that stands still unless its `time` is set."""
+    found = SimpleNamespace(time=0.0)
+    monkeypatch.setattr(time, "perf_counter", lambda: found.time)
+    return found

@@ -6,18 +6,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import FixedTrace, FlatQuotient, LowRankPSD, Polar, PSDCone, QuadraticSDP, Spectraplex, factor_residual
-from psdopt.contracts.method import Method, State, ensure_finite
+from psdopt.contracts.method import State, ensure_finite
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.tolerances import EPS
 from tests.instances import psd
-
-
-class Still(Method):
-    def init(self, problem, geometry, start, evaluation=None):
-        return State(problem, geometry, start, evaluation or problem.at(geometry.factor(start)))
-
-    def step(self, state):
-        return state
+from tests.running.problems import Waiting
 
 
 def problem(n=6, seed=0):
@@ -27,14 +20,14 @@ def problem(n=6, seed=0):
 
 def test_a_method_begins_anew_where_columns_are_added_and_takes_no_notice_of_the_callers_rank():
     p, rng = problem()
-    method, Y = Still(), rng.standard_normal((6, 2))
+    method, Y = Waiting(), rng.standard_normal((6, 2))
     state = method.init(p, FlatQuotient(6, 2), Y)
     wider = np.hstack([Y, np.zeros((6, 1))])
     moved = method.widened(state, FlatQuotient(6, 3), wider, p.at(wider))
     assert moved.point is wider
     assert moved.geometry.rank == 3
     assert method.with_escape(True, 5) is method
-    assert method.name == "Still"
+    assert method.name == "Waiting"
 
 
 @pytest.mark.parametrize(

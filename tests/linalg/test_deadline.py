@@ -2,7 +2,6 @@
 
 import math
 import threading
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,14 +11,6 @@ from psdopt.linalg.deadline import OutOfTime, ask, now, unhurried, until
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.subset import spectrum
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """A clock that stands still unless it is set."""
-    found = SimpleNamespace(time=0.0)
-    monkeypatch.setattr("psdopt.linalg.deadline.time.perf_counter", lambda: found.time)
-    return found
 
 
 def test_without_a_deadline_nothing_is_asked_of_the_clock(monkeypatch):

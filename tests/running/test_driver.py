@@ -181,32 +181,22 @@ def raising(kind):
     return raises
 
 
-class Slow(Late):
-    """A step takes 0.3 s, in three products."""
-
-    def step(self, state):
-        for _ in range(3):
-            deadline.time.perf_counter.time += 0.1
-            deadline.ask()
-        return super().step(state)
-
-
-class Clock:
-    time = 0.0
-
-    def __call__(self):
-        return self.time
-
-
 @pytest.fixture
-def clock(monkeypatch):
-    clock = Clock()
-    monkeypatch.setattr("psdopt.linalg.deadline.time.perf_counter", clock)
-    return clock
+def slow(clock):
+    """A method whose step takes 0.3 s, in three products."""
+
+    class Slow(Late):
+        def step(self, state):
+            for _ in range(3):
+                clock.time += 0.1
+                deadline.ask()
+            return super().step(state)
+
+    return Slow()
 
 
-def test_a_step_is_cut_at_the_limit_and_repeated_in_full_by_a_resumed_run(clock, tmp_path):
-    file, pieces = tmp_path / "run", (quadratic(), FlatQuotient(3, 2), Slow())
+def test_a_step_is_cut_at_the_limit_and_repeated_in_full_by_a_resumed_run(slow, tmp_path):
+    file, pieces = tmp_path / "run", (quadratic(), FlatQuotient(3, 2), slow)
     cut = solve(*pieces, max_time=0.75, checkpoint=file)
     assert (cut.status, cut.message) == (Status.OPTIMAL, cut.message)
     assert "the time limit of 0.75 s was reached" in cut.message
@@ -216,8 +206,8 @@ def test_a_step_is_cut_at_the_limit_and_repeated_in_full_by_a_resumed_run(clock,
     assert (resumed.status, resumed.iterations) == (Status.OPTIMAL, 6)
 
 
-def test_the_limit_of_a_criterion_cuts_a_step_too(clock):
-    cut = solve(quadratic(), FlatQuotient(3, 2), Slow(), stopping=MaxTime(0.35) | ValueBelow(-100.0), tol=1e-15)
+def test_the_limit_of_a_criterion_cuts_a_step_too(slow):
+    cut = solve(quadratic(), FlatQuotient(3, 2), slow, stopping=MaxTime(0.35) | ValueBelow(-100.0), tol=1e-15)
     assert cut.iterations == 1
     assert cut.seconds == pytest.approx(0.4)
 
@@ -237,13 +227,12 @@ def test_the_final_certificate_has_half_a_second_or_a_tenth_of_the_limit_more(cl
     for limit, extra in ((1.0, 0.5), (100.0, 10.0)):
         for late in (0.9, 1.1):
             clock.time = 0.0
-            steps = Late()
-            monkeypatch.setattr(Late, "step", takes(clock, limit))
-            monkeypatch.setattr(psdopt.running.judge, "certify", takes(clock, late * extra, certify))
-            result = solve(quadratic(), FlatQuotient(3, 2), steps, start=0.5 * np.eye(3)[:, :2], max_time=limit)
+            with monkeypatch.context() as patch:
+                patch.setattr(Late, "step", takes(clock, limit))
+                patch.setattr(psdopt.running.judge, "certify", takes(clock, late * extra, certify))
+                start = 0.5 * np.eye(3)[:, :2]
+                result = solve(quadratic(), FlatQuotient(3, 2), Late(), start=start, max_time=limit)
             assert (result.certificate is None) == (late > 1.0), (limit, late)
-            monkeypatch.undo()
-            monkeypatch.setattr("psdopt.linalg.deadline.time.perf_counter", clock)
 
 
 def takes(clock, seconds, function=lambda self, state: state):
@@ -265,12 +254,12 @@ def test_a_callback_has_the_time_it_takes(clock):
     assert result.iterations == 1
 
 
-def test_the_deadline_of_an_outer_run_holds_in_a_run_inside(clock):
+def test_the_deadline_of_an_outer_run_holds_in_a_run_inside(slow):
     inner = []
 
     class Outer(Late):
         def step(self, state):
-            inner.append(solve(state.problem, FlatQuotient(3, 2), Slow(), tol=1e-15))
+            inner.append(solve(state.problem, FlatQuotient(3, 2), slow, tol=1e-15))
             return super().step(state)
 
     outer = solve(quadratic(), FlatQuotient(3, 2), Outer(), max_time=0.5)

@@ -8,8 +8,7 @@ import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, Status, certify, solve
 from psdopt.errors import InvalidInputError
-from psdopt.running import driver, judge
-from psdopt.running import solve as solving
+from psdopt.running import judge
 from psdopt.running.escape import SETTLING, Escape, clearly_bound, explained, rank_binds, widened
 from psdopt.running.patience import PATIENT_STEPS, Patience
 from psdopt.running.progress import progress_bar
@@ -293,9 +292,9 @@ def slow_quadratic():
 
 
 @pytest.mark.parametrize("share", [0.3, 1e-2, 1e-4])
-def test_a_run_ends_once_its_gap_is_proven_to_be_a_share_of_the_unit(monkeypatch, share):
+@pytest.mark.usefixtures("clock")  # certificates take no time: one at each point
+def test_a_run_ends_once_its_gap_is_proven_to_be_a_share_of_the_unit(share):
     problem = slow_quadratic()
-    monkeypatch.setattr(judge, "now", lambda: 0.0)  # certificates take no time: one at each point
     pieces = FlatQuotient(30, 30), ConjugateGradient(preconditioner="none")
     result = solve(problem, *pieces, tol=1e-9, stopping=ProvenGap(share))
     assert result.status is Status.STOPPED
@@ -308,6 +307,7 @@ def test_a_run_ends_once_its_gap_is_proven_to_be_a_share_of_the_unit(monkeypatch
     assert result.iterations < solve(problem, *pieces, tol=1e-9).iterations
 
 
+@pytest.mark.usefixtures("clock")
 def test_of_a_method_that_may_rise_the_point_whose_gap_is_proven_is_returned(monkeypatch):
     """The point of least value comes first, and its gap is not proven; a worse one ends the run."""
     problem, inside = slow_quadratic(), judge.certify
@@ -327,7 +327,6 @@ def test_of_a_method_that_may_rise_the_point_whose_gap_is_proven_is_returned(mon
         return replace(found, gap=found.unit, gap_relative=1e-3 if worse else 1.0)
 
     monkeypatch.setattr(judge, "certify", certify)
-    monkeypatch.setattr(judge, "now", lambda: 0.0)
     result = solve(
         problem, FlatQuotient(30, 30), Rises(), start=low, tol=1e-12, stopping=ProvenGap(1e-2), max_iterations=60
     )
@@ -336,23 +335,20 @@ def test_of_a_method_that_may_rise_the_point_whose_gap_is_proven_is_returned(mon
     assert result.certificate.gap_relative == 1e-3
 
 
-def test_certificates_for_a_proven_gap_take_a_tenth_of_the_run(monkeypatch):
-    clock, taken = [0.0], []
-    inside = judge.certify
+def test_certificates_for_a_proven_gap_take_a_tenth_of_the_run(monkeypatch, clock):
+    taken, inside = [], judge.certify
 
     def certify(*arguments, **options):
-        taken.append(clock[0])
-        clock[0] += 1.0
+        taken.append(clock.time)
+        clock.time += 1.0
         return inside(*arguments, **options)
 
     class Slow(ConjugateGradient):
         def step(self, state):
-            clock[0] += 0.5
+            clock.time += 0.5
             return super().step(state)
 
     monkeypatch.setattr(judge, "certify", certify)
-    for module in (judge, driver, solving):
-        monkeypatch.setattr(module, "now", lambda: clock[0])
     pieces = FlatQuotient(30, 30), Slow(preconditioner="none")
     result = solve(
         slow_quadratic(), *pieces, tol=1e-12, stopping=ProvenGap(1e-15) & MaxIterations(99), max_iterations=48

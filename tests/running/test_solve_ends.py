@@ -1,7 +1,6 @@
 """How a run ends and how it may begin: unbounded, non-finite, budgets, starts, and arguments that are refused."""
 
 import math
-import time
 
 import numpy as np
 import pytest
@@ -68,14 +67,12 @@ def test_nan_on_the_way(method):
 # ------------------------------------------------------------------------------------------- budgets, interruption
 
 
-def test_time_limit(monkeypatch):
-    """By a clock that the callback moves on: the step after its fifth call is cut."""
-    now = [100.0]
-    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+def test_time_limit(clock):
+    """The callback moves the clock on: the step after its fifth call is cut."""
     problem = kta(np.random.default_rng(0))
     result = solve(
         problem, FlatQuotient(8, 8), ConjugateGradient("FR", "armijo"), tol=1e-15, max_time=4.5, max_iterations=10**6,
-        callback=lambda snapshot: now.__setitem__(0, now[0] + 1.0),
+        callback=lambda snapshot: setattr(clock, "time", clock.time + 1.0),
     )  # fmt: skip
     assert result.status is Status.TIME_LIMIT
     assert result.iterations == 5

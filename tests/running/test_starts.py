@@ -12,33 +12,9 @@ from psdopt.methods import BILGO, ConjugateGradient
 from psdopt.running.starts import ROOM, starting_point
 from psdopt.running.verdicts import CUTS
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm
+from tests.geometries.test_own_sets import Elliptope
 
 N = 6
-
-
-class Own(Geometry):
-    """Factors of two columns, by composition: a geometry that shares no class with the library's."""
-
-    restricted = False
-
-    def __init__(self):
-        self.inside = FlatQuotient(N, 2)
-        self.n, self.rank, self.abilities = N, 2, self.inside.abilities
-
-    def __getattr__(self, name):
-        return getattr(self.inside, name)
-
-    def check_point(self, point):
-        return self.inside.check_point(point)
-
-    def random_point(self, rng):
-        return self.inside.random_point(rng)
-
-    def factor(self, point):
-        return point
-
-    def from_factor(self, Y):
-        return self.inside.from_factor(Y)
 
 
 @pytest.fixture
@@ -50,7 +26,7 @@ def problem() -> QuadraticSDP:
     return QuadraticSDP(A=np.eye(N), C=-np.diag(np.arange(1.0, N + 1.0)))
 
 
-@pytest.mark.parametrize("geometry", [FlatQuotient(N, 2), FixedTrace(N, 2, 3.0), Own()], ids=["flat", "trace", "own"])
+@pytest.mark.parametrize("geometry", [FlatQuotient(N, 2), FixedTrace(N, 2, 3.0), Elliptope(N, 2)], ids=repr)
 def test_missing_columns_of_a_start_are_filled_by_next_to_nothing(geometry, rng):
     Y = np.zeros((N, 2))
     Y[:, 0] = rng.standard_normal(N)
