@@ -17,7 +17,7 @@ from psdopt.contracts.constrained_fit import ConstrainedFit
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.geometries import FlatQuotient
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint, ConjugateGradient, DualNewton, InteriorPoint
-from psdopt.problems import AutogradProblem, QuadraticSDP
+from psdopt.problems import QuadraticSDP
 from tests.graphs import random_laplacian
 
 N = 4
@@ -205,19 +205,6 @@ def test_methods_ask_for_constraints_by_their_member(curvature: float, method) -
     assert found.status is Status.OPTIMAL
     assert found.method == expected.method
     assert found.value == pytest.approx(expected.value, rel=1e-9)  # where arrays lie in memory changes sums of BLAS
-
-
-def test_an_autograd_problem_is_constrained_by_the_same_object() -> None:
-    import autograd.numpy as anp
-
-    rng = np.random.default_rng(1)
-    n = 5
-    T = rng.standard_normal((n, n))
-    T = T + T.T
-    smooth = AutogradProblem(lambda M: anp.sum(anp.sqrt(1.0 + (M - T) ** 2)), n, convex=True)
-    result = solve(Constrained(smooth, constraints.trace(n, 1.0)), tol=1e-5)
-    assert result.status is Status.OPTIMAL
-    assert result.matrix.trace() == pytest.approx(1.0, abs=1e-4)
 
 
 def test_methods_that_know_no_constraints_refuse() -> None:

@@ -5,7 +5,7 @@ import operator
 import numpy as np
 import pytest
 
-from psdopt.devices import Deferred, DeviceArray, DeviceMatrix, matrix_on, on_host
+from psdopt.devices import on_host
 from psdopt.errors import InvalidTypeError
 from tests.devices.libraries import BINARY, there
 
@@ -31,50 +31,6 @@ def test_operators_in_place_change_the_array(library: str) -> None:
         kept, expected = operation(kept, Z), operation(expected, Z)
         assert kept is alias
         np.testing.assert_array_equal(on_host(kept), expected)
-
-
-def test_masks_count_as_zero_and_one(library: str) -> None:
-    kept = there(library, Y)
-    np.testing.assert_array_equal(on_host((kept > 0.0) * 3.0), (Y > 0.0) * 3.0)
-    np.testing.assert_array_equal(on_host((kept > 2.0) | (kept < -2.0)), (Y > 2.0) | (Y < -2.0))
-    np.testing.assert_array_equal(on_host((kept > -2.0) & ~(kept > 2.0)), (Y > -2.0) & ~(Y > 2.0))
-    np.testing.assert_array_equal(on_host(np.bool_(True) | (kept > 2.0)), Y == Y)
-    np.testing.assert_array_equal(on_host((kept > 2.0) & False), Y != Y)
-    assert (kept > 0.0).sum() == (Y > 0.0).sum()
-    assert (kept > 0.0).dtype == np.bool_
-
-
-def test_products_of_blocks_come_home_and_images_stay(library: str) -> None:
-    U, V, X = there(library, Y), there(library, Z), matrix_on(there(library, Y).device, Y.T.copy())
-    T = np.array([[1.0, 2.0, 3.0], [0.5, 0.0, -1.0]])
-    small = U.T @ V
-    assert type(small) is Deferred
-    assert type(small.value) is np.ndarray
-    np.testing.assert_allclose(small, Y.T @ Z, rtol=1e-13)
-    for image, expected in ((U @ T, Y @ T), (X @ V, Y.T @ Z), (X.T @ (X @ V), Y @ (Y.T @ Z))):
-        assert isinstance(image, DeviceArray)
-        np.testing.assert_allclose(on_host(image), expected, rtol=1e-13)
-    assert isinstance(X @ X.T, DeviceMatrix)
-    np.testing.assert_allclose(on_host((T.T @ U.T).T), (T.T @ Y.T).T, rtol=1e-13)
-    assert there(library, Y[:, 0]) @ there(library, Y[:, 1]) == pytest.approx(Y[:, 0] @ Y[:, 1])
-
-
-def test_reductions_over_rows_come_home_and_over_columns_stay(library: str) -> None:
-    kept = there(library, Y)
-    for name in ("sum", "mean", "max", "min"):
-        method, expected = getattr(kept, name), getattr(Y, name)
-        assert method() == expected()
-        assert type(float(method())) is float
-        assert type(method(axis=0)) is np.ndarray
-        np.testing.assert_array_equal(method(axis=0), expected(axis=0))
-        assert isinstance(method(axis=1), DeviceArray)
-        np.testing.assert_array_equal(on_host(method(axis=1)), expected(axis=1))
-    data = matrix_on(kept.device, Y)
-    assert isinstance(data.sum(axis=0), DeviceArray)  # one number per column of the data is no small array
-    assert data.T.shape == (2, 6)
-    square = matrix_on(kept.device, Y @ Y.T)
-    np.testing.assert_array_equal(on_host(square.diagonal()), np.diagonal(Y @ Y.T))
-    assert square.trace() == pytest.approx(np.trace(Y @ Y.T))
 
 
 def test_parts_are_taken_as_from_numpy(library: str) -> None:

@@ -5,9 +5,6 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 from sklearn.datasets import load_iris
-from sklearn.model_selection import GridSearchCV
-from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 
 from psdopt import FlatQuotient, QuadraticSDP, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -108,12 +105,6 @@ def test_pairs_instead_of_labels_and_order_of_samples():
     moved = QuadraticKernel(tau=0.1, bandwidth=1.5).fit(X[order], pairs=tuple(where[np.array(part)] for part in pairs))
     K = model.kernel_.to_dense()
     np.testing.assert_allclose(moved.kernel_.to_dense(), K[np.ix_(order, order)], atol=1e-8 * np.abs(K).max())
-
-
-def test_pipeline_and_grid_search():
-    pipeline = make_pipeline(QuadraticKernel(), KNeighborsClassifier(3))
-    search = GridSearchCV(pipeline, {"quadratickernel__rank": [2, 5]}, cv=3).fit(X, Y)
-    assert search.best_score_ > 0.9
 
 
 def test_bad_input_of_the_estimator():

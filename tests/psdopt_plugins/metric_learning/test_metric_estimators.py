@@ -9,11 +9,9 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 from sklearn.base import clone
-from sklearn.datasets import load_iris, load_wine
+from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.model_selection import GridSearchCV
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from psdopt import ConjugateGradient, FlatQuotient, solve
@@ -36,15 +34,6 @@ def test_components_are_few_and_sorted_and_pickles_hold_no_data(learner):
     stored = pickle.dumps(model)
     assert len(stored) < many.nbytes
     assert pickle.loads(stored).result_.certificate.relative == model.result_.certificate.relative
-
-
-@pytest.mark.parametrize(
-    ("learner", "grid"),
-    [(KTA(), {"kta__lam": [1e-4, 1e-2], "kta__rank": [None, 2]}), (Linearity(), {"linearity__n_neighbors": [2, 4]})],
-)
-def test_pipeline_and_grid_search(learner, grid):
-    pipeline = make_pipeline(StandardScaler(), learner, KNeighborsClassifier(3))
-    assert GridSearchCV(pipeline, grid, cv=3).fit(*load_iris(return_X_y=True)).best_score_ > 0.94
 
 
 def test_pairs_instead_of_labels():
