@@ -12,8 +12,22 @@ from psdopt.running.verdicts import CUTS
 from psdopt.terms import QuadraticForms
 
 
-def problem(seed=0):
-    return MarginProblem(QuadraticForms(np.random.default_rng(seed).standard_normal((30, 3))), 0.2)
+class Watched(MarginProblem):
+    """Keeps the smoothings that are asked for; raises `kind` where it was asked for so many `stages`."""
+
+    def __init__(self, rows, C=0.2, stages=None, kind=None):
+        super().__init__(QuadraticForms(rows), C)
+        self.seen, self.stages, self.kind = [], stages, kind
+
+    def smoothed(self, mu):
+        if len(self.seen) == self.stages:
+            raise self.kind
+        self.seen.append(mu)
+        return super().smoothed(mu)
+
+
+def problem(*cut):
+    return Watched(np.random.default_rng(0).standard_normal((30, 3)), 0.2, *cut)
 
 
 @pytest.mark.parametrize(
@@ -46,20 +60,15 @@ def test_no_time_ends_with_the_first_stage_and_says_so():
     assert "the unsmoothed gap is" in result.message
 
 
-def test_a_stage_that_is_interrupted_is_the_last(monkeypatch):
-    stages = []
-
-    def interrupted(*pieces, **options):
-        def stop(snapshot):
+def test_a_stage_that_is_interrupted_is_the_last():
+    class Interrupted(FrankWolfe):
+        def step(self, state):
             raise KeyboardInterrupt
 
-        stages.append(solve(*pieces, **options, callback=stop))
-        return stages[-1]
-
-    monkeypatch.setattr("psdopt.running.smoothing.solve", interrupted)
-    result = solve_smoothed(problem(), Spectraplex(3), FrankWolfe(), tol=1e-12)
+    margins = problem()
+    result = solve_smoothed(margins, Spectraplex(3), Interrupted(), tol=1e-12)
     assert result.status is Status.INTERRUPTED
-    assert len(stages) == 1
+    assert len(margins.seen) == 1
 
 
 def test_what_it_refuses():
@@ -70,42 +79,27 @@ def test_what_it_refuses():
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1.0, 1e3])
-def test_the_first_smoothing_is_a_share_of_the_spread_of_the_margins_in_any_unit(unit, monkeypatch):
-    rng = np.random.default_rng(2)
-    margins = MarginProblem(QuadraticForms(np.sqrt(unit) * rng.standard_normal((30, 3))), 0.2)
-    seen, whole = [], margins.smoothed
-    monkeypatch.setattr(margins, "smoothed", lambda mu: (seen.append(mu), whole(mu))[1])
+def test_the_first_smoothing_is_a_share_of_the_spread_of_the_margins_in_any_unit(unit):
+    margins = Watched(np.sqrt(unit) * np.random.default_rng(2).standard_normal((30, 3)))
     Y = np.full((3, 1), 3**-0.5)
     solve_smoothed(margins, Spectraplex(3), FrankWolfe(), start=LowRankPSD(Y), tol=0.05, max_iterations=100)
     spread = np.std(margins.margins().values(margins.at(Y)))
-    np.testing.assert_allclose(seen[0], SHRINK * spread, rtol=1e-9)
-    np.testing.assert_allclose(np.diff(np.log(seen)), np.log(SHRINK), rtol=1e-9)
+    np.testing.assert_allclose(margins.seen[0], SHRINK * spread, rtol=1e-9)
+    np.testing.assert_allclose(np.diff(np.log(margins.seen)), np.log(SHRINK), rtol=1e-9)
 
 
-def test_the_first_smoothing_is_in_the_unit_of_values_where_all_margins_are_equal(monkeypatch):
-    margins = MarginProblem(QuadraticForms(3.0 * np.eye(2)), 0.5)
-    seen, whole = [], margins.smoothed
-    monkeypatch.setattr(margins, "smoothed", lambda mu: (seen.append(mu), whole(mu))[1])
+def test_the_first_smoothing_is_in_the_unit_of_values_where_all_margins_are_equal():
+    margins = Watched(3.0 * np.eye(2), 0.5)
     solve_smoothed(margins, Spectraplex(2), FrankWolfe(), start=LowRankPSD(np.eye(2) * 0.5**0.5), max_iterations=10)
     unit = margins.duality.value_unit(0.0, 1.0)
     assert unit < 0.5  # so that dividing by it shows
-    assert seen[0] == pytest.approx(SHRINK * unit, rel=1e-9)
+    assert margins.seen[0] == pytest.approx(SHRINK * unit, rel=1e-9)
 
 
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
 @pytest.mark.parametrize("stages", [0, 2])
-def test_a_cut_between_stages_keeps_those_that_are_finished(kind, stages, monkeypatch):
-    margins = problem()
-    seen, whole = [], margins.smoothed
-
-    def smoothed(mu):
-        if len(seen) == stages:
-            raise kind
-        seen.append(mu)
-        return whole(mu)
-
-    monkeypatch.setattr(margins, "smoothed", smoothed)
-    result = solve_smoothed(margins, Spectraplex(3), FrankWolfe(), tol=1e-12, max_iterations=5)
+def test_a_cut_between_stages_keeps_those_that_are_finished(kind, stages):
+    result = solve_smoothed(problem(stages, kind), Spectraplex(3), FrankWolfe(), tol=1e-12, max_iterations=5)
     assert result.status is CUTS[kind]
     assert result.matrix.n == 3
     assert np.isnan(result.value) if stages == 0 else result.certificate.value == result.value
