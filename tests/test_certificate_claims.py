@@ -26,6 +26,7 @@ BASE = Certificate(
     dual_infeasibility_relative=0.03, complementarity_relative=0.04, gap_relative=None, convex=True, fixed_trace=None,
     eigenvector=np.ones(2), failure_probability=0.0, products=7, unit=8.0, decrease=0.0,
 )  # fmt: skip
+GAPPED = replace(BASE, gap=0.8, gap_relative=0.1)
 
 
 def test_the_residual_is_the_largest():
@@ -38,20 +39,18 @@ def test_the_residual_is_the_largest():
 
 
 def test_a_gap_decides_where_there_is_one():
-    gapped = replace(BASE, gap=0.8, gap_relative=0.1)
     assert (BASE.relative, BASE.proof) == (0.04, "residuals")
-    assert (gapped.relative, gapped.proof) == (0.1, "gap")
+    assert (GAPPED.relative, GAPPED.proof) == (0.1, "gap")
 
 
 def test_a_gap_proves_up_to_its_own_size_and_only_of_a_convex_function():
-    gapped = replace(BASE, gap=0.8, gap_relative=0.1)
-    assert gapped.proves(0.1)
-    assert gapped.proves(0.2)
-    assert not gapped.proves(0.0999)
-    assert not replace(gapped, convex=False).proves(1.0)
+    assert GAPPED.proves(0.1)
+    assert GAPPED.proves(0.2)
+    assert not GAPPED.proves(0.0999)
+    assert not replace(GAPPED, convex=False).proves(1.0)
     assert not BASE.proves(1.0)
-    assert not replace(gapped, gap=None).proves(1.0)
-    assert not replace(gapped, gap=0.81).proves(0.1)
+    assert not replace(GAPPED, gap=None).proves(1.0)
+    assert not replace(GAPPED, gap=0.81).proves(0.1)
 
 
 def test_a_gap_that_is_large_beside_the_value_proves_only_at_a_loose_tolerance():
@@ -219,7 +218,7 @@ def test_how_far_a_matrix_is_best():
     assert replace(BASE, dual_infeasibility=0.0).reach(0.1) == 0.0
     assert replace(BASE, convex=False).reach(0.5) == 0.0
     assert replace(BASE, fixed_trace=4.0).reach(0.5) == 0.0
-    assert replace(BASE, gap=0.8, gap_relative=0.1).reach(0.1) == math.inf
+    assert GAPPED.reach(0.1) == math.inf
 
 
 def test_holding_within_a_reach_needs_every_condition():
@@ -255,10 +254,10 @@ def test_rows_name_what_decides():
     names = [name for name, _, _ in BASE.rows()]
     assert [name.endswith("(decides)") for name in names] == [True] * 3
     assert [row[1:] for row in BASE.rows()] == [(0.3, 0.02), (0.5, 0.03), (1.0, 0.04)]
-    gapped = replace(BASE, gap=0.8, gap_relative=0.1, decrease=4.0)
-    assert [name.endswith("(decides)") for name, _, _ in gapped.rows()] == [False, False, False, True, False]
-    assert gapped.rows()[3][1:] == (0.8, 0.1)
-    assert gapped.rows()[4][1:] == (4.0, 0.5)
+    both = replace(GAPPED, decrease=4.0)
+    assert [name.endswith("(decides)") for name, _, _ in both.rows()] == [False, False, False, True, False]
+    assert both.rows()[3][1:] == (0.8, 0.1)
+    assert both.rows()[4][1:] == (4.0, 0.5)
 
 
 def test_plain_numbers():

@@ -143,16 +143,6 @@ def test_files_that_are_not_there_of_another_kind_or_broken(tmp_path: Path) -> N
     refused(f"{other}: a data file must end in {known}; found '.xlsx'", InvalidInputError, read_data_file, other)
 
 
-def test_a_single_array_is_samples_without_labels(tmp_path: Path) -> None:
-    np.save(tmp_path / "d.npy", ROWS)
-    data = read_data_file(tmp_path / "d.npy")
-    assert np.array_equal(data.X, ROWS)
-    assert data.y is None
-    (tmp_path / "d.npy").write_bytes(b"PK")
-    with pytest.raises(InvalidInputError, match=r"d.npy is no usable .npy file"):
-        read_data_file(tmp_path / "d.npy")
-
-
 def test_a_symmetric_matrix(tmp_path: Path) -> None:
     K = np.array([[2.0, 1.0], [1.0, 0.0]])
     np.savez(tmp_path / "K.npz", K=K)
@@ -208,16 +198,6 @@ def test_a_first_column_without_a_name_is_an_index_and_no_feature(corner: str) -
         "label: column 'kind', the last one", "left out: the first column, which has no name, as names of rows"
     )  # fmt: skip
     assert table(f"{corner},u,kind\nbeta,1,a\ngamma,2,b\n").X.tolist() == [[1.0], [2.0]]
-
-
-def test_a_frame_written_by_pandas_is_read_as_it_was() -> None:
-    pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame({"u": [1.5, 2.5], "v": [3.0, 4.0], "target": [1, 0]})
-    for text in (frame.to_csv(), frame.to_csv(index=False), frame.to_csv(sep=";", decimal=","), frame.to_csv(sep="\t")):
-        found = table(text)
-        assert found.X.tolist() == [[1.5, 3.0], [2.5, 4.0]]
-        assert found.y.tolist() == [1, 0]
-        assert found.notes[0] == "label: column 'target'"
 
 
 def test_which_columns_are_features_and_which_numbers_labels_are() -> None:

@@ -14,7 +14,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.plugins import RunOptions
 from psdopt_plugins.kernel_learning.report import alignment, cluster_purity, kernel_report
 from psdopt_plugins.manifold_learning.report import embedding_report
-from psdopt_plugins.metric_learning.report import metric_report, neighbour_error, split_and_standardise
+from psdopt_plugins.metric_learning.report import metric_report, split_and_standardise
 from psdopt_plugins.regression import psd_regression_problem
 from psdopt_plugins.regression.report import regression_report
 from psdopt_plugins.spectral.report import spectral_report, symmetric_matrix
@@ -233,9 +233,3 @@ def test_metric_report_measures_what_it_says() -> None:
     table = report.tables[0]
     assert [row[0] for row in table.rows] == [label for label, _, _ in report.result.certificate.rows()]
     assert np.array_equal(report.arrays["components"], estimator.components_)
-
-
-def test_neighbour_error_of_perfect_and_hopeless_data() -> None:
-    X, y = np.array([[0.0], [0.1], [0.2], [5.0], [5.1], [5.2]]), np.array([0, 0, 0, 1, 1, 1])
-    assert neighbour_error(X, y, X + 0.01, y) == 0.0
-    assert neighbour_error(X, y, X + 0.01, 1 - y) == 1.0
