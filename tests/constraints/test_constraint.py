@@ -27,29 +27,6 @@ def test_bounds_that_are_left_out_are_infinite() -> None:
     assert repr(group) == "Constraint(nothing, m=3, equations=0)"
 
 
-@pytest.mark.parametrize(("lower", "upper", "error", "words"), [
-    ([0.0, 2.0, 0.0], 1.0, InvalidInputError, "found 2 > 1 at position 1 of Entries"),
-    ([0.0, np.nan, np.nan], 1.0, InvalidInputError, "lower must not be NaN; found 2 in Entries"),
-    (0.0, np.nan, InvalidInputError, "upper must not be NaN"),
-    (np.inf, np.inf, InvalidInputError, "equal bounds must be finite; found inf at position 0"),
-    ([0.0, -np.inf, 0.0], [1.0, -np.inf, 1.0], InvalidInputError, "finite; found -inf at position 1"),
-    ([0.0, 0.0], 1.0, InvalidInputError, r"array of length 3; found shape \(2,\)"),
-    (np.zeros((3, 1)), 1.0, InvalidInputError, r"found shape \(3, 1\)"),
-    ("low", 1.0, InvalidTypeError, "lower must hold real numbers; found str"),
-    (0.0, [object()] * 3, InvalidTypeError, "upper must hold real numbers; found list"),
-])  # fmt: skip
-def test_bad_bounds_are_one_clear_error(lower, upper, error, words) -> None:
-    with pytest.raises(error, match=words):
-        Constraint(ENTRIES, lower, upper)
-
-
-def test_only_measurements_and_names_are_taken() -> None:
-    with pytest.raises(InvalidTypeError, match="measurement"):
-        Constraint(np.eye(3), 0.0, 1.0)
-    with pytest.raises(InvalidTypeError, match="name"):
-        Constraint(ENTRIES, 0.0, 1.0, name=3)
-
-
 ORDER = 5
 Y = np.random.default_rng(0).standard_normal((ORDER, 3))
 M = Y @ Y.T
@@ -99,6 +76,20 @@ def test_the_names_are_those_of_the_spellings() -> None:
 
 
 @pytest.mark.parametrize(("make", "error", "words"), [
+    (lambda: Constraint(ENTRIES, [0.0, 2.0, 0.0], 1.0), InvalidInputError, "found 2 > 1 at position 1 of Entries"),
+    (lambda: Constraint(ENTRIES, [0.0, np.nan, np.nan], 1.0), InvalidInputError,
+     "lower must not be NaN; found 2 in Entries"),
+    (lambda: Constraint(ENTRIES, 0.0, np.nan), InvalidInputError, "upper must not be NaN"),
+    (lambda: Constraint(ENTRIES, np.inf, np.inf), InvalidInputError,
+     "equal bounds must be finite; found inf at position 0"),
+    (lambda: Constraint(ENTRIES, [0.0, -np.inf, 0.0], [1.0, -np.inf, 1.0]), InvalidInputError,
+     "finite; found -inf at position 1"),
+    (lambda: Constraint(ENTRIES, [0.0, 0.0], 1.0), InvalidInputError, r"array of length 3; found shape \(2,\)"),
+    (lambda: Constraint(ENTRIES, np.zeros((3, 1)), 1.0), InvalidInputError, r"found shape \(3, 1\)"),
+    (lambda: Constraint(ENTRIES, "low", 1.0), InvalidTypeError, "lower must hold real numbers; found str"),
+    (lambda: Constraint(ENTRIES, 0.0, [object()] * 3), InvalidTypeError, "upper must hold real numbers; found list"),
+    (lambda: Constraint(np.eye(3), 0.0, 1.0), InvalidTypeError, "measurement"),
+    (lambda: Constraint(ENTRIES, 0.0, 1.0, name=3), InvalidTypeError, "name"),
     (lambda: constraints.diagonal(0, 1.0), InvalidInputError, "n "),
     (lambda: constraints.diagonal(2.5, 1.0), InvalidInputError, "n "),
     (lambda: constraints.trace(-1, 1.0), InvalidInputError, "n "),

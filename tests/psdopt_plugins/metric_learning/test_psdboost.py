@@ -70,36 +70,29 @@ def test_nearest_triplets_are_what_they_say():
 
 
 @pytest.mark.parametrize(
-    ("triplets", "C", "text"),
+    ("triplets", "changed", "text"),
     [
-        ([], None, "at least one row of 3 indices"),
-        ([(0, 1)], None, "shape"),
-        ([(0.0, 1.0, 2.0)], None, "integers"),
-        ([(0, 1, 99)], None, "between 0 and"),
-        ([(0, 1, -1)], None, "between 0 and"),
-        ([(0, 0, 2)], None, "three different samples"),
-        ([(0, 2, 0)], None, "three different samples"),
-        ([(0, 1, 1)], None, "three different samples"),
-        ([(0, 1, 2), (1, 0, 2)], 0.49, "C must be at least 1/m"),
-        ([(0, 1, 2)], 0.0, "C must be"),
-        ([(0, 1, 2)], -1.0, "C must be"),
-        ([(0, 1, 2)], np.nan, "C must be"),
-        ([(0, 1, 2)], True, "C must be"),
+        ([], {}, "at least one row of 3 indices"),
+        ([(0, 1)], {}, "shape"),
+        ([(0.0, 1.0, 2.0)], {}, "integers"),
+        ([(0, 1, 99)], {}, "between 0 and"),
+        ([(0, 1, -1)], {}, "between 0 and"),
+        ([(0, 0, 2)], {}, "three different samples"),
+        ([(0, 2, 0)], {}, "three different samples"),
+        ([(0, 1, 1)], {}, "three different samples"),
+        ([(0, 1, 2), (1, 0, 2)], {"C": 0.49}, "C must be at least 1/m"),
+        ([(0, 1, 2)], {"C": 0.0}, "C must be"),
+        ([(0, 1, 2)], {"C": -1.0}, "C must be"),
+        ([(0, 1, 2)], {"C": np.nan}, "C must be"),
+        ([(0, 1, 2)], {"C": True}, "C must be"),
+        ([(0, 1, 2)], {"X": np.full((20, 4), np.nan)}, "X must be finite"),
+        ([(0, 1, 2)], {"X": None}, "must be an integer of at least 1"),
+        ([(0, 1, 2)], {"smoothing": -1.0}, "smoothing"),
     ],
 )
-def test_bad_triplets_and_costs_are_named(triplets, C, text):
+def test_bad_triplets_costs_and_data_are_named(triplets, changed, text):
     with pytest.raises((InvalidInputError, TypeError), match=text):
-        triplet_margin_problem(data()[0], triplets, C)
-
-
-def test_bad_data_are_named():
-    X, t = data()
-    with pytest.raises(InvalidInputError, match="X must be finite"):
-        triplet_margin_problem(np.where(np.arange(80).reshape(20, 4) == 7, np.nan, X), t)
-    with pytest.raises(InvalidInputError, match="must be an integer of at least 1"):
-        triplet_margin_problem(None, t)
-    with pytest.raises(InvalidInputError, match="smoothing"):
-        triplet_margin_problem(X, t, smoothing=-1.0)
+        triplet_margin_problem(**{"X": data()[0], "triplets": triplets, **changed})
 
 
 def test_estimator_learns_a_certified_metric():
