@@ -72,6 +72,13 @@ def test_an_unknown_solver_option_is_told(estimator: Any, method: dict[str, Any]
         estimator(solver_options={"tolerance": 1e-3, **method}).fit(*FITS[estimator])
 
 
+@pytest.mark.parametrize("name", ["KTA", "Linearity", "LMNN", "DistanceRegression", "QuadraticKernel"])
+def test_a_single_class_is_told(name: str) -> None:
+    (estimator,) = [known for known in FITS if known.__name__ == name]
+    with pytest.raises(InvalidInputError, match="y must hold at least 2 classes; found only 0"):
+        estimator().fit(X, 0 * Y)
+
+
 #: Values of the right type that no fit can do with.
 REFUSED: dict[type, dict[str, tuple[Any, ...]]] = {
     metric_learning.KTA: {"rank": (0, 4), "lam": (-1,), "regularizer": ("frobenious",)},

@@ -15,7 +15,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
 from psdopt import ConjugateGradient, FlatQuotient, solve
-from psdopt.errors import InvalidInputError, InvalidTypeError, UnknownNameError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost, kta_problem
 
 X, Y = load_wine(return_X_y=True)
@@ -85,14 +85,6 @@ def test_a_zero_metric_warns_and_is_certified_where_it_is_optimal():
         model = KTA(rank=2, lam=1e-9, regularizer="trace").fit(X, Y)
     assert len(caught) == 1
     assert model.result_.optimal
-
-
-@pytest.mark.parametrize("learner", [KTA, Linearity])
-def test_bad_input(learner):
-    with pytest.raises(InvalidInputError, match="y must hold at least 2 classes; found only"):
-        learner().fit(X, np.zeros(len(X), dtype=int))
-    with pytest.raises(UnknownNameError, match=r"unknown solver option 'max_iter'; did you mean .*'max_iterations'"):
-        learner(solver_options={"max_iter": 3}).fit(X, Y)
 
 
 def test_a_limit_of_time_is_that_of_all_runs_together(monkeypatch):
