@@ -20,6 +20,16 @@ FORMER_MODULES: dict[str, dict[str, str]] = {
         "psdopt_plugins.pictures": "plot_embedding plot_metric plot_prediction",
     },
 }
+#: Former name of a component, as (kind, name) -> its name now.
+FORMER_COMPONENTS = {("method", "closed-form"): "eigen-splitting"}
+
+
+def former_component(kind: str, name: str) -> str:
+    """The name now of the component called `name`, with a warning if that is a former one."""
+    new = FORMER_COMPONENTS.get((kind, name), name)
+    if new != name:
+        warnings.warn(f"the {kind} {name!r} is now {new!r}", DeprecationWarning, stacklevel=3)
+    return new
 
 
 def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:

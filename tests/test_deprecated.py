@@ -6,9 +6,11 @@ from importlib import import_module
 import pytest
 
 from psdopt import ColumnGeneration, FrankWolfe
-from psdopt.deprecated import FORMER_MODULES, former_argument, former_names
+from psdopt.deprecated import FORMER_MODULES, former_argument, former_component, former_names
 
 FORMER = {
+    "psdopt.ClosedForm": "psdopt.methods.EigenSplitting",
+    "psdopt.methods.ClosedForm": "psdopt.methods.EigenSplitting",
     "psdopt.problems.MarginProblem": "psdopt.MarginProblem",
     "psdopt.plotting.plot_embedding": "psdopt_plugins.pictures.plot_embedding",
     "psdopt.plotting.plot_metric": "psdopt_plugins.pictures.plot_metric",
@@ -49,6 +51,12 @@ def test_a_former_module_lists_its_names_and_has_no_others() -> None:
         former.Split  # noqa: B018
     with pytest.raises(ModuleNotFoundError):
         import_module("psdopt.oraclesandmore")
+
+
+def test_a_former_component_is_the_one_of_the_new_name() -> None:
+    with pytest.warns(DeprecationWarning, match="the method 'closed-form' is now 'eigen-splitting'"):
+        assert former_component("method", "closed-form") == "eigen-splitting"
+    assert former_component("geometry", "closed-form") == "closed-form"
 
 
 def test_former_arguments_are_taken_as_the_new_ones_or_have_no_effect() -> None:

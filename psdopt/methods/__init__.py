@@ -1,13 +1,13 @@
 """Shipped methods: one algorithm a file, or a folder where it needs more."""
 
 from psdopt.contracts.method import Method
+from psdopt.deprecated import former_names
 from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.methods.admm import ADMM
 from psdopt.methods.alternating import Alternating
 from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.bilgo.method import BILGO
 from psdopt.methods.block_conjugate_gradient import BlockConjugateGradient
-from psdopt.methods.closed_form import ClosedForm
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.dual_newton import DualNewton
 from psdopt.methods.frank_wolfe import FrankWolfe
@@ -31,7 +31,6 @@ __all__ = [
     "AugmentedLagrangian",
     "BlockConjugateGradient",
     "BoundaryPoint",
-    "ClosedForm",
     "ColumnGeneration",
     "ConjugateGradient",
     "DualNewton",
@@ -46,6 +45,8 @@ __all__ = [
     "TruncatedNewton",
     "TrustRegions",
 ]
+
+__getattr__ = former_names(__name__, {"ClosedForm": f"{__name__}:EigenSplitting"})
 
 
 def shipped_methods() -> list[Method]:

@@ -1,9 +1,9 @@
-"""Splitting of a quadratic F over the cone in coordinates in which its Hessian is diagonal."""
+"""Quadratic F over the cone by eigendecompositions: at once where they give the minimiser, else by splitting."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -14,6 +14,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
@@ -25,17 +26,21 @@ BALANCE = 2.0
 
 @dataclass(kw_only=True)
 class SplittingState(State):
-    """Z ⪰ 0 and the scaled multiplier U (n, n) of N = Z, the penalty `rho`, and the best `bound` on min F so far."""
+    """Z ⪰ 0 and the scaled multiplier U (n, n) of N = Z, the penalty `rho`, and the best `bound` on min F so far.
 
-    Z: Array
-    U: Array
-    rho: float
-    bound: float
+    There is nothing to split, and Z and U are empty, where the minimiser is known.
+    """
+
+    Z: Array = field(default_factory=lambda: np.empty((0, 0)))
+    U: Array = field(default_factory=lambda: np.empty((0, 0)))
+    rho: float = 1.0
+    bound: float = -math.inf
 
 
 @dataclass(frozen=True)
 class EigenSplitting(Method[SplittingState]):
-    """Over-relaxed ADMM for min F(B N Bᵀ), N ⪰ 0, where the Hessian of N is diagonal (Boyd et al. 2011, section 3).
+    """The known global minimiser in one step, else over-relaxed ADMM for min F(B N Bᵀ), N ⪰ 0, where the Hessian of N
+    is diagonal (Boyd et al. 2011, section 3).
 
     With h, c and B of :class:`~psdopt.problems.diagonal_form.DiagonalForm`, an iteration is
     N = (rho (Z − U) − c) / (h + rho), elementwise; T = relaxation N + (1 − relaxation) Z + U; Z = T₊, U = T − Z ⪯ 0.
@@ -47,12 +52,18 @@ class EigenSplitting(Method[SplittingState]):
     ----------
     iterations : iterations of a step, between two evaluations of F from its own data and two changes of rho.
     relaxation : between 1 and 2.
+
+    Raises IncompatibleError in the first step if the data admit no closed form (for instance if the unconstrained
+    minimiser is not PSD) and the problem has no diagonal form.
     """
 
     iterations: int = 2
     relaxation: float = 1.6
 
-    requires: ClassVar[Requires] = {"problem": (Ability.DIAGONAL_FORM,), "geometry": (Ability.FULL_CONE,)}
+    requires: ClassVar[Requires] = {
+        "problem": ((Ability.DIAGONAL_FORM, Ability.CLOSED_FORM),),
+        "geometry": (Ability.FULL_CONE,),
+    }
     residual: ClassVar[Residual] = Residual.GAP
     scale_invariant: ClassVar[bool] = True
     unit_invariant: ClassVar[bool] = True
@@ -66,22 +77,25 @@ class EigenSplitting(Method[SplittingState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> SplittingState:
         evaluation = evaluation or problem.at(geometry.factor(start))
+        # at M = 0 the factor gradient is always zero: do not certify that point before the step
+        residual = norm(evaluation.factor_gradient()) if evaluation.size > 0.0 else math.inf
+        state = SplittingState(problem, geometry, start, evaluation, gradient_norm=residual)
+        if Ability.DIAGONAL_FORM not in problem.abilities or _minimizer(problem) is not None:
+            return state
         form = _form(problem)
         Z = form.coordinates(LowRankPSD(evaluation.factor))
         rho = math.sqrt(float(form.h.min()) * float(form.h.max()))
-        return SplittingState(
-            problem,
-            geometry,
-            start,
-            evaluation,
-            gradient_norm=math.inf,
-            Z=Z,
-            U=np.zeros_like(Z),
-            rho=rho,
-            bound=-math.inf,
-        )
+        return replace(state, Z=Z, U=np.zeros_like(Z), rho=rho)
 
     def step(self, state: SplittingState) -> SplittingState:
+        known = _minimizer(state.problem)
+        if known is not None:
+            evaluation, point = state.problem.at(known.factor), state.geometry.from_matrix(known)
+            residual = norm(evaluation.factor_gradient())
+            ended = {"step": 1.0, "outcome": Outcome.FINISHED}
+            return replace(state, point=point, evaluation=evaluation, gradient_norm=residual, **ended)
+        if not len(state.Z):
+            raise IncompatibleError(f"{type(state.problem).__name__} has no closed form for these data")
         form = _form(state.problem)
         Z, U, rho, last = state.Z, state.U, state.rho, state.Z
         for _ in range(self.iterations):
@@ -119,6 +133,10 @@ class EigenSplitting(Method[SplittingState]):
         if dual > BALANCE**2 * primal * rho:
             return replace(after, rho=rho / BALANCE, U=U * BALANCE)
         return after
+
+
+def _minimizer(problem: Problem) -> LowRankPSD | None:
+    return problem.solve_in_closed_form() if Ability.CLOSED_FORM in problem.abilities else None
 
 
 def _form(problem: Any) -> DiagonalForm:

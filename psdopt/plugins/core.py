@@ -65,10 +65,9 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
         f"Schur complement: {HELMBERG}",
         {"steps": "conjugate gradient steps before the first Newton step"},
     ),
-    methods.ClosedForm: ("the known minimiser, for problems that have one", YUAN, {}),
     methods.EigenSplitting: (
-        "quadratic F with a ridge: splitting where its Hessian is diagonal",
-        "Boyd, Parikh, Chu, Peleato, Eckstein (2011)",
+        "quadratic F: the known minimiser, or splitting where the Hessian is diagonal",
+        f"{YUAN}; Boyd, Parikh, Chu, Peleato, Eckstein (2011)",
         {"iterations": "iterations per step", "relaxation": "over-relaxation, 1 to 2"},
     ),
     methods.TrustRegions: ("Riemannian trust regions on the factor", "Absil, Baker, Gallivan (2007)", {}),

@@ -12,6 +12,7 @@ from typing import Any, Literal, overload
 
 import pluggy
 
+from psdopt.deprecated import former_component
 from psdopt.errors import PluginError, UnknownNameError, unknown_name
 from psdopt.plugins.hookspec import GROUP, PsdoptHooks
 from psdopt.plugins.lazy import resolved
@@ -118,7 +119,7 @@ class PluginManager:
 
         Raises PluginError if a deferred name cannot be imported, or does not fit its parameters.
         """
-        names = self.names(kind)
+        name, names = former_component(kind, name), self.names(kind)
         if name in names:
             return self._ready(self._specs[kind][name])
         error = unknown_name(kind, name, names)

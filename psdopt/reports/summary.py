@@ -65,7 +65,7 @@ def closed_form_rows(result: Result, problem: Problem | None) -> tuple[list[tupl
 
     The closed form is the optimum without a rank limit. Costs O(n³) flops.
     """
-    if problem is None or result.method == "ClosedForm" or Ability.CLOSED_FORM not in problem.abilities:
+    if problem is None or result.method == "EigenSplitting" or Ability.CLOSED_FORM not in problem.abilities:
         return [], None
     matrix: LowRankPSD | None = problem.solve_in_closed_form()
     if matrix is None:

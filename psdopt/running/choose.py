@@ -20,7 +20,6 @@ from psdopt.methods import (
     AugmentedLagrangian,
     BlockConjugateGradient,
     BoundaryPoint,
-    ClosedForm,
     ColumnGeneration,
     ConjugateGradient,
     DualNewton,
@@ -248,6 +247,5 @@ def first_rank(n: int) -> int:
 
 def _on_the_whole_cone(problem: Problem) -> Method | None:
     """The method for a quadratic F that its eigenvectors solve, at once or by splitting; None for others."""
-    if Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is not None:
-        return ClosedForm()
-    return EigenSplitting() if Ability.DIAGONAL_FORM in problem.abilities else None
+    known = Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is not None
+    return EigenSplitting() if known or Ability.DIAGONAL_FORM in problem.abilities else None

@@ -131,7 +131,7 @@ def alternatives(problem: Any, geometry: Any, method: Any) -> str:
     names = [name_of(other) for other in known("method") if not _lacking(problem, geometry, other)]
     names = [name for name in names if name != name_of(method)]
     # a closed form exists for some data only, so it comes last
-    names.sort(key=lambda name: name == "ClosedForm")
+    names.sort(key=lambda name: name == "EigenSplitting")
     return f"With this problem and geometry these work: {_listed(names)}" if names else ""
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.abilities import Ability
+from psdopt.contracts.abilities import Ability, missing_needs
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
@@ -184,7 +184,7 @@ def needs_ability(method: Method, ability: str) -> bool:
 
 def fits(problem: Problem, geometry: Geometry, method: Method) -> bool:
     """Compatible, and with data that do admit a closed form where the method lives on it."""
-    by_formula = needs_ability(method, Ability.CLOSED_FORM)
+    by_formula = missing_needs(method.requires, "problem", problem.abilities - {Ability.CLOSED_FORM})
     if by_formula and Ability.CLOSED_FORM in problem.abilities and problem.solve_in_closed_form() is None:
         return False
     return fit_together(problem, geometry, method)

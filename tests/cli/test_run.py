@@ -53,9 +53,9 @@ def test_method_geometry_rank_and_settings_reach_the_solver(psdopt_command: Comm
     assert "LBFGS, FlatQuotient(n=4, r=2)" in out
     _, out, _ = psdopt_command("run", "scatter", "--geometry", "flat-quotient", "--set", "geometry.r=3")
     assert "FlatQuotient(n=4, r=3)" in out
-    code, out, _ = psdopt_command("run", "scatter", "--method", "closed-form")
+    code, out, _ = psdopt_command("run", "scatter", "--method", "eigen-splitting")
     assert code == 0
-    assert "ClosedForm, PSDCone(n=4)" in out
+    assert "EigenSplitting, PSDCone(n=4)" in out
     assert "closed form F(M*)" not in out
 
 

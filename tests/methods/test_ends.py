@@ -61,7 +61,7 @@ def test_at_the_optimum_of_a_fixed_trace_no_step_is_taken(variant):
 
 def test_the_closed_form_ends_with_one_step_of_length_one():
     """At M = I: S = 2 (I − T)."""
-    method, problem = methods.ClosedForm(), QuadraticSDP(None, 1.0, -np.diag([3.0, 2.0, -1.0]))
+    method, problem = methods.EigenSplitting(), QuadraticSDP(None, 1.0, -np.diag([3.0, 2.0, -1.0]))
     state = method.init(problem, PSDCone(3), np.eye(3))
     assert state.gradient_norm == pytest.approx(4.0 * np.sqrt(4.0 + 1.0 + 4.0), rel=1e-12)
     after = method.step(state)

@@ -78,7 +78,7 @@ def without_lines():
 
 PLAIN, LINEAR = QuadraticSDP(B=1.0, C=-np.eye(4)), TermSum([LinearTerm(IdentityForm(4))])
 HELD = Constrained(QuadraticSDP(C=np.eye(4)), constraints.trace(4, 1.0))
-NO_FORM = Alternating(CG, methods.ClosedForm(), AfterSteps(1))
+NO_FORM = Alternating(CG, methods.EigenSplitting(), AfterSteps(1))
 FLAT, WIDE = FlatQuotient(4, 2), FlatQuotient(24, 24)
 
 
@@ -87,7 +87,7 @@ FLAT, WIDE = FlatQuotient(4, 2), FlatQuotient(24, 24)
     [
         (PLAIN, FLAT, methods.ADMM(), "lacks biconvex-split"),
         (without_lines(), WIDE, methods.ADMM(), "polish=ConjugateGradient lacks exact-line"),
-        (cut(4), FLAT, methods.AugmentedLagrangian(inside=methods.ClosedForm()), "inside="),
+        (cut(4), FLAT, methods.AugmentedLagrangian(inside=methods.EigenSplitting()), "inside="),
         (PLAIN, FLAT, methods.AugmentedLagrangian(), "constraints"),
         (LINEAR, FLAT, methods.BlockConjugateGradient(), "restriction"),
         (PLAIN, PSDCone(4), methods.BoundaryPoint(), "BoundaryPoint"),
@@ -96,7 +96,7 @@ FLAT, WIDE = FlatQuotient(4, 2), FlatQuotient(24, 24)
         (cut(4), PSDCone(4), methods.LagrangeNewton(), "factor"),
         (PLAIN, FLAT, methods.LagrangeNewton(), "quadratic-fit"),
         (pair_problem(), PSDCone(24), methods.LagrangeNewton(), Ability.STRAIGHT),
-        (pair_problem(), WIDE, methods.LagrangeNewton(methods.ClosedForm()), "=ClosedForm lacks closed-form here"),
+        (pair_problem(), WIDE, methods.LagrangeNewton(methods.BlockConjugateGradient()), "lacks restriction here"),
         (psd_regression_problem(np.eye(4), np.ones(4)), FLAT, methods.OnlineRiemannianGradient(), "lacks stream"),
     ],
 )
@@ -118,7 +118,7 @@ class Promises(QuadraticSDP):
     [
         (split_of, "Promises offers no biconvex-split"),
         (lambda _: quadratic_fit_of(object()), "object offers no quadratic-fit"),
-        (lambda problem: NO_FORM.init(problem, FlatQuotient(3, 2), np.eye(3)[:, :2]), "second=ClosedForm lacks"),
+        (lambda problem: NO_FORM.init(problem, FlatQuotient(3, 2), np.eye(3)[:, :2]), "second=EigenSplitting lacks"),
         (constrained, "offers no constraints"),
         (lambda problem: constrained(Constrained(problem, constraints.trace(3, 1.0))), "linear objective"),
         *(

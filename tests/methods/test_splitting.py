@@ -1,14 +1,26 @@
-"""Splitting in the eigenvectors of A: the minimum that other methods find, proven, at a condition that stops them."""
+"""Closed forms, and splitting in the eigenvectors of A: the minimum of other methods, where these find it, proven."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import BILGO, EigenSplitting, FlatQuotient, PSDCone, QuadraticSDP, Status, compatible, solve
+from psdopt import (
+    BILGO,
+    ConjugateGradient,
+    EigenSplitting,
+    FlatQuotient,
+    PSDCone,
+    QuadraticSDP,
+    Status,
+    compatible,
+    solve,
+)
 from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.linalg.tolerances import EPS
 from psdopt.methods import splitting as module
-from tests.instances import symmetric
+from tests.instances import spectrum_matrix, symmetric
+from tests.problems.quadratics import N, data
 
 
 def drawn(seed, n=12, digits=2.0, ridge=1e-2):
@@ -103,9 +115,40 @@ def test_a_rank_limit_is_kept_and_other_problems_are_refused():
     assert solve(QuadraticSDP(None, 1.0, -np.eye(4)), max_rank=2).matrix.rank <= 2  # although there is a closed form
     assert not compatible(problem, FlatQuotient(12, 3), EigenSplitting())
     plain = QuadraticSDP(np.eye(3), np.diag([1.0, 2.0, 3.0]), -np.eye(3))
-    with pytest.raises(IncompatibleError, match="diagonal-form"):
+    with pytest.raises(IncompatibleError, match="diagonal-form or closed-form"):
         solve(plain, PSDCone(3), EigenSplitting())
     with pytest.raises(InvalidInputError, match="relaxation"):
         EigenSplitting(relaxation=2.5)
     with pytest.raises(InvalidInputError, match="iterations"):
         EigenSplitting(iterations=0)
+
+
+@pytest.mark.parametrize("rank", range(1, N + 1))
+@pytest.mark.parametrize("kind", ["projection", "congruence"])
+def test_closed_forms_at_every_rank_against_solve(kind, rank):
+    rng, A, _, C = data(rank)
+    A = spectrum_matrix(rng, N, np.linspace(0.5, 2.0, N))
+    problem = QuadraticSDP(None, 1.5, C) if kind == "projection" else QuadraticSDP(A, None, C)
+    exact = problem.solve_in_closed_form(rank)
+    best = problem.at(exact.factor).value
+    if kind == "projection":
+        eigenvalues = np.sort(np.linalg.eigvalsh(-C))[::-1][:rank]
+        assert best == pytest.approx(-np.sum(np.maximum(eigenvalues, 0) ** 2) / 1.5, rel=1e3 * EPS)
+    assert exact.factor.shape[1] <= rank
+    results = [
+        solve(problem, FlatQuotient(N, rank), ConjugateGradient(), tol=1e-9, rng=seed, max_iterations=2000)
+        for seed in range(2)
+    ]
+    found = min(results, key=lambda result: result.value)
+    assert found.value == pytest.approx(best, rel=1e-7)
+    assert found.value >= best - 1e-12 * abs(best)
+
+
+def test_closed_form_is_chosen_and_certified():
+    _, _, _, C = data(1)
+    result = solve(QuadraticSDP(None, 2.0, C))
+    assert result.status is Status.OPTIMAL
+    assert result.method == "EigenSplitting"
+    assert result.iterations <= 1
+    explicit = solve(QuadraticSDP(None, 2.0, C), PSDCone(N), EigenSplitting())
+    assert explicit.value == pytest.approx(result.value, rel=1e-12)

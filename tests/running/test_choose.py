@@ -7,12 +7,22 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import ConjugateGradient, Constrained, DualNewton, InteriorPoint, LagrangeNewton, Status, constraints, solve
+from psdopt import (
+    ConjugateGradient,
+    Constrained,
+    DualNewton,
+    EigenSplitting,
+    InteriorPoint,
+    LagrangeNewton,
+    Status,
+    constraints,
+    solve,
+)
 from psdopt.contracts.abilities import MEMBERS, Ability
 from psdopt.errors import IncompatibleError
 from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
 from psdopt.margins.problem import MarginProblem
-from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ClosedForm, ColumnGeneration
+from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.running.choose import choose, first_rank
@@ -165,18 +175,24 @@ def test_a_hint_names_geometries_where_no_other_method_fits():
 def test_a_refusal_does_not_send_back_to_what_was_refused():
     """The data admit no closed form: the refusal names the others, and each of them runs."""
     rng = np.random.default_rng(3)
-    problem = QuadraticSDP(psd(rng), 1.0, symmetric(rng))
+    A = psd(rng)
+    A[0] = A[:, 0] = 0.0
+    problem = QuadraticSDP(A, None, symmetric(rng) + np.diag([9.0] + [0.0] * (len(A) - 1)))
     assert problem.solve_in_closed_form() is None
     with pytest.raises(IncompatibleError) as refused:
-        solve(problem, PSDCone(problem.n), ClosedForm())
+        solve(problem, PSDCone(problem.n), EigenSplitting())
     assert "no closed form for these data. With this problem and geometry these work: BILGO" in str(refused.value)
-    assert "ClosedForm" not in str(refused.value)
+    assert "EigenSplitting" not in str(refused.value)
     assert solve(problem, PSDCone(problem.n), BILGO()).optimal
 
 
 def test_the_short_answer_is_the_verdict_and_looks_at_no_plugin(monkeypatch):
     problem = QuadraticSDP(A=np.eye(3))
-    pairs = [(PSDCone(3), ConjugateGradient()), (FlatQuotient(3, 2), ConjugateGradient()), (PSDCone(4), ClosedForm())]
+    pairs = [
+        (PSDCone(3), ConjugateGradient()),
+        (FlatQuotient(3, 2), ConjugateGradient()),
+        (PSDCone(4), EigenSplitting()),
+    ]
     verdicts = [bool(compatible(problem, *pair)) for pair in pairs]
     monkeypatch.setattr("psdopt.running.compatibility.known", lambda kind: pytest.fail("no examples are asked for"))
     assert [fits(problem, *pair) for pair in pairs] == verdicts

@@ -5,7 +5,17 @@ import math
 import numpy as np
 import pytest
 
-from psdopt import LBFGS, ClosedForm, ConjugateGradient, FlatQuotient, LowRankPSD, PSDCone, QuadraticSDP, Status, solve
+from psdopt import (
+    LBFGS,
+    ConjugateGradient,
+    EigenSplitting,
+    FlatQuotient,
+    LowRankPSD,
+    PSDCone,
+    QuadraticSDP,
+    Status,
+    solve,
+)
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.testing.poisoned import poisoned
 from tests.running.problems import kta, planted
@@ -179,11 +189,12 @@ def test_incompatible_pieces_are_refused_before_any_work():
     with pytest.raises(IncompatibleError, match="the geometry PSDCone lacks factor"):
         solve(problem, PSDCone(12), ConjugateGradient())
     with pytest.raises(IncompatibleError) as refusal:
-        solve(problem, FlatQuotient(12, 2), ClosedForm())
+        solve(problem, FlatQuotient(12, 2), EigenSplitting())
     text = str(refusal.value)
     assert text.startswith(
-        "QuadraticSDP, FlatQuotient and ClosedForm do not work together; missing: the problem QuadraticSDP lacks "
-        "closed-form; the geometry FlatQuotient lacks full-cone. With this problem and geometry these work: "
+        "QuadraticSDP, FlatQuotient and EigenSplitting do not work together; missing: the problem QuadraticSDP lacks "
+        "diagonal-form or closed-form; the geometry FlatQuotient lacks full-cone. With this problem and geometry these "
+        "work: "
     )
     assert "ConjugateGradient" in text
     assert "LBFGS" in text

@@ -8,7 +8,7 @@ import pytest
 from psdopt import Constrained, FlatQuotient, Outcome, QuadraticSDP, certify, constraints, stationarity_scale
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.constrained.slack import slack_operator
-from psdopt.methods import ClosedForm
+from psdopt.methods import EigenSplitting
 from psdopt.methods.lagrange_newton import constrained_steps
 from psdopt.methods.lagrange_newton.constrained_moves import Active, newton_move
 from psdopt.methods.lagrange_newton.constrained_steps import ConstrainedSteps, least_squares_multipliers
@@ -68,7 +68,7 @@ def test_zero_and_what_has_no_constraints() -> None:
     problem, method = cut(5), ConstrainedSteps()
     zero = method.init(problem, FlatQuotient(5, 2), np.zeros((5, 2)))
     assert method.step(zero).outcome is Outcome.STALLED
-    assert ClosedForm().on(problem) == ClosedForm()
+    assert EigenSplitting().on(problem) == EigenSplitting()
 
 
 def loose() -> Constrained:
