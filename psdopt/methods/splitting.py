@@ -90,10 +90,15 @@ class EigenSplitting(Method[SplittingState]):
     def step(self, state: SplittingState) -> SplittingState:
         known = _minimizer(state.problem)
         if known is not None:
-            evaluation, point = state.problem.at(known.factor), state.geometry.from_matrix(known)
-            residual = norm(evaluation.factor_gradient())
-            ended = {"step": 1.0, "outcome": Outcome.FINISHED}
-            return replace(state, point=point, evaluation=evaluation, gradient_norm=residual, **ended)
+            evaluation = state.problem.at(known.factor)
+            return replace(
+                state,
+                point=state.geometry.from_matrix(known),
+                evaluation=evaluation,
+                gradient_norm=norm(evaluation.factor_gradient()),
+                step=1.0,
+                outcome=Outcome.FINISHED,
+            )
         if not len(state.Z):
             raise IncompatibleError(f"{type(state.problem).__name__} has no closed form for these data")
         form = _form(state.problem)

@@ -1,43 +1,40 @@
 """Greedy turns: atoms until a search is due, and the same search again where S offers nothing new."""
 
-import math
 from dataclasses import replace
 
 import numpy as np
 import pytest
 import scipy.optimize
 
-from psdopt import ConjugateGradient, FlatQuotient, Outcome, PSDCone, QuadraticSDP
-from psdopt.methods.bilgo.atoms import GreedyAtoms
-from psdopt.methods.bilgo.search import LocalSearch
+from psdopt import BILGO, Outcome, PSDCone, QuadraticSDP
 from tests.methods.planted import planted, zero
 
-ALONE = GreedyAtoms(False, 5, 1, "bilgo", "auto", 0)
-SEARCHED = GreedyAtoms(True, 5, 0, "bilgo", "auto", 0)
+ALONE = BILGO(None, eigenvectors=1)
+SEARCHED = BILGO()
+
+
+def searching(Y, **changed):
+    """A state of BILGO with a search under way at Y, as `changed`."""
+    problem, _, _ = planted(8, 3)
+    state = SEARCHED.init(problem, PSDCone(8), Y)
+    begun = SEARCHED._begun(state, SEARCHED.searcher, state.evaluation, [], [])
+    return replace(begun, search=replace(begun.search, **changed))
 
 
 def test_where_m_has_all_directions_the_same_search_goes_on_with_a_finer_goal():
-    problem, _, _ = planted(8, 2)
     Y = np.random.default_rng(0).standard_normal((8, 8))
-    search = LocalSearch(ConjugateGradient(), 0.3, 16).init(problem, FlatQuotient(8, 8), Y)
-    search = LocalSearch(ConjugateGradient(), 0.3, 16).step(search)
-    state = SEARCHED.continued(replace(search, goal=math.inf, limit=16, over=True))
-    assert state.resumed is not None
-    assert state.resumed.known is not state
-    assert (state.resumed.over, state.resumed.steps, state.resumed.limit) == (False, 0, 32)
-    assert state.resumed.goal < math.inf
-    assert LocalSearch(ConjugateGradient(), 0.3, 16).continued(state) is state.resumed
-    passed = SEARCHED.step(state)  # a turn without a move
-    assert passed.outcome is Outcome.STALLED
-    assert passed.evaluation is state.evaluation
+    state = searching(Y, goal=0.0, limit=1)
+    after = SEARCHED.step(state)
+    residual = 0.5 * after.search.inner.gradient_norm
+    assert (after.search.growing, after.search.steps, after.search.limit) == (False, 0, 2)
+    assert 0.0 < after.search.goal < residual / np.linalg.norm(after.evaluation.factor)
+    assert after.search.inner.extras  # one of ConjugateGradient's, after its first step
+    assert SEARCHED.step(after).evaluation.value < after.evaluation.value
 
 
 def test_a_direction_that_m_lacks_becomes_an_atom():
-    problem, _, _ = planted(8, 3)
-    Y = np.eye(8)[:, :1]
-    search = LocalSearch(ConjugateGradient(), 0.3, 16).init(problem, PSDCone(8), Y)
-    state = SEARCHED.continued(replace(search, over=True, goal=0.0))
-    assert state.resumed is None
+    state = SEARCHED.step(searching(np.eye(8)[:, :1], goal=0.0, limit=1))
+    assert state.search is None
     assert state.vectors.shape[1] >= 1
     after = SEARCHED.step(state)
     assert after.evaluation.value < state.evaluation.value
@@ -52,7 +49,7 @@ def test_each_rule_shrinks_and_stretches_m_as_it_may(rule, least, most):
     values, vectors = np.linalg.eigh(M)
     Y = vectors[:, -2:] * np.sqrt(values[-2:])
     for factor in (0.5, 2.0):  # the best alpha is about 4 and 1/4
-        method = GreedyAtoms(False, 5, 1, rule, "dense", 0)
+        method = BILGO(None, eigenvectors=1, rule=rule, backend="dense")
         alpha = method.step(method.init(problem, PSDCone(6), factor * Y)).extras.get("alpha", 1.0)
         best = np.clip(factor**-2, least, most)
         assert alpha == pytest.approx(best, rel=0.3 if least < best < most else 1e-12)
@@ -80,7 +77,7 @@ def test_a_greedy_step_is_one_search_per_eigenvector_in_turn():
     def value(X):
         return np.sum((A @ X @ A) * X) + 0.7 * np.sum(X * X) + 2.0 * np.sum(C * X)
 
-    method = GreedyAtoms(False, 5, 2, "bilgo", "dense", 0)
+    method = BILGO(None, eigenvectors=2, backend="dense")
     state = method.init(problem, PSDCone(6), 0.3 * rng.standard_normal((6, 2)))
     S = state.evaluation.gradient @ np.eye(6)
     np.testing.assert_allclose(np.abs(state.vectors.T @ np.linalg.eigh(S)[1][:, :2]), np.eye(2), atol=1e-9)
@@ -98,12 +95,12 @@ def test_the_first_block_is_the_problems_proposal_at_its_best_multiple():
     state = SEARCHED.init(problem, PSDCone(4), np.zeros((4, 1)))
     after = SEARCHED.step(state)
     np.testing.assert_allclose(after.evaluation.matrix.to_dense(), np.diag([3.0, 2.0, 0.0, 0.0]), atol=1e-12)
-    assert after.extras == {"alpha": 1.0, "beta": pytest.approx(5.0, rel=1e-12)}
-    assert (after.due, after.block, after.atoms, after.iteration) == (True, True, 0, state.iteration + 1)
+    assert after.extras == {"alpha": 1.0, "beta": pytest.approx(5.0, rel=1e-12), "phase": 0.0}
+    assert (after.search.growing, after.search.goal) == (True, pytest.approx(6.0e-3, rel=1e-9))  # 1e-3 |λ_min|
+    assert (after.atoms, after.iteration) == (0, state.iteration + 1)
     for other in (replace(SEARCHED, rule="journee"), replace(SEARCHED, eigenvectors=1), ALONE):
-        assert not other.step(other.init(problem, PSDCone(4), np.zeros((4, 1)))).block
-    away = SEARCHED.init(problem, PSDCone(4), np.eye(4)[:, :1])
-    assert not SEARCHED.step(away).block
+        assert other._first_block(other.init(problem, PSDCone(4), np.zeros((4, 1)))) is None
+    assert SEARCHED._first_block(SEARCHED.init(problem, PSDCone(4), np.eye(4)[:, :1])) is None
 
 
 @pytest.mark.parametrize(("factor", "value"), [(1.0, -13.0), (0.1, -13.0), (7.0, -13.0)])
@@ -112,23 +109,21 @@ def test_a_proposal_of_any_size_is_scaled_best(factor, value, monkeypatch):
     problem = QuadraticSDP(B=1.0, C=-T)
     W = factor * np.sqrt(T)[:, :2]
     monkeypatch.setattr(type(problem.starts), "first_atoms", lambda self: W)
-    after = SEARCHED.step(SEARCHED.init(problem, PSDCone(3), np.zeros((3, 1))))
-    assert after.block
-    assert after.evaluation.value == pytest.approx(value, rel=1e-12)
+    block = SEARCHED._first_block(SEARCHED.init(problem, PSDCone(3), np.zeros((3, 1))))
+    assert block.value == pytest.approx(value, rel=1e-12)
     monkeypatch.setattr(type(problem.starts), "first_atoms", lambda self: np.eye(3)[:, 2:])  # F grows along it
-    after = SEARCHED.step(SEARCHED.init(problem, PSDCone(3), np.zeros((3, 1))))
-    assert not after.block
+    assert SEARCHED._first_block(SEARCHED.init(problem, PSDCone(3), np.zeros((3, 1)))) is None
 
 
 @pytest.mark.parametrize(("every", "due"), [(1, [True]), (2, [False, True]), (3, [False, False, True])])
 def test_a_search_is_due_after_every_so_many_atoms(every, due):
     problem, _, _ = planted(10, 4)
-    method = GreedyAtoms(True, every, 1, "bilgo", "dense", 0)
+    method = BILGO(every=every, eigenvectors=1, backend="dense")
     state, told = method.init(problem, PSDCone(10), zero(problem)), []
     while not any(told):
         state = method.step(state)
-        told.append(state.due)
-        assert state.atoms == (0 if state.due else len(told))
+        told.append(state.search is not None)
+        assert state.atoms == (0 if state.search else len(told))
     assert told == due
 
 
@@ -136,22 +131,22 @@ def test_a_search_is_due_after_every_so_many_atoms(every, due):
 def test_a_step_without_a_decrease_ends_the_atoms(searched):
     """At the optimum no direction lowers F: a search is due where there is one, and the greedy method stands still."""
     problem = QuadraticSDP(B=1.0, C=-np.diag([4.0, 1.0, -1.0]))
-    method = GreedyAtoms(searched, 5, 1, "bilgo", "dense", 0)
+    method = BILGO("default" if searched else None, eigenvectors=1, backend="dense")
     after = method.step(method.init(problem, PSDCone(3), np.diag([2.0, 1.0, 0.0])[:, :2]))
-    assert after.due == searched
+    assert (after.search is not None) == searched
     assert after.outcome is (Outcome.RUNNING if searched else Outcome.STALLED)
     assert after.evaluation.value == pytest.approx(-17.0, rel=1e-12)
-    at_zero = GreedyAtoms(searched, 5, 1, "bilgo", "dense", 0)
+    at_zero = BILGO("default" if searched else None, eigenvectors=1, backend="dense")
     problem = QuadraticSDP(B=1.0, C=np.eye(3))
     after = at_zero.step(at_zero.init(problem, PSDCone(3), np.zeros((3, 1))))
-    assert not after.due
+    assert after.search is None
     assert after.outcome is Outcome.STALLED
 
 
 def test_rays_are_m_itself_or_the_atom():
     """F falls along M where the best alpha is infinite, else along v vᵀ."""
     along = QuadraticSDP(C=np.diag([-1.0, 1.0]))
-    method = GreedyAtoms(False, 5, 1, "bilgo", "dense", 0)
+    method = BILGO(None, eigenvectors=1, backend="dense")
     after = method.step(method.init(along, PSDCone(2), np.array([[1.0], [0.5]])))
     assert after.outcome is Outcome.UNBOUNDED
     after = replace(method, rule="journee").step(method.init(along, PSDCone(2), np.array([[1.0], [0.5]])))
@@ -165,10 +160,10 @@ def test_rays_are_m_itself_or_the_atom():
 def test_a_block_beyond_the_first_atoms_has_their_mean_weight_at_most():
     """M = diag(0, 0, 0, 1): e1 enters by its exact search with weight 4, e2 and e3 as one block of common weight."""
     problem = QuadraticSDP(B=1.0, C=-np.diag([4.0, 3.0, 2.0, 1.0]))
-    method = GreedyAtoms(True, 1, 3, "bilgo", "dense", 0)
+    method = BILGO(every=1, eigenvectors=3, backend="dense")
     after = method.step(method.init(problem, PSDCone(4), np.eye(4)[:, 3:]))
     np.testing.assert_allclose(after.evaluation.matrix.to_dense(), np.diag([4.0, 2.5, 2.5, 1.0]), atol=1e-9)
-    assert after.extras == {"alpha": pytest.approx(1.0, rel=1e-12), "beta": pytest.approx(4.0, rel=1e-12)}
+    assert after.extras == {"alpha": pytest.approx(1.0, rel=1e-12), "beta": pytest.approx(4.0, rel=1e-12), "phase": 0.0}
 
 
 def test_random_directions_are_unit_vectors_and_follow_m():

@@ -7,7 +7,6 @@ from sklearn import datasets
 
 import psdopt
 from psdopt import BILGO, LBFGS, AutogradProblem, ConjugateGradient, PSDCone, QuadraticSDP, Status, solve
-from psdopt.methods.bilgo.search import SearchState
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from tests.methods.planted import planted, zero
 
@@ -29,7 +28,7 @@ def test_laue_searches_after_every_atom(rule, searches):
     problem, _, _ = planted(12, 4)
     method = BILGO(rule=rule, eigenvectors=1)
     state = method.step(method.init(problem, PSDCone(12), zero(problem)))
-    assert isinstance(state.inner, SearchState) == searches
+    assert (state.search is not None) == searches
 
 
 def test_zero_is_optimal_and_is_recognised():
@@ -106,10 +105,9 @@ def test_the_search_goes_on_across_a_look_at_s_that_offers_nothing_new():
     kept = 0
     for _ in range(25):
         before, state = state, method.step(state)
-        searched = isinstance(before.inner, SearchState) or before.inner.resumed is not None
-        resumed = getattr(state.inner, "resumed", None)
+        looked = before.search is not None and state.search is not None and state.search.steps == 0
         same = state.evaluation.factor.shape == before.evaluation.factor.shape
-        kept += bool(searched and resumed is not None and same and resumed.inner.extras.get("beta", 0.0) > 0.0)
+        kept += bool(looked and same and state.search.inner.extras.get("beta", 0.0) > 0.0)
     assert kept >= 1
 
 

@@ -8,25 +8,24 @@ import pytest
 import psdopt
 from psdopt import BILGO, ConjugateGradient, Outcome, PSDCone, QuadraticSDP
 from psdopt.linalg.least import least_eigenpairs
-from psdopt.methods.bilgo import atoms as bilgo_atoms
-from psdopt.methods.bilgo.atoms import GreedyAtoms
-from psdopt.methods.bilgo.search import AtomState, LocalSearch
+from psdopt.methods.bilgo import method as bilgo
+from psdopt.methods.bilgo.method import BILGOState
 from tests.methods.planted import planted, zero
 
-METHOD = LocalSearch(ConjugateGradient(), 0.3, 16)
+METHOD = BILGO()
 
 
 def begun(problem, Y, smallest=-1.0, vectors=0, **known):
     V = np.eye(problem.n)[:, :vectors]
-    state = AtomState(problem, PSDCone(problem.n), Y, problem.at(Y), vectors=V, smallest=smallest, **known)
-    return METHOD.continued(state)
+    state = BILGOState(problem, PSDCone(problem.n), Y, problem.at(Y), vectors=V, smallest=smallest, **known)
+    return METHOD._begun(state, METHOD.searcher, state.evaluation, [], [])
 
 
 def test_its_steps_are_those_of_the_method_on_the_factor():
     problem, _, _ = planted(8, 2)
     Y = np.random.default_rng(0).standard_normal((8, 3))
     state = begun(problem, Y)
-    inner = state.inner
+    inner = state.search.inner
     for _ in range(3):
         state, inner = METHOD.step(state), ConjugateGradient().step(inner)
         np.testing.assert_array_equal(state.evaluation.factor, inner.evaluation.factor)
@@ -36,17 +35,17 @@ def test_its_steps_are_those_of_the_method_on_the_factor():
 @pytest.mark.parametrize(("goal", "limit", "steps"), [(0.0, 3, 3), (1e9, 100, 1), (0.0, 5, 5)])
 def test_it_is_over_at_its_goal_or_its_limit(goal, limit, steps):
     problem, _, _ = planted(8, 2)
-    state = replace(begun(problem, np.random.default_rng(1).standard_normal((8, 3))), goal=goal, limit=limit)
-    made = 0
-    while not state.over:
+    state = begun(problem, np.random.default_rng(1).standard_normal((8, 3)))
+    state, made = replace(state, search=replace(state.search, goal=goal, limit=limit)), 0
+    while state.search is not None and state.search.steps == made:
         state, made = METHOD.step(state), made + 1
-    assert made == state.steps == steps
+    assert made == steps
 
 
 def test_a_ray_is_passed_on():
     problem = QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2))
     state = begun(problem, np.ones((2, 1)))
-    while state.outcome is Outcome.RUNNING and not state.over:
+    while state.outcome is Outcome.RUNNING:
         state = METHOD.step(state)
     assert state.outcome is Outcome.UNBOUNDED
     assert state.ray is not None
@@ -56,9 +55,10 @@ def test_a_ray_is_passed_on():
 def test_the_gradient_norm_is_the_larger_of_both_conditions(smallest):
     problem, _, _ = planted(8, 2)
     state = begun(problem, 0.03 * np.random.default_rng(2).standard_normal((8, 2)), smallest=smallest)
+    state = replace(state, search=replace(state.search, goal=0.0))
     for after in (state, METHOD.step(state)):
         Y = after.evaluation.factor
-        expected = max(after.inner.gradient_norm, -2.0 * smallest * np.linalg.norm(Y))
+        expected = max(after.search.inner.gradient_norm, -2.0 * smallest * np.linalg.norm(Y))
         assert after.gradient_norm == pytest.approx(expected, rel=1e-13)
 
 
@@ -80,8 +80,8 @@ def looked_at(diagonal, targets, **known):
     """The state with eigenvectors at M = diag(diagonal) for |M − diag(targets)|²."""
     problem, n = QuadraticSDP(B=1.0, C=-np.diag(np.asarray(targets, dtype=float))), len(targets)
     evaluation = problem.at(np.diag(np.sqrt(np.asarray(diagonal, dtype=float))))
-    start = AtomState(problem, PSDCone(n), evaluation.factor, evaluation, vectors=np.eye(n)[:, :1], **known)
-    return GreedyAtoms(True, 5, 3, "bilgo", "dense", 3)._with_eigenvectors(start, evaluation, {"alpha": 0.5}, 4)
+    start = BILGOState(problem, PSDCone(n), evaluation.factor, evaluation, vectors=np.eye(n)[:, :1], **known)
+    return BILGO(eigenvectors=3, backend="dense", seed=3)._looked(start, evaluation, {"alpha": 0.5}, 4)
 
 
 @pytest.mark.parametrize(
@@ -128,10 +128,10 @@ def test_after_a_direction_had_been_missed_the_next_rest_is_looked_at_anew(monke
         proofs.append(named.get("proven", False))
         return least_eigenpairs(S if len(proofs) > 1 else np.zeros((3, 3)), **named)
 
-    monkeypatch.setattr(bilgo_atoms, "least_eigenpairs", least)
-    start = AtomState(problem, PSDCone(3), evaluation.factor, evaluation, vectors=np.eye(3)[:, :1], proven_at=0.5)
+    monkeypatch.setattr(bilgo, "least_eigenpairs", least)
+    start = BILGOState(problem, PSDCone(3), evaluation.factor, evaluation, vectors=np.eye(3)[:, :1], proven_at=0.5)
     assert (start.atoms, start.iteration) == (0, 0)
-    state = GreedyAtoms(True, 5, 1, "bilgo", "dense", 0)._with_eigenvectors(start, evaluation, {})
+    state = BILGO(eigenvectors=1, backend="dense")._looked(start, evaluation, {})
     assert proofs == [False, True]
     assert state.smallest == pytest.approx(-2.0)
     assert state.proven_at == np.inf
