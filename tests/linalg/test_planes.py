@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from psdopt.linalg.planes import minimize_by_cuts, minimize_plane, minimize_quadratic_in_box
+from psdopt.linalg.planes import minimize_nested, minimize_plane, minimize_quadratic_in_box
 from psdopt.linalg.tolerances import EPS
 
 from .test_polynomials import spread
@@ -210,19 +210,21 @@ def test_nearly_straight_pieces_have_their_global_minimum(seed, scale, weight, u
     assert found <= min(plane.value(a, min(b, upper[1])) for a in grid for b in grid) * (1.0 + 64 * EPS)
 
 
-def test_cuts_find_minima_far_away_and_say_where_there_is_none():
+def test_nested_searches_find_minima_far_away_and_say_where_there_is_none():
     far = Hinges(np.array([[1.0, 0.0], [0.0, 1e-6]]), np.array([1e5, 1.0]), np.zeros(2))
-    alpha, beta = minimize_by_cuts(far.value, far.derivatives, (0.0, 0.0), (math.inf, math.inf))
+    alpha, beta = minimize_nested(far.derivatives, (0.0, 0.0), (math.inf, math.inf))
     assert far.value(alpha, beta) <= 1e-20 * far.value(0.0, 0.0)
     falls = Hinges(np.array([[0.0, 1.0]]), np.array([1.0]), np.array([-1.0, 0.5]))
-    alpha, beta = minimize_by_cuts(falls.value, falls.derivatives, (0.0, 0.0), (math.inf, math.inf))
+    alpha, beta = minimize_nested(falls.derivatives, (0.0, 0.0), (math.inf, math.inf))
     assert alpha == math.inf
     assert math.isfinite(beta)
-    fixed = minimize_by_cuts(far.value, far.derivatives, (1.0, 0.0), (1.0, 2e6))
+    swapped = Hinges(falls.A[:, ::-1], falls.b, falls.g[::-1])
+    assert minimize_nested(swapped.derivatives, (0.5, 0.0), (math.inf, math.inf)) == (0.5, math.inf)
+    fixed = minimize_nested(far.derivatives, (1.0, 0.0), (1.0, 2e6))
     assert fixed == pytest.approx((1.0, 1e6))
 
 
-@pytest.mark.parametrize("minimum", [minimize_plane, minimize_by_cuts])
+@pytest.mark.parametrize("minimum", [minimize_plane, lambda value, *rest: minimize_nested(*rest)])
 @pytest.mark.parametrize("slope", [(1.0, 1.0), (1.0, -1.0), (-1.0, 1.0), (-1.0, -1.0)])
 @pytest.mark.parametrize(("low", "top"), [((0.2, 0.1), (0.9, 0.8)), ((0.2, 0.7), (1.6, 0.9))])
 def test_rounding_leads_out_of_no_box(minimum, slope, low, top):

@@ -107,7 +107,7 @@ def torus(rows: int, columns: int, seed: int) -> Constrained:
 
 
 def test_toruses_take_few_products_and_end_with_few_columns() -> None:
-    """Arcs, steps as long as the model holds, and short columns dropped."""
+    """Steps as long as the model holds, and short columns dropped."""
     columns = 0
     for seed in range(3):
         result = solve(torus(40, 10, seed), FlatQuotient(400, 15), AugmentedLagrangian(), escape=True)
