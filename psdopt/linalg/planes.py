@@ -117,72 +117,48 @@ def minimize_nested(
 def minimize_quadratic_in_box(
     g: np.ndarray, H: np.ndarray, lower: Sequence[float], upper: Sequence[float]
 ) -> tuple[float, float]:
-    """Argmin over a box in R² of gᵀx + xᵀHx/2, H ⪰ 0, by enumeration of interior, faces and corners.
+    """Argmin over a box in R² of gᵀx + xᵀHx/2, H ⪰ 0: the least over beta is piecewise quadratic in alpha.
 
-    `lower` is finite; `upper` may be inf, and may equal `lower`. H may be singular (dependent
-    measurement vectors, Hao et al., section 3.1): whole lines of minimisers cross a face, where the
-    one-variable problems find them. Variables are scaled first, so that alpha and beta may differ in
-    units. Returns inf in each coordinate of a direction along which the objective is unbounded below,
-    nan for non-finite data, and where the minimum itself overflows.
+    Its slope in alpha is g₀ + H₀₀ alpha + H₀₁ beta at the best beta, increasing, and linear between the at most two
+    alphas at which the best beta leaves a bound. `lower` is finite; `upper` may be inf, and may equal `lower`. H may be
+    singular (dependent measurement vectors, Hao et al., section 3.1), and alpha and beta may differ in units. Returns
+    inf in each coordinate of a direction along which the objective is unbounded below, nan for non-finite data, and
+    where the minimum itself overflows.
     """
-    g, H = np.asarray(g, dtype=float), np.asarray(H, dtype=float)
-    lo, hi = np.asarray(lower, dtype=float), np.asarray(upper, dtype=float)
-    if not (np.all(np.isfinite(g)) and np.all(np.isfinite(H))):
+    (g0, g1), ((h00, h01), (_, h11)) = np.asarray(g, dtype=float).tolist(), np.asarray(H, dtype=float).tolist()
+    low, top = float(lower[0]), float(upper[0])
+    if not all(map(math.isfinite, (g0, g1, h00, h01, h11))):
         return (math.nan, math.nan)
-    unit = np.array([_power_of_two(H[k, k], g[k]) for k in (0, 1)])
-    g, lo, hi = g * unit, lo / unit, hi / unit
-    # scaling by powers of two preserves cross² <= h00 h11
-    h00, h11, cross = H[0, 0] * unit[0] ** 2, H[1, 1] * unit[1] ** 2, H[0, 1] * unit[0] * unit[1]
-    scaled = np.array([[h00, cross], [cross, h11]])
-    determinant = h00 * h11 - cross * cross
-    singular = determinant <= ROUNDINGS * EPS * h00 * h11 or h00 <= 0.0 or h11 <= 0.0
-    if singular and _falls_along_kernel(g, h00, h11, cross, hi):
-        return (math.inf, math.inf)
-    candidates: list[tuple[float, float]] = []
-    if not singular:
-        interior = ((cross * g[1] - h11 * g[0]) / determinant, (cross * g[0] - h00 * g[1]) / determinant)
-        if lo[0] <= interior[0] <= hi[0] and lo[1] <= interior[1] <= hi[1]:
-            candidates.append((float(interior[0]), float(interior[1])))
-    for fixed in (0, 1):
-        free = 1 - fixed
-        for value in (lo[fixed], hi[fixed]):
-            if not math.isfinite(value):
-                continue
-            t = _scalar_box(g[free] + cross * value, scaled[free, free], lo[free], hi[free])
-            x = (float(value), t) if fixed == 0 else (t, float(value))
-            if math.isinf(t):
-                return (x[0] * unit[0], x[1] * unit[1])
-            candidates.append(x)
 
-    def defect(x: tuple[float, float]) -> float:
-        """Largest entry of the projected gradient, which is zero only at minimisers. Values of F do not suffice: within
-        the square root of rounding they do not distinguish a minimiser from a nearby bound."""
-        p = np.array(x)
-        q = g + scaled @ p
-        q = np.where(p <= lo, np.minimum(q, 0.0), q)
-        return float(np.max(np.abs(np.where(p >= hi, np.maximum(q, 0.0), q))))
+    def best(alpha: float) -> float:
+        return _scalar_box(g1 + (h01 * alpha if h01 != 0.0 else 0.0), h11, float(lower[1]), float(upper[1]))
 
-    with np.errstate(over="ignore", invalid="ignore"):
-        values = [quadratic((0.0, g, scaled), *x) for x in candidates]
-    if not all(map(math.isfinite, values)):
+    if math.isinf(best(low)):
+        return low, best(low)
+    # det H / (H₀₀ H₁₁), from quotients that do not overflow
+    definite = 1.0 - (h01 / h00) * (h01 / h11) if h00 > 0.0 and h11 > 0.0 else 1.0
+    bounds = [float(v) for v in (lower[1], upper[1]) if h01 != 0.0 and math.isfinite(v)]
+    kinks = sorted(t for t in ((-g1 - h11 * v) / h01 for v in bounds) if low < t < top)
+    alpha = low
+    for end in (*kinks, top):
+        beta = best(alpha)
+        slope = g0 + h00 * alpha + h01 * beta
+        within = 0.5 * (alpha + end) if math.isfinite(end) else 2.0 * abs(alpha) + 1.0
+        rate = h00 * (definite if lower[1] < best(within) < upper[1] else 1.0)
+        if rate <= ROUNDINGS * EPS * h00:  # along the kernel of H the slope is constant, and may be rounding
+            rate = 0.0
+            slope += ROUNDINGS * EPS * (abs(g0) + h00 * abs(alpha) + abs(h01 * beta))
+        if slope >= 0.0:
+            break
+        stop = alpha - slope / rate if rate > 0.0 else math.inf
+        alpha = min(stop, end)
+        if stop <= end:
+            break
+    beta = best(alpha)
+    value = alpha * (g0 + 0.5 * h00 * alpha + h01 * beta) + beta * (g1 + 0.5 * h11 * beta)
+    if math.isfinite(alpha) and not math.isfinite(value):
         return (math.nan, math.nan)  # the minimum itself overflows
-    tied = min(values) + 8.0 * EPS * max(map(abs, values))
-    best = min((x for x, value in zip(candidates, values, strict=True) if value <= tied), key=defect)
-    return float(best[0] * unit[0]), float(best[1] * unit[1])
-
-
-def _power_of_two(curvature: float, slope: float) -> float:
-    """A unit of a variable in which its curvature, or else its slope, is about 1."""
-    exponent = math.frexp(curvature)[1] // 2 if curvature > 0.0 else math.frexp(slope)[1]
-    return math.ldexp(1.0, -max(-400, min(400, exponent)))
-
-
-def _falls_along_kernel(g: np.ndarray, h00: float, h11: float, cross: float, hi: np.ndarray) -> bool:
-    """Whether gᵀd < 0 for a direction d > 0 with H d = 0, and the box is open there; axes are found on the faces."""
-    if not (h00 > 0.0 and h11 > 0.0 and cross < 0.0 and np.all(np.isinf(hi))):
-        return False
-    d = np.array([math.sqrt(h11), math.sqrt(h00)])
-    return float(g @ d) < -ROUNDINGS * EPS * float(np.abs(g) @ d)
+    return alpha, beta
 
 
 def _scalar_box(slope: float, curvature: float, lower: float, upper: float) -> float:
