@@ -33,7 +33,7 @@ CLEARLY = 10.0
 
 @dataclass(kw_only=True)
 class SphereState(State):
-    """Rows V (n, r) of length one, Ĉ V, the next direction and its slope ⟨G, direction⟩, |G|² at V.
+    """Rows V (n, r) of length one, Ĉ V, y and G there, the next direction, its slope ⟨G, direction⟩, and |G|².
 
     `scaled` : Ĉ, its largest entry 1, with C_ij = factor Ĉ_ij / (root_i root_j); `root` (n,) : √d over its largest
     entry. `tested` : |G| when columns were last found to suffice.
@@ -41,6 +41,8 @@ class SphereState(State):
 
     V: Array
     image: Array
+    y: Array
+    gradient: Array
     direction: Array
     slope: float
     square: float
@@ -110,10 +112,8 @@ class SphereGradient(Method[SphereState]):
 
     def step(self, state: SphereState) -> SphereState:
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
-        C, s, outcome = state.scaled, 0.0, Outcome.RUNNING
-        y = row_dots(V, image)
+        C, s, outcome, y, G = state.scaled, 0.0, Outcome.RUNNING, state.y, state.gradient
         value, noise = float(y.sum()), EPS * float(np.abs(C.data).sum())  # of sums of |Ĉ_ij|
-        G = image - y[:, None] * V
         for _ in range(self.iterations):
             deadline.ask()
             lengths = row_dots(d, d)
@@ -174,6 +174,8 @@ class SphereGradient(Method[SphereState]):
             dual=Multipliers(multipliers(y), multipliers(raised) if np.ptp(diagonal) > 0.0 else None),
             V=V,
             image=image,
+            y=y,
+            gradient=G,
             direction=d,
             slope=float(np.vdot(d, G)),
             square=square,
@@ -190,8 +192,7 @@ class SphereGradient(Method[SphereState]):
         if not self.grow or r >= (self.max_rank or n) or size > SLIGHT * state.tested:
             return state
         state.tested = size
-        lengths = np.linalg.eigvalsh(V.T @ V)
-        y = row_dots(V, state.image)
+        lengths, y = np.linalg.eigvalsh(V.T @ V), state.y
         if r * (r + 1) > 2 * n or lengths[0] * float(np.abs(y).max()) <= CLEARLY * size * math.sqrt(float(lengths[-1])):
             return state
         start = np.cos(np.arange(1.0, n + 1.0) ** 2)
