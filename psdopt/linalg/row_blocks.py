@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, overload
 
 import numpy as np
@@ -51,7 +52,7 @@ class RowBlocks(LinearMap):
         """X V (m, k) for V (d, k). One pass."""
         self._count(V)
         image = np.empty((self.shape[0], V.shape[1]))
-        for rows, part in self.parts(_Times(V)):
+        for rows, part in self.parts(partial(_times, V)):
             image[rows] = part
         return image
 
@@ -67,7 +68,7 @@ class RowBlocks(LinearMap):
         """XᵀX V (d, k) for V (d, k), without the image (m, k). One pass."""
         self._count(V)
         total = np.zeros_like(V)
-        for _, part in self.parts(_Normal(V)):
+        for _, part in self.parts(partial(_normal, V)):
             total += part
         return total
 
@@ -96,22 +97,14 @@ class RowBlocks(LinearMap):
 
     def largest_row_sum(self) -> float:
         """max_i Σ_j |X_ij|. One pass."""
-        return max(float(np.abs(block).sum(axis=1).max()) for _, block in self._pass())
+        return float(max(found for _, found in self.parts(_row_sum)))
 
     def to_dense(self) -> Array:
         """X as one array (m, d) in memory, for small m. The library itself never calls it."""
-        return np.concatenate([block for _, block in self._pass()])
-
-    def _pass(self) -> Iterator[tuple[slice, Array]]:
-        observer = _observer.get()
-        self.passes += 1
-        for rows, block in self.source.blocks():
-            if rows.stop > self._checked:
-                require_finite(block, self.name)
-                self._checked = rows.stop
-            yield rows, block
-            if observer is not None:
-                observer(self.name, rows.stop, self.shape[0])
+        dense = np.empty(self.shape)
+        for rows, block in self.parts(_whole):
+            dense[rows] = block
+        return dense
 
     def parts(self, part: Callable[[slice, Array], Any]) -> Iterator[tuple[slice, Any]]:
         """(rows, part(rows, block)) for every block, in any order, computed by the workers of the source. One pass.
@@ -147,14 +140,20 @@ class _Moments:
         return block.T @ block, np.asarray((self.Y[_within(rows, self.first)].T @ block).T)
 
 
-class _Times:
-    """(rows, X_k) ↦ X_k V."""
+def _times(V: Array, _: slice, block: Array) -> Array:
+    return block @ V
 
-    def __init__(self, V: Array) -> None:
-        self.V = V
 
-    def __call__(self, rows: slice, block: Array) -> Array:
-        return block @ self.V
+def _normal(V: Array, _: slice, block: Array) -> Array:
+    return np.asarray(block.T @ (block @ V))
+
+
+def _row_sum(_: slice, block: Array) -> float:
+    return float(np.abs(block).sum(axis=1).max())
+
+
+def _whole(_: slice, block: Array) -> Array:
+    return block
 
 
 class _TimesRows:
@@ -168,16 +167,6 @@ class _TimesRows:
 
     def __call__(self, rows: slice, block: Array) -> Array:
         return block.T @ self.W[_within(rows, self.first)]
-
-
-class _Normal:
-    """(rows, X_k) ↦ X_kᵀ(X_k V)."""
-
-    def __init__(self, V: Array) -> None:
-        self.V = V
-
-    def __call__(self, rows: slice, block: Array) -> Array:
-        return np.asarray(block.T @ (block @ self.V))
 
 
 class _Checked:
