@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import Any, cast
 
 import numpy as np
@@ -90,7 +89,7 @@ class Computation:
             self.S = self.dense = dense_gradient(evaluation)  # for the eigenpair and for the proof
         self.unit = max(own_unit(problem, self.value, self.tr, unit_on_the_cone(problem, evaluation)), 0.0)
         per_trace = self.unit / self.tr if self.tr > 0.0 else 0.0
-        if problem.n > DENSE_LIMIT and (self._proven_by_dual(seed) or self._proven_first(tol * per_trace, seed)):
+        if problem.n > DENSE_LIMIT and self._proven_by_dual(seed):
             return
         self.pair = checked_eigenpair(
             problem,
@@ -108,28 +107,6 @@ class Computation:
         if bound is None or not self.value - bound <= self.tol * self.unit:
             return False
         self.pair = smallest_eigenpair(self.S, max_products=CHECKED_COLUMNS, seed=seed)
-        return True
-
-    def _proven_first(self, allowed: float, seed: int) -> bool:
-        """Whether factorisation proves F(M) minimal for a quadratic F, and λ_min(S) >= −`allowed`, without Lanczos.
-
-        The Ritz pair then comes from a few products with a start in the range of M, where S is nearly 0.
-        """
-        small = max(abs(self.product), norm(self.SY) * self.size) <= self.tol * self.unit
-        quadratic = self.convex and Ability.QUADRATIC in self.problem.abilities and may_be_formed(self.problem)
-        if self.problem.lower_curvature:  # strong convexity proves a gap from λ_min(S) alone
-            return False
-        if not (quadratic and small and self.tr > 0.0 and self.full):
-            return False
-        start = self.Y[:, np.argmax(np.einsum("ij,ij->j", self.Y, self.Y))]
-        self.dense = dense_gradient(self.evaluation)
-        proof = DenseProof(self.evaluation, self.dense, start / norm(start))
-        gap = proof.gap_from_identity(self.tol * self.unit)
-        if gap is None or not -proof.floor <= allowed:
-            return False
-        self.gaps = [gap]
-        pair = smallest_eigenpair(self.S, start=start, max_products=CHECKED_COLUMNS, seed=seed)
-        self.pair = replace(pair, lower_bound=max(pair.lower_bound, proof.floor), failure_probability=0.0)
         return True
 
     def measure_residuals(self) -> None:

@@ -48,7 +48,6 @@ class DenseProof:
         self.factor = on_host(evaluation.factor)
         self.own = inner(S @ self.factor, self.factor)
         self.finite = bool(np.all(np.isfinite(S)))
-        self.floor = -math.inf  # a lower bound on λ_min(S), once a proof has found one
 
     def gap(self, most: float = math.inf, tried: float = math.inf) -> float | None:
         """A proven bound on F(M) − min F, less than `most`; None if none is found.
@@ -77,16 +76,6 @@ class DenseProof:
                 if best <= self.enough or (best < math.inf and not self.quadratic):
                     break
         return best if best < math.inf else None
-
-    def gap_from_identity(self, most: float) -> float | None:
-        """The bound of :meth:`gap` with P = M + s I only, for a quadratic F whose `lowest` v is known.
-
-        If the curvature along v is large, even an eigenvalue of S far below zero, in units of F / tr M, costs the bound
-        little. If v shows that the bound exceeds `most`, nothing is factorised.
-        """
-        if self.lowest is None or not (self.quadratic and self.finite and most > 0.0 and norm(self.factor) > 0.0):
-            return None
-        return self._least_bound(identity_shift(self.problem), most)
 
     def descent(self) -> Array | None:
         """The direction v of least vᵀSv in units of the coordinates, so that a refutation does not depend on scales."""
@@ -220,7 +209,6 @@ class DenseProof:
         if found is None:
             return None
         s, rounding = found
-        self.floor = -s * float(np.linalg.norm(H, np.inf)) - float(rounding.max())
         lost = self._lost(rounding, row_dots(self.factor, self.factor) + s * shift.diagonal)
         return max(cost(s), 0.0) + lost
 
