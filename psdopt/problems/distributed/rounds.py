@@ -10,36 +10,9 @@ import numpy as np
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import MOST_STEPS
 
-#: Trial steps of one round, as multiples of the Newton step: dense around 1, since Newton steps are accurate near a
-#: solution, then by powers of two in both directions.
-TRIALS = np.array(
-    [
-        0.5**8,
-        0.5**6,
-        0.5**4,
-        0.5**3,
-        0.25,
-        0.5,
-        0.7,
-        0.8,
-        0.9,
-        0.95,
-        0.98,
-        1.0,
-        1.02,
-        1.05,
-        1.1,
-        1.2,
-        1.4,
-        1.7,
-        2.0,
-        3.0,
-        4.0,
-        8.0,
-        16.0,
-        64.0,
-    ]
-)
+#: Trial steps of one round, as multiples of the Newton step, from 2⁻⁸ to 2⁸: dense around 1, since Newton steps are
+#: accurate near a solution.
+TRIALS = 2.0 ** np.linspace(-2.0, 2.0, 25) ** 3
 
 Derivatives = Callable[[Array], tuple[Array, Array]]
 
@@ -84,8 +57,6 @@ def root_between(left: Array, right: Array) -> float:
     """
     (a, fa, ga), (b, fb, gb) = left, right
     width = b - a
-    if fb == 0.0:
-        return float(b)
 
     def cubic(t: float) -> float:
         s = t * t * (3.0 - 2.0 * t)
