@@ -18,18 +18,17 @@ def test_the_curvature_of_a_line_at_its_start_is_told_with_it():
     problem = Pairs(one_sided=True).whole
     part = Resident(problem)
     part.at(0, Y)
-    known, bend = part.along(0, 1, D)
+    known, bend = part.along(1, 0, D)
     assert known is None
     assert bend == pytest.approx(problem.at(Y).along(D).derivatives(0.0)[1])
-    empty = Resident(None)
-    assert empty.along(0, 1, D) == ([0.0] * 5, 0.0)
-    assert empty.about() is None
+    assert Resident(None).about() is None
 
 
 def test_what_is_not_held_is_reported_by_its_key():
     part = Resident(Pairs().whole)
     for name, arguments in (
-        ("product", (7, V)), ("along", (7, 8, D)), ("line_values", (7, np.ones(1))), ("plane_value", (7, 1.0, 1.0)),
+        ("product", (7, V)), ("along", (8, 7, D)), ("along_atom", (8, 7, V[:, 0])),
+        ("line_derivatives", (7, np.ones(1))), ("call", (7, "value", 1.0)), ("moved", (8, 7, "step", 1.0)),
     ):  # fmt: skip
         answer = part.answer(name, arguments, ())
         assert answer.forgotten == 7
@@ -57,8 +56,9 @@ def test_questions_are_answered_in_their_order_by_the_part_that_they_name():
     engine = Here()
     engine.place([trace_problem(3), None, (trace_problem, 3)])
     Y = np.ones((3, 1))
-    answers = engine.ask([(2, "at", (0, 2.0 * Y), ()), (0, "at", (0, Y), ()), (1, "at", (0, Y), ())])
-    assert [answer.result[0] for answer in answers] == pytest.approx([1.2, 0.3, 0.0])
+    answers = engine.ask([(2, "at", (0, 2.0 * Y), ()), (0, "at", (0, Y), ()), (1, "about", (), ())])
+    assert [answer.result[0] for answer in answers[:2]] == pytest.approx([1.2, 0.3])
+    assert answers[2] == (None, {}, None)
     assert all(answer.forgotten is None for answer in answers)
 
 

@@ -85,13 +85,37 @@ def test_lost_parts_are_made_again_and_the_run_goes_on(one_sided):
     assert lossy.value == pytest.approx(whole.value, rel=1e-9)
 
 
+class Noted(Here):
+    """Notes which parts are asked what."""
+
+    def __init__(self):
+        self.asked = []
+
+    def ask(self, questions):
+        self.asked += [(k, name) for k, name, *_ in questions]
+        return super().ask(questions)
+
+
+def test_a_part_without_data_is_asked_once_what_it_is():
+    pairs, engine = Pairs(), Noted()
+    split = Summed([None, *pairs.recipes([0, 60])], engine, pairs.local)  # the first recipe makes None as well
+    evaluation = split.at(np.ones((pairs.n, 1)))
+    evaluation.along(-evaluation.factor_gradient()).step(0.01)
+    assert [name for k, name in engine.asked if k < 2] == ["about", "about"]
+    assert evaluation.value == pytest.approx(pairs.whole.at(evaluation.factor).value)
+
+
+def test_a_part_that_overflows_makes_the_sum_infinite():
+    assert Summed([trace_problem(2)], local=trace_problem(2)).at(np.full((2, 1), 1e160)).value == np.inf
+
+
 def test_parts_forget_what_nobody_holds():
     pairs = Pairs()
     engine = Here()
     summed = Summed(pairs.recipes([60]), engine, pairs.local)
     solve(summed, FlatQuotient(pairs.n, 3), ConjugateGradient(), max_iterations=30, rng=0)
     summed.at(np.ones((pairs.n, 1)))
-    held = [len(r._evaluations) + len(r._lines) + len(r._planes) for r in engine._residents]
+    held = [len(resident._held) for resident in engine._residents]
     assert max(held) <= 8
 
 

@@ -1,4 +1,4 @@
-"""Lines and planes of sums: which rounds of questions they take, and brackets of minima in few rounds."""
+"""Lines and planes of sums: which rounds of requests they take, and brackets of minima in few rounds."""
 
 import math
 
