@@ -12,7 +12,7 @@ from psdopt.checks import integer
 from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError
 from psdopt.problems.distributed import Engine, Here, Summed
-from psdopt.problems.distributed.engine import Part
+from psdopt.problems.distributed.resident import Part
 
 Items = NDArray[np.intp]
 

@@ -10,8 +10,8 @@ from typing import Any
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.row_sources import DaskRows, RowSource
-from psdopt.problems.distributed.engine import TRIES, Engine, Part, Request, made
-from psdopt.problems.distributed.resident import Reply, Resident
+from psdopt.problems.distributed.engine import TRIES, Engine, Request
+from psdopt.problems.distributed.resident import Part, Reply, Resident
 
 
 class OnDask(Engine):
@@ -121,8 +121,7 @@ def _on_worker(
     if resident is None:
         if not recipe:
             return None
-        make, *inputs = recipe
-        resident = _residents[key] = Resident(made(make(*inputs)))
+        resident = _residents[key] = Resident(recipe)
     return resident.answer(name, arguments, dropped)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from psdopt.errors import InvalidInputError
-from psdopt.problems.distributed.engine import TRIES, Engine, Part, Request, made
-from psdopt.problems.distributed.resident import Reply, Resident
+from psdopt.problems.distributed.engine import TRIES, Engine, Request
+from psdopt.problems.distributed.resident import Part, Reply, Resident
 
 
 class OnRay(Engine):
@@ -27,7 +27,7 @@ class OnRay(Engine):
         self._options = {"max_restarts": -1, "max_task_retries": TRIES, **options}
 
     def place(self, parts: Sequence[Part]) -> None:
-        remote = self._ray.remote(_RayPart).options(**self._options)
+        remote = self._ray.remote(Resident).options(**self._options)
         self._actors = [remote.remote(part) for part in parts]
 
     def ask(self, questions: Sequence[Request]) -> list[Reply]:
@@ -38,13 +38,3 @@ class OnRay(Engine):
         """End the actors."""
         for actor in self._actors:
             self._ray.kill(actor)
-
-
-class _RayPart:
-    """The actor class: a resident made from its part."""
-
-    def __init__(self, part: Part) -> None:
-        self._resident = Resident(made(part))
-
-    def answer(self, name: str, arguments: tuple[Any, ...], dropped: tuple[int, ...]) -> Reply:
-        return self._resident.answer(name, arguments, dropped)

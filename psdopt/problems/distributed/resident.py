@@ -8,7 +8,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.errors import InvalidTypeError
 from psdopt.linalg.arrays import Array
+
+#: A part: a problem, None for a part without data, or (make, *arguments), with make(*arguments) called on the worker of
+#: the part.
+Part = Any
+
+
+def made(part: Part) -> Problem | None:
+    """The problem of a part, made if it is a recipe (make, *arguments)."""
+    if isinstance(part, tuple):
+        make, *arguments = part
+        part = make(*arguments)
+    if part is not None and not isinstance(part, Problem):
+        raise InvalidTypeError(f"a part must be a Problem, None, or (make, *arguments) of one; found {part!r}")
+    return part
 
 
 class Forgotten(Exception):
@@ -34,8 +49,8 @@ class Resident:
     :meth:`about` itself, and nothing else.
     """
 
-    def __init__(self, problem: Problem | None) -> None:
-        self.problem: Any = problem
+    def __init__(self, part: Part) -> None:
+        self.problem: Any = made(part)
         self._held: dict[int, Any] = {}
 
     def answer(self, name: str, arguments: Sequence[Any], dropped: Sequence[int]) -> Reply:

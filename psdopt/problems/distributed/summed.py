@@ -21,8 +21,8 @@ from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.planes import quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.linalg.tolerances import MINOR
-from psdopt.problems.distributed.engine import Engine, Here, Part
-from psdopt.problems.distributed.resident import Reply
+from psdopt.problems.distributed.engine import Engine, Here
+from psdopt.problems.distributed.resident import Part, Reply
 from psdopt.problems.distributed.rounds import bracket, root_between
 from psdopt.problems.term_models import sum_of
 

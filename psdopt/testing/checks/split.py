@@ -12,7 +12,7 @@ from psdopt.certificates.certify import certify
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import norm
-from psdopt.problems.distributed.engine import made
+from psdopt.problems.distributed.resident import made
 from psdopt.testing.checks.common import PASSED, compare, failed, point_of, value_unit
 from psdopt.testing.registry import Case, Deviation, Deviations, check
 from psdopt.testing.splits import Split

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.problems.distributed import Here, even_slices, touched
-from psdopt.problems.distributed.engine import made
-from psdopt.problems.distributed.resident import Resident
+from psdopt.problems.distributed.resident import Resident, made
 from tests.problems.distributed.instances import Pairs, trace_problem
 
 Y, D, V = np.random.default_rng(0).standard_normal((3, 5, 2))
