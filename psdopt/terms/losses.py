@@ -134,44 +134,6 @@ class LeastSquares(Loss):
         return self._second if self._second.shape == a.shape else filled_like(a, self._second)
 
 
-class SquaredHinge(Loss):
-    """Σ_t w_t max(0, margin_t − sign_t a_t)²: no cost once sign·a reaches the margin.
-
-    With `sign` +1 and measurements d(i, k) − d(i, j) this is the loss of large-margin nearest
-    neighbours (Hao et al., eq. 8). Piecewise quadratic, C¹.
-
-    Parameters
-    ----------
-    margin : scalar or (m,). sign : +1 or −1, scalar or (m,). weights : non-negative; None is 1.
-    """
-
-    nonnegative = True
-    per_measurement = ("margin", "sign", "weights")
-
-    def __init__(self, margin: Any = 1.0, sign: Any = 1.0, weights: Any = None) -> None:
-        self.margin = _numbers(margin, "margin")
-        self.sign = _signs(sign, "sign", (-1.0, 1.0), "+1 or -1")
-        self.weights = _weights(weights)
-        self.size = _size(margin=self.margin, sign=self.sign, weights=self.weights)
-
-    def _shortfall(self, a: Array) -> Array:
-        return np.maximum(0.0, self.margin - self.sign * a)
-
-    def value(self, a: Array) -> float:
-        h = self._shortfall(a)
-        return inner(self.weights * h, h)
-
-    def derivative(self, a: Array) -> Array:
-        return -2.0 * self.weights * self.sign * self._shortfall(a)
-
-    def second(self, a: Array) -> Array:
-        return (self.margin - self.sign * a > 0.0) * (2.0 * self.weights)
-
-    def least_curvature(self, a: Array, floor: float) -> Array:
-        bound = np.where(self.sign < 0.0, -self.margin, np.inf)
-        return 2.0 * self.weights * _kept_share(a, bound, floor)
-
-
 class HalfSquaredOneSided(Loss):
     """½ Σ_t w_t max(0, direction_t (a_t − target_t))², and ½ w_t (a_t − target_t)² where direction_t = 0.
 
@@ -184,7 +146,7 @@ class HalfSquaredOneSided(Loss):
     """
 
     nonnegative = True
-    per_measurement = ("target", "direction", "weights")
+    per_measurement: ClassVar[tuple[str, ...]] = ("target", "direction", "weights", "_second")
 
     def __init__(self, target: Any, direction: Any = 0.0, weights: Any = None) -> None:
         self.target = _numbers(target, "target")
@@ -192,6 +154,7 @@ class HalfSquaredOneSided(Loss):
         self.weights = _weights(weights)
         self.size = _size(target=self.target, direction=self.direction, weights=self.weights)
         self.degree = None if np.any(on_host(self.direction)) else 2
+        self._second = self.weights
 
     def _violation(self, a: Array) -> Array:
         residual = a - self.target
@@ -199,18 +162,39 @@ class HalfSquaredOneSided(Loss):
 
     def value(self, a: Array) -> float:
         r = self._violation(a)
-        return 0.5 * inner(self.weights * r, r)
+        return 0.5 * inner(self._second * r, r)
 
     def derivative(self, a: Array) -> Array:
-        return self.weights * self._violation(a)
+        return self._second * self._violation(a)
 
     def second(self, a: Array) -> Array:
         active = (self.direction == 0.0) | (self.direction * (a - self.target) > 0.0)
-        return np.where(active, self.weights, 0.0)
+        return np.where(active, self._second, 0.0)
 
     def least_curvature(self, a: Array, floor: float) -> Array:
         bound = np.where(self.direction > 0.0, self.target, np.inf)
-        return self.weights * np.where(self.direction == 0.0, 1.0, _kept_share(a, bound, floor))
+        return self._second * np.where(self.direction == 0.0, 1.0, _kept_share(a, bound, floor))
+
+
+class SquaredHinge(HalfSquaredOneSided):
+    """Σ_t w_t max(0, margin_t − sign_t a_t)²: no cost once sign·a reaches the margin.
+
+    With `sign` +1 and measurements d(i, k) − d(i, j) this is the loss of large-margin nearest
+    neighbours (Hao et al., eq. 8). Piecewise quadratic, C¹.
+
+    Parameters
+    ----------
+    margin : scalar or (m,). sign : +1 or −1, scalar or (m,). weights : non-negative; None is 1.
+    """
+
+    per_measurement = (*HalfSquaredOneSided.per_measurement, "margin", "sign")
+
+    def __init__(self, margin: Any = 1.0, sign: Any = 1.0, weights: Any = None) -> None:
+        self.margin = _numbers(margin, "margin")
+        self.sign = _signs(sign, "sign", (-1.0, 1.0), "+1 or -1")
+        self.weights = _weights(weights)
+        self.size = _size(margin=self.margin, sign=self.sign, weights=self.weights)
+        self.target, self.direction, self._second = self.sign * self.margin, -self.sign, 2.0 * self.weights
 
 
 class Linear(Loss):
