@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from psdopt.checks import real, real_array
 from psdopt.contracts.images import Images
@@ -171,15 +170,7 @@ class MatrixForm(_AppliedForm):
     def add_to(self, S: Array, weight: float) -> None:
         if not self.A.is_matrix:
             super().add_to(S, weight)
-        elif self.A.is_sparse:
-            np.add.at(S.reshape(-1), self._places, weight * self.scale * self.A.data.data)
-        else:
-            S += weight * self.scale * self.A.data
-
-    @cached_property
-    def _places(self) -> NDArray[np.intp]:
-        """Places of the entries of a sparse A in a dense array stored by rows."""
-        return np.asarray(np.repeat(np.arange(self.n) * self.n, np.diff(self.A.data.indptr)) + self.A.data.indices)
+        S[...] = S + weight * self.scale * self.A.data
 
     def known_diagonal(self) -> Array | None:
         return self.scale * self.A.data.diagonal() if self.A.is_matrix else None
