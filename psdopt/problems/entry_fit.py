@@ -18,7 +18,8 @@ from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.linalg.tolerances import ROOT_EPS, SLIGHT
 from psdopt.problems.entry_split import EntrySplit, coupling_bound
-from psdopt.problems.term_sum import TermEvaluation, TermSum
+from psdopt.problems.term_models import TermEvaluation
+from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import Term
 from psdopt.terms.forms import MatrixForm, squared_norm
 from psdopt.terms.losses import LeastSquares

@@ -13,7 +13,8 @@ from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.linalg.tolerances import MINOR
-from psdopt.problems.term_sum import TermEvaluation, TermSum
+from psdopt.problems.term_models import TermEvaluation
+from psdopt.problems.term_sum import TermSum
 
 
 class EntrySplit(BiconvexSplit):

@@ -20,7 +20,7 @@ from psdopt.terms.forms import Form, IdentityForm
 from psdopt.terms.quadratic import ProductTerm
 
 if TYPE_CHECKING:
-    from psdopt.problems.term_sum import TermEvaluation
+    from psdopt.problems.term_models import TermEvaluation
 
 
 #: Damping relative to the trace of A M A + b M: keeps P definite when Y is rank-deficient, and exceeds the rounding

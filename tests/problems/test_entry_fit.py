@@ -16,7 +16,7 @@ from psdopt.methods.admm import ADMM
 from psdopt.problems import QuadraticSDP
 from psdopt.problems.entry_fit import RIDGE
 from psdopt.problems.entry_split import coupling_bound
-from psdopt.problems.term_sum import TermEvaluation
+from psdopt.problems.term_models import TermEvaluation
 from psdopt.testing import run_checks
 from psdopt.testing.gallery import with_spectrum
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem

@@ -20,7 +20,7 @@ from psdopt.terms.measured import MeasuredTerm
 
 if TYPE_CHECKING:
     from psdopt.constraints.model import ConstrainedModel
-    from psdopt.problems.term_sum import TermEvaluation
+    from psdopt.problems.term_models import TermEvaluation
 
 
 class PenaltyPreconditioner(Preconditioner):

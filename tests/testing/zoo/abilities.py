@@ -20,7 +20,7 @@ from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.problems.entry_fit import EntryFit
 from psdopt.problems.entry_split import EntrySplit
 from psdopt.problems.streamed import Streamed
-from psdopt.problems.term_sum import TermEvaluation
+from psdopt.problems.term_models import TermEvaluation
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import PairDistances, QuadraticForms

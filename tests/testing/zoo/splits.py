@@ -11,7 +11,7 @@ import numpy as np
 from psdopt.contracts.problem import Evaluation, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
 from psdopt.problems import QuadraticSDP, TermSum
-from psdopt.problems.term_sum import TermEvaluation
+from psdopt.problems.term_models import TermEvaluation
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import QuadraticForms
