@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import numpy as np
 
@@ -15,13 +15,10 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import SMALL_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.pencil import EigenBasis, pencil_inverse
 from psdopt.linalg.tolerances import SLIGHT
+from psdopt.problems.term_models import TermEvaluation
 from psdopt.terms.base import combine
 from psdopt.terms.forms import Form, IdentityForm
 from psdopt.terms.quadratic import ProductTerm
-
-if TYPE_CHECKING:
-    from psdopt.problems.term_models import TermEvaluation
-
 
 #: Damping relative to the trace of A M A + b M: keeps P definite when Y is rank-deficient, and exceeds the rounding
 #: that features accumulate along steps before they are computed afresh (some 4,000 roundings).

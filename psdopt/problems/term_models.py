@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from operator import add
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -26,32 +26,6 @@ from psdopt.terms.models import Curve, Surface
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
 DRIFT_LIMIT_IN_EPS = 4096
-
-
-class Terms(Protocol):
-    """A sum constant + Σ_k f_k of terms."""
-
-    terms: tuple[Term, ...]
-    constant: float
-
-
-class AtTerms(Protocol):
-    """A sum of terms at some Y, as its lines and planes need it."""
-
-    images: Images
-    factor: Array
-
-    @property
-    def problem(self) -> Terms: ...
-
-    @property
-    def value(self) -> float: ...
-
-    def feature(self, k: int) -> Any: ...
-
-    def product_with_factor(self) -> Array: ...
-
-    def moved(self, images: Images, features: list[Any], value: float) -> Evaluation: ...
 
 
 def sum_of(parts: Iterable[float]) -> float:
@@ -250,7 +224,7 @@ class TermEvaluation(Evaluation):
         return TermEvaluation(self.problem, self.images.append(*images))
 
     def restricted(self, T: Array) -> Problem:
-        return self.problem.restricted(self.images, T)
+        return cast(Problem, self.problem.restricted(self.images, T))
 
     def refresh(self) -> TermEvaluation:
         return TermEvaluation(self.problem, self.images.refreshed())
@@ -267,7 +241,7 @@ class TermEvaluation(Evaluation):
 class TermLine(LineModel):
     """Sum of the curves of all terms along Y + mu D."""
 
-    def __init__(self, evaluation: AtTerms, direction: Images) -> None:
+    def __init__(self, evaluation: TermEvaluation, direction: Images) -> None:
         self.evaluation, self.direction = evaluation, direction
         terms = evaluation.problem.terms
         self.curves: list[Curve] = [
@@ -311,7 +285,7 @@ class TermLine(LineModel):
 class TermPlane(PlaneModel):
     """Sum of the surfaces of all terms over alpha M + beta v vᵀ."""
 
-    def __init__(self, evaluation: AtTerms, atom: Images) -> None:
+    def __init__(self, evaluation: TermEvaluation, atom: Images) -> None:
         self.evaluation, self.atom = evaluation, atom
         terms = evaluation.problem.terms
         self.surfaces: list[Surface] = [

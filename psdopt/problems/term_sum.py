@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -74,13 +74,9 @@ class TermSum(Problem):
 
     def quadratic_fit(self) -> QuadraticFit:
         """F in multiplier form, for sums with the ability ``quadratic-fit``; InvalidTypeError for others. Made once."""
-        return self._multiplier_form
-
-    @cached_property
-    def _multiplier_form(self) -> TermFit:
-        if not is_quadratic_fit(self.terms):
+        if Ability.QUADRATIC_FIT not in self.abilities:
             raise InvalidTypeError(f"{type(self).__name__} is no quadratic fit: it lacks the ability quadratic-fit")
-        return TermFit(self.terms)
+        return self.once("quadratic fit", partial(TermFit, self.terms))
 
     def restricted(self, basis: Images, T: Array) -> Problem:
         """N ↦ F(W N Wᵀ) for orthonormal W = basis · T; for the classes that declare the ability."""

@@ -9,7 +9,7 @@ from psdopt import TermSum
 from psdopt.contracts.roles import Duality
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import MINOR
-from psdopt.problems import term_sum
+from psdopt.problems import term_models
 from psdopt.problems.share_bound import ShareBound
 from psdopt.terms.forms import IdentityForm
 from psdopt.terms.losses import LeastSquares, SquaredHinge
@@ -65,7 +65,7 @@ def test_images_are_refreshed_once_rounding_has_accumulated(monkeypatch):
     problem = instance.problem
 
     def applications(limit):
-        monkeypatch.setattr(term_sum, "DRIFT_LIMIT_IN_EPS", limit)
+        monkeypatch.setattr(term_models, "DRIFT_LIMIT_IN_EPS", limit)
         generator, here, start = np.random.default_rng(1), problem.at(Y), problem.counts()["operator_applications"]
         for _ in range(60):
             here = here.along(generator.standard_normal(Y.shape)).step(0.1)
@@ -125,8 +125,8 @@ def test_many_small_falls_count_as_one_large_one(monkeypatch):
     """F of Y/2 is a sixteenth: after some halvings F has fallen far, and each time it has, it is recomputed once."""
     period = math.ceil(math.log(1.0 / MINOR, 16.0))
     F, Y = problem()
-    here, calls, original = F.at(1e9 * Y), [], term_sum.TermEvaluation.refresh
-    monkeypatch.setattr(term_sum.TermEvaluation, "refresh", lambda evaluation: calls.append(1) or original(evaluation))
+    here, calls, original = F.at(1e9 * Y), [], term_models.TermEvaluation.refresh
+    monkeypatch.setattr(term_models.TermEvaluation, "refresh", lambda here: calls.append(1) or original(here))
     refreshed = []
     for _ in range(25):
         here = here.along(-0.5 * here.factor).step(1.0)
