@@ -13,7 +13,7 @@ from psdopt.devices import Device, DeviceArray, once
 from psdopt.devices.groups import GroupSums
 from psdopt.linalg.arrays import Array, SymmetricPattern, as_array, line_dots, pair_dots
 from psdopt.terms.base import Forces
-from psdopt.terms.entry_coupling import distance_blocks
+from psdopt.terms.entry_coupling import distance_coupling
 from psdopt.terms.indexed import (
     both_at,
     checked_indices,
@@ -69,10 +69,7 @@ class PairDistances(RankOne):
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         if self.X is not None:
             return super().coupling(P, Q, identity, out)
-        C = np.empty((self.size, self.size)) if out is None else out
-        for columns, _, (left, right) in distance_blocks(P, Q, self.i, self.j):
-            np.multiply(left, right, out=C[: columns.stop, columns])
-        return C
+        return distance_coupling(self.i, self.j, P, Q, out)
 
     def directions(self, V: Images) -> Array:
         Z = V.of(self.X)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -35,30 +33,25 @@ def entry_coupling(i: NDArray[np.intp], j: NDArray[np.intp], P: Array, Q: Array,
     return C
 
 
+def distance_coupling(i: NDArray[np.intp], j: NDArray[np.intp], P: Array, Q: Array, out: Array | None = None) -> Array:
+    """As :func:`entry_coupling`, for A_t = (e_i − e_j)(e_i − e_j)ᵀ: the entries of E P Eᵀ times those of E Q Eᵀ.
+
+    E (m, n) has the rows e_i − e_j.
+    """
+    size = len(i)
+    C = np.empty((size, size)) if out is None else out
+    block = max(1, CACHED // max(size, len(P)))
+    for start in range(0, size, block):
+        stop = min(start + block, size)
+        pairs = []
+        for A in (P, Q):
+            side = columns_of(A.take(i[start:stop], axis=0) - A.take(j[start:stop], axis=0))
+            pairs.append(side.take(i[:stop], axis=0))
+            pairs[-1] -= side.take(j[:stop], axis=0)
+        np.multiply(pairs[0], pairs[1], out=C[:stop, start:stop])
+    return C
+
+
 def columns_of(rows: Array) -> Array:
     """The transpose, stored by rows, since rows are gathered faster than columns."""
     return np.ascontiguousarray(rows.T)
-
-
-def distance_blocks(
-    P: Array, Q: Array, i: NDArray[np.intp], j: NDArray[np.intp]
-) -> Iterator[tuple[slice, tuple[Array, Array], tuple[Array, Array]]]:
-    """(s, (P Eᵀ, Q Eᵀ), (E P Eᵀ, E Q Eᵀ)) for symmetric P, Q (n, n) and the rows e_i − e_j of E (p, n), block by block.
-
-    Only the columns s of the four matrices are given, and of E P Eᵀ, E Q Eᵀ (p, p) only the rows up to the end of s.
-    """
-    size = len(i)
-    block = max(1, CACHED // max(size, len(P)))
-    for start in range(0, size, block):
-        here = slice(start, min(start + block, size))
-        left, right = i[: here.stop], j[: here.stop]
-        sides, pairs = [], []
-        for A in (P, Q):
-            rows = A.take(left[start:], axis=0)
-            rows -= A.take(right[start:], axis=0)
-            side = columns_of(rows)
-            pair = side.take(left, axis=0)
-            pair -= side.take(right, axis=0)
-            sides.append(side)
-            pairs.append(pair)
-        yield here, (sides[0], sides[1]), (pairs[0], pairs[1])
