@@ -70,7 +70,7 @@ def lazy_names(package: str, names: Mapping[str, str] | None = None) -> LazyName
         names = _listed(module)
         vars(module)["__all__"] = sorted(names)
     found = LazyNames(package, names)
-    members = {name: _Later(deferred) for name, deferred in found._found.items()}
+    members = {name: _later(deferred) for name, deferred in found._found.items()}
     module.__class__ = type("LazyPackage", (type(module),), members)
     return found
 
@@ -101,23 +101,18 @@ def resolved(spec: Spec) -> Spec:
     return replace(spec, **found) if found else spec
 
 
-class _Later:
-    """A member of a package that is imported on first access."""
+def _later(deferred: Deferred) -> property:
+    """A member of a package that is imported on first access, and may be replaced."""
+    name = deferred.name
 
-    def __init__(self, deferred: Deferred) -> None:
-        self.deferred = deferred
+    def get(package: ModuleType) -> Any:
+        kept = vars(package)
+        if name not in kept:
+            kept[name] = deferred.resolve()
+        return kept[name]
 
-    def __get__(self, module: ModuleType | None, cls: type) -> Any:
-        if module is None:
-            return self
-        kept = vars(module)
-        if self.deferred.name not in kept:
-            kept[self.deferred.name] = self.deferred.resolve()
-        return kept[self.deferred.name]
-
-    def __set__(self, module: ModuleType, value: Any) -> None:
+    def put(package: ModuleType, value: Any) -> None:
         if not isinstance(value, ModuleType):  # a submodule, set as attribute by its import; keep the public name
-            vars(module)[self.deferred.name] = value
+            vars(package)[name] = value
 
-    def __delete__(self, module: ModuleType) -> None:
-        vars(module).pop(self.deferred.name, None)
+    return property(get, put, lambda package: vars(package).pop(name, None))
