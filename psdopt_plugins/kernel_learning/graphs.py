@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.sparse.csgraph import laplacian
 from sklearn.neighbors import NearestNeighbors
 
 from psdopt.checks import integer, positive
@@ -69,19 +70,8 @@ def graph_laplacian(W: Any, *, normalized: bool = True) -> sp.csr_array:
         raise InvalidInputError("W must hold finite weights of at least 0")
     if abs(W - W.T).max() > 0.0:
         raise InvalidInputError("W must be symmetric; pass W.maximum(W.T) or (W + W.T) / 2")
-    W.setdiag(0.0)
-    W = sp.csr_array(W)
-    W.eliminate_zeros()
-    degrees = np.asarray(W.sum(axis=1)).ravel()
-    if not normalized:
-        return sp.csr_array(sp.diags_array(degrees) - W)
-    with np.errstate(divide="ignore"):
-        roots = np.where(degrees > 0.0, 1.0 / np.sqrt(degrees), 0.0)
-    # both factors in one product, so that entries (i, j) and (j, i) round alike
-    entries = sp.coo_array(W)
-    scaled = np.asarray(entries.data) * (roots[entries.coords[0]] * roots[entries.coords[1]])
-    normal = sp.csr_array(sp.coo_array((scaled, entries.coords), shape=W.shape))
-    return sp.csr_array(sp.diags_array((degrees > 0.0).astype(np.float64)) - normal)
+    L: Any = laplacian(W, normed=normalized)
+    return sp.csr_array(0.5 * (L + L.T))  # SciPy rounds the entries (i, j) and (j, i) of a normalised one differently
 
 
 def _neighbors(X: Any, n_neighbors: int) -> tuple[Array, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 from typing import Any
 
@@ -105,13 +106,8 @@ def smallest_connecting(X: Any, n_neighbors: int) -> int:
     low, high = n_neighbors, min(2 * n_neighbors, n - 1)
     while nearest_neighbour_edges(X, high).components()[0] > 1:
         low, high = high, min(2 * high, n - 1)
-    while high - low > 1:
-        middle = (low + high) // 2
-        if nearest_neighbour_edges(X, middle).components()[0] > 1:
-            low = middle
-        else:
-            high = middle
-    return high
+    between = range(low + 1, high)
+    return low + 1 + bisect_left(between, True, key=lambda k: nearest_neighbour_edges(X, k).components()[0] == 1)
 
 
 def read_edges(distances: Any) -> Edges:
