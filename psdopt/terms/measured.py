@@ -16,7 +16,7 @@ from psdopt.terms.base import Forces, Term
 from psdopt.terms.curvature import FEW_FLOPS, MOST_FLOPS, fourth_moment_curvature
 from psdopt.terms.losses import Loss
 from psdopt.terms.measurement import Measurement, RankOne
-from psdopt.terms.models import Curve, LaterCurve, PolynomialCurve, QuadraticSurface, Surface
+from psdopt.terms.models import Curve, PolynomialCurve, QuadraticSurface, Surface
 
 
 class MeasuredTerm(Term):
@@ -102,11 +102,7 @@ class MeasuredTerm(Term):
         g, (h1, h2) = loss.expansion(features, a1, a2)
         second, fourth = inner(g, a2) + 0.5 * inner(h1, a1), 0.5 * inner(h2, a2)
         coefficients = [self.weight * c for c in (loss.value(features), inner(g, a1), second, inner(h1, a2), fourth)]
-
-        def curve() -> PolynomialCurve:
-            return PolynomialCurve(coefficients, lambda mu: features + mu * (a1 + mu * a2))
-
-        return LaterCurve(curve) if isinstance(features, DeviceArray) else curve()
+        return PolynomialCurve(coefficients, lambda mu: features + mu * (a1 + mu * a2))
 
     def along_atom(self, U: Images, features: Array, v: Images) -> Surface:
         atom, loss = self.measurement.pair(v, v), self.loss_at(features)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import partial
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -35,7 +34,10 @@ class Curve(ABC):
 
 
 class PolynomialCurve(Curve):
-    """A polynomial of degree at most four."""
+    """A polynomial of degree at most four. Coefficients that are still on a device stay deferred until one is used.
+
+    By then all terms of a sum have requested theirs, so that they share one transfer.
+    """
 
     coefficients: list[float]
 
@@ -43,39 +45,18 @@ class PolynomialCurve(Curve):
         self, coefficients: Sequence[float] | Array, features_at: Callable[[float], Any] | None = None
     ) -> None:
         # Python numbers: calls on an array of five cost more than the arithmetic
-        self.coefficients = [*map(float, coefficients), *ZEROS[len(coefficients) :]]
+        numbers: Any = [c if isinstance(c, Deferred) else float(c) for c in coefficients]
+        self.coefficients = [*numbers, *ZEROS[len(coefficients) :]]
         self._features_at = features_at
 
     def value(self, mu: float) -> float:
-        return quartic(self.coefficients, mu)
+        return float(quartic(self.coefficients, mu))
 
     def derivatives(self, mu: float) -> tuple[float, float]:
         return quartic_derivatives(self.coefficients, mu)
 
     def features_at(self, mu: float) -> Any:
         return None if self._features_at is None else self._features_at(mu)
-
-
-class LaterCurve(Curve):
-    """A polynomial curve whose coefficients are still on a device: `make` builds it when one is read.
-
-    By then all terms of a sum have requested theirs, so that they share one transfer.
-    """
-
-    def __init__(self, make: Callable[[], PolynomialCurve]) -> None:
-        self._made = Deferred(make)
-        later = [Deferred(partial(lambda k: float(self._made.value.coefficients[k]), k)) for k in range(5)]
-        self.coefficients = cast(list[float], later)
-
-    def value(self, mu: float) -> float:
-        return float(self._made.value.value(mu))
-
-    def derivatives(self, mu: float) -> tuple[float, float]:
-        found: tuple[float, float] = self._made.value.derivatives(mu)
-        return found
-
-    def features_at(self, mu: float) -> Any:
-        return self._made.value.features_at(mu)
 
 
 class Surface(ABC):

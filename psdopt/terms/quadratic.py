@@ -21,7 +21,7 @@ from psdopt.linalg.tolerances import EPS, ROUNDINGS
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.curvature import product_curvature
 from psdopt.terms.forms import Form, IdentityForm, as_form
-from psdopt.terms.models import Curve, LaterCurve, PolynomialCurve, QuadraticSurface
+from psdopt.terms.models import Curve, PolynomialCurve, QuadraticSurface
 
 
 class ProductTerm(Term):
@@ -96,8 +96,11 @@ class ProductTerm(Term):
     def along(self, U: Images, features: tuple[Array, Array], D: Images) -> Curve:
         A = self.A.gram(U, D), self.A.gram(D, D)
         B = A if self.same else (self.B.gram(U, D), self.B.gram(D, D))
-        curve = partial(self._curve, features, A, B)
-        return LaterCurve(curve) if isinstance(A[0], Deferred) else curve()
+        if not isinstance(A[0], Deferred):
+            return self._curve(features, A, B)
+        made = Deferred(lambda: self._curve(features, A, B))
+        later: Any = [Deferred(partial(lambda k: made.value.coefficients[k], k)) for k in range(5)]
+        return PolynomialCurve(later, lambda mu: made.value.features_at(mu))
 
     def _curve(self, features: tuple[Array, Array], A: tuple[Array, Array], B: tuple[Array, Array]) -> PolynomialCurve:
         """The curve from (UᵀAD, DᵀAD), and the same matrices for B."""
@@ -158,14 +161,13 @@ class LinearTerm(Term):
         return []
 
     def along(self, U: Images, features: float, D: Images) -> Curve:
-        first, second = 2.0 * self.C.trace(U, D), self.C.trace(D, D)
+        w, numbers = self.weight, (features, 2.0 * self.C.trace(U, D), self.C.trace(D, D))
 
-        def curve() -> PolynomialCurve:
-            a0, a1, a2 = float(features), float(first), float(second)
-            w = self.weight
-            return PolynomialCurve((w * a0, w * a1, w * a2), lambda mu: a0 + mu * (a1 + mu * a2))
+        def features_at(mu: float) -> float:
+            a0, a1, a2 = map(float, numbers)
+            return a0 + mu * (a1 + mu * a2)
 
-        return LaterCurve(curve) if isinstance(second, Deferred) else curve()
+        return PolynomialCurve([w * a for a in numbers], features_at)
 
     def along_atom(self, U: Images, features: float, v: Images) -> QuadraticSurface:
         atom = self.C.trace(v, v)
