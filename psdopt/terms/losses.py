@@ -105,35 +105,6 @@ class Loss(ABC):
         return found
 
 
-class LeastSquares(Loss):
-    """Σ_t w_t (a_t − target_t)².
-
-    Parameters
-    ----------
-    target : scalar or (m,), finite. weights : scalar or (m,), non-negative; None is 1.
-    """
-
-    nonnegative = True
-    degree = 2
-    per_measurement = ("target", "weights", "_second")
-
-    def __init__(self, target: Any, weights: Any = None) -> None:
-        self.target = _numbers(target, "target")
-        self.weights = _weights(weights)
-        self.size = _size(target=self.target, weights=self.weights)
-        self._second = 2.0 * self.weights
-
-    def value(self, a: Array) -> float:
-        residual = a - self.target
-        return inner(self.weights * residual, residual)
-
-    def derivative(self, a: Array) -> Array:
-        return self._second * (a - self.target)
-
-    def second(self, a: Array) -> Array:
-        return self._second if self._second.shape == a.shape else filled_like(a, self._second)
-
-
 class HalfSquaredOneSided(Loss):
     """½ Σ_t w_t max(0, direction_t (a_t − target_t))², and ½ w_t (a_t − target_t)² where direction_t = 0.
 
@@ -158,7 +129,7 @@ class HalfSquaredOneSided(Loss):
 
     def _violation(self, a: Array) -> Array:
         residual = a - self.target
-        return np.where(self.direction * residual < 0.0, 0.0, residual)
+        return residual if self.degree == 2 else np.where(self.direction * residual < 0.0, 0.0, residual)
 
     def value(self, a: Array) -> float:
         r = self._violation(a)
@@ -168,12 +139,29 @@ class HalfSquaredOneSided(Loss):
         return self._second * self._violation(a)
 
     def second(self, a: Array) -> Array:
+        if self.degree == 2:
+            return self._second if self._second.shape == a.shape else filled_like(a, self._second)
         active = (self.direction == 0.0) | (self.direction * (a - self.target) > 0.0)
         return np.where(active, self._second, 0.0)
 
     def least_curvature(self, a: Array, floor: float) -> Array:
         bound = np.where(self.direction > 0.0, self.target, np.inf)
         return self._second * np.where(self.direction == 0.0, 1.0, _kept_share(a, bound, floor))
+
+
+class LeastSquares(HalfSquaredOneSided):
+    """Σ_t w_t (a_t − target_t)².
+
+    Parameters
+    ----------
+    target : scalar or (m,), finite. weights : scalar or (m,), non-negative; None is 1.
+    """
+
+    per_measurement = HalfSquaredOneSided.per_measurement
+
+    def __init__(self, target: Any, weights: Any = None) -> None:
+        super().__init__(target, weights=weights)
+        self._second = 2.0 * self.weights
 
 
 class SquaredHinge(HalfSquaredOneSided):
