@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
+import autograd
 import numpy as np
 
 from psdopt.checks import boolean, integer
@@ -38,23 +39,9 @@ class AutogradProblem(Problem):
         n = integer(n, "n")
         convex = boolean(convex, "convex")
         self.function, self.n = function, n
-        self._differentiate()
         self._values = 0
         abilities = {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.HESSIAN}
         self.abilities = frozenset(abilities | {Ability.CONVEX} if convex else abilities)
-
-    def _differentiate(self) -> None:
-        from autograd import grad, make_hvp
-
-        self._grad, self._make_hvp = grad(self.function), make_hvp(self.function)
-
-    def __getstate__(self) -> dict[str, Any]:
-        """The state without the derivatives, local functions that cannot be pickled; `function` must be importable."""
-        return {name: value for name, value in vars(self).items() if name not in ("_grad", "_make_hvp")}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        vars(self).update(state)
-        self._differentiate()
 
     def evaluate(self, M: Array) -> float:
         """F(M), counted."""
@@ -66,11 +53,11 @@ class AutogradProblem(Problem):
 
     def dense_gradient(self, M: Array) -> Array:
         """Symmetric ∇F(M) (n, n)."""
-        return _symmetric(self._grad(M))
+        return _symmetric(autograd.grad(self.function)(M))
 
     def dense_hessian(self, M: Array, direction: Array) -> Array:
         """∇²F(M)[direction], symmetric (n, n)."""
-        return _symmetric(self._make_hvp(M)[0](direction))
+        return _symmetric(autograd.make_hvp(self.function)(M)[0](direction))
 
     def second_order(self, M: Array) -> tuple[Array, Callable[[Array], Array]]:
         """∇F(M), and the map D ↦ ∇²F(M)[D]: one trace of `function`, and one pass back through it for each product.
@@ -80,7 +67,7 @@ class AutogradProblem(Problem):
         own = type(self)
         if (own.dense_gradient, own.dense_hessian) != (AutogradProblem.dense_gradient, AutogradProblem.dense_hessian):
             return self.dense_gradient(M), lambda direction: self.dense_hessian(M, direction)
-        product, S = self._make_hvp(M)
+        product, S = autograd.make_hvp(self.function)(M)
         return _symmetric(S), lambda direction: _symmetric(product(direction))
 
     def at(self, Y: Array) -> AutogradEvaluation:
