@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from dataclasses import dataclass
 
@@ -51,8 +52,9 @@ class BlockMaster:
             return MasterSolution(v @ v.T, uniform, 0)
         goal = max(gap / scale, EPS)
         point, steps = _Interior(scaled, loss, start), 0
-        while steps < MOST_STEPS and point.gap > goal and (after := point.advanced()) is not None:
-            point, steps = after, steps + 1
+        with suppress(np.linalg.LinAlgError):
+            while steps < MOST_STEPS and point.gap > goal and (after := point.advanced()) is not None:
+                point, steps = after, steps + 1
         w = np.clip(point.w, 0.0, loss.cap)
         return MasterSolution(point.T / np.trace(point.T), w, steps)
 
@@ -93,13 +95,7 @@ class _Interior:
         return inner(self.T, self.Z) + inner(self.w, self.s) + inner(self.cap - self.w, self.xi)
 
     def advanced(self) -> _Interior | None:
-        """The iterate after one step; None if working precision allows no more."""
-        try:
-            return self._advanced()
-        except np.linalg.LinAlgError:
-            return None
-
-    def _advanced(self) -> _Interior | None:
+        """The iterate after one step; None, or a LinAlgError, if working precision allows no more."""
         k, m, w, s, xi = self.squares.order, self.squares.size, self.w, self.s, self.xi
         room = self.cap - w
         L, R = np.linalg.cholesky(self.T), np.linalg.cholesky(self.Z)
