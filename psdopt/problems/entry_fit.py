@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, cast
 
 import numpy as np
@@ -79,11 +79,8 @@ class EntryFit(TermSum):
 
     def split(self) -> EntrySplit:
         """The split F(V, U); at first use one extreme eigenvalue of L."""
-        return EntrySplit(self, self.L, self._updates, self._coupling_bound)
-
-    @cached_property
-    def _coupling_bound(self) -> float:
-        return coupling_bound(self.L)
+        bound = self.once("coupling bound", partial(coupling_bound, self.L))
+        return EntrySplit(self, self.L, self._updates, bound)
 
     @cached_property
     def _updates(self) -> RowUpdates:

@@ -50,7 +50,6 @@ class TermEvaluation(Evaluation):
         self._features = features if features is not None else [None] * len(problem.terms)
         self._value = value
         self._peak = 0.0
-        self._product: Array | None = None
         self._factor_gradient: Array | None = None
         self._mixed: Images | None = None
         self._inverses: dict[str, Callable[[Array], Array]] = {}
@@ -128,22 +127,21 @@ class TermEvaluation(Evaluation):
 
     def _known_product(self, V: Array) -> Array | None:
         if V is self.factor:
-            return self.product_with_factor()
+            return self._product
         return self._mixed_product if self._mixed is not None and V is self._mixed.factor else None
 
     @cached_property
     def _mixed_product(self) -> Array | None:
         return None if self._mixed is None else self._gradient_times(self._mixed)
 
-    def product_with_factor(self) -> Array:
+    @cached_property
+    def _product(self) -> Array:
         """S Y, computed once; not to be changed."""
-        if self._product is None:
-            self._product = self._gradient_times(self.images)
-        return self._product
+        return self._gradient_times(self.images)
 
     def factor_gradient(self) -> Array:
         if self._factor_gradient is None:
-            self._factor_gradient = 2.0 * self.product_with_factor()
+            self._factor_gradient = 2.0 * self._product
         return self._factor_gradient
 
     def hessian_vector(self, D: Array) -> Array:
@@ -248,7 +246,7 @@ class TermLine(LineModel):
             term.along(evaluation.images, evaluation.feature(k), direction) for k, term in enumerate(terms)
         ]
         # <2SY, D> carries less cancellation than the sum of the terms' own slopes
-        self.slope = 2.0 * inner(evaluation.product_with_factor(), direction.factor)
+        self.slope = 2.0 * inner(evaluation._product, direction.factor)
         if isinstance(self.slope, Deferred):
             evaluation.images.ask(direction)
         self.coefficients = self._sum_coefficients()
