@@ -27,12 +27,9 @@ def standardised(
 @contextmanager
 def pass_bar(shown: bool) -> Iterator[Callable[[str, int, int], None]]:
     """An observer that draws a progress bar over the rows of each pass; silent unless `shown`."""
-    if not shown:
-        yield lambda name, done, rows: None
-        return
     from tqdm import tqdm
 
-    with tqdm(desc="rows", unit="row", unit_scale=True, leave=False) as bar:
+    with tqdm(desc="rows", unit="row", unit_scale=True, leave=False, disable=not shown) as bar:
 
         def observe(name: str, done: int, rows: int) -> None:
             if bar.n >= done:

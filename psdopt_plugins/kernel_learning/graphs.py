@@ -9,7 +9,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import laplacian
 from sklearn.neighbors import NearestNeighbors
 
-from psdopt.checks import integer, positive
+from psdopt.checks import integer, is_name, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, is_finite
 
@@ -44,7 +44,7 @@ def knn_laplacian(
 
     Raises InvalidInputError for bad arguments. Cost: one nearest-neighbour search, O(m k) memory.
     """
-    given = _checked_width(sigma)
+    given = None if is_name(sigma, "auto") else positive(sigma, "sigma (if not 'auto')")
     wanted = max(integer(n_neighbors, "n_neighbors"), WIDTH_NEIGHBORS if given is None else 1)
     distances, neighbors = _neighbors(X, wanted)
     width = _half_mean(distances[:, :WIDTH_NEIGHBORS]) if given is None else given
@@ -93,8 +93,3 @@ def _half_mean(distances: Array) -> float:
     if width <= 0.0:
         raise InvalidInputError("sigma cannot be chosen: all samples coincide with their nearest ones; give a number")
     return width
-
-
-def _checked_width(sigma: Any) -> float | None:
-    """σ as a number, None for "auto"."""
-    return None if isinstance(sigma, str) and sigma == "auto" else positive(sigma, "sigma (if not 'auto')")

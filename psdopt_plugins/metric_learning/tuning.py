@@ -31,6 +31,7 @@ def cross_validated(estimator: Any, X: Any, y: Array, options: RunOptions) -> tu
     """
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold
+    from tqdm.auto import tqdm
 
     smallest = int(np.unique(y, return_counts=True)[1].min())
     folds = min(FOLDS, smallest)
@@ -42,7 +43,8 @@ def cross_validated(estimator: Any, X: Any, y: Array, options: RunOptions) -> tu
     rows = []
     for name, values in options.grid.items():
         errors = []
-        for value in _bar(values, f"choosing {name}", options.progress):
+        bar = {"unit": " values", "dynamic_ncols": True, "disable": not options.progress}
+        for value in tqdm(values, f"choosing {name}", **bar):
             candidate = clone(estimator).set_params(**{name: value}, **rank)
             errors.append(float(np.mean([_fold_error(clone(candidate), X, y, *part) for part in parts])))
         best = int(np.argmin(errors))
@@ -59,11 +61,3 @@ def _fold_error(estimator: Any, X: Any, y: Array, train: Array, test: Array) -> 
         warnings.simplefilter("ignore", ConvergenceWarning)
         estimator.fit(X[train], y[train])
     return neighbour_error(estimator.transform(X[train]), y[train], estimator.transform(X[test]), y[test])
-
-
-def _bar(values: tuple[Any, ...], title: str, wanted: bool) -> Any:
-    if not wanted:
-        return values
-    from tqdm.auto import tqdm
-
-    return tqdm(values, desc=title, unit=" values", dynamic_ncols=True)
