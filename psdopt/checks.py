@@ -250,12 +250,15 @@ def indices(
     whole = array.dtype.kind in "iu" or (floats and array.dtype.kind == "f" and bool(np.all(array == np.floor(array))))
     if not whole:
         raise InvalidTypeError(f"{name} must hold integers; found dtype {array.dtype}")
-    if below is not None and (known is None or known > below):
-        low, high = int(array.min()), int(array.max())
-        if low < 0 or high >= below:
-            found = low if low < 0 else high
-            raise InvalidInputError(f"{name} must hold indices between 0 and {below - 1}; found {found}")
+    if below is not None and (known is None or known > below) and (wrong := _outside(array, below)) is not None:
+        raise InvalidInputError(f"{name} must hold indices between 0 and {below - 1}; found {wrong}")
     return array.astype(np.intp, copy=False)
+
+
+def _outside(array: NDArray[Any], below: int) -> int | None:
+    """An entry that does not lie between 0 and below − 1, None if all do."""
+    low, high = int(array.min()), int(array.max())
+    return low if low < 0 else high if high >= below else None
 
 
 def one_of(value: _Name, name: str, allowed: Iterable[Any]) -> _Name:

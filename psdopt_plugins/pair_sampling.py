@@ -11,7 +11,7 @@ from scipy.sparse.csgraph import connected_components
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.multiclass import check_classification_targets
 
-from psdopt.checks import finite, integer, real_array, weight
+from psdopt.checks import classes, finite, integer, real_array, weight
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import RowBlocks
 from psdopt_plugins.block_neighbours import OTHER, SAME, nearest_rows
@@ -26,8 +26,9 @@ def nearest_pairs(X: Any, y: NDArray[Any], n_neighbors: int) -> tuple[Pairs, Pai
     least two classes. Exact Euclidean neighbours of X (m, d), dense, sparse, or read in blocks; up to O(m² d) time,
     O(m) memory beyond X.
 
-    Raises InvalidInputError unless n_neighbors >= 1.
+    Raises InvalidInputError unless n_neighbors >= 1, or for labels of one class.
     """
+    classes(y)
     similar, dissimilar = nearest_of_kinds(X, y, integer(n_neighbors, "n_neighbors"), (SAME, OTHER))
     return similar, dissimilar
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from psdopt.contracts.images import Images
 from psdopt.contracts.splitting import BiconvexSplit
-from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, inner, row_dots
 from psdopt.linalg.checked_operator import Negative
 from psdopt.linalg.definite import bound_above
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
@@ -49,9 +49,9 @@ class EntrySplit(BiconvexSplit):
 
 def coupling_bound(L: LinearMap | None) -> float:
     """An upper bound on λ_max(L), at most a thousandth high; 0 if λ_max(L) is negative or there is no L."""
-    if L is None or (L.is_matrix and L.data.sum() == 0.0 and norm(L.data.data if L.is_sparse else L.data) == 0.0):
+    if L is None:
         return 0.0
     if L.is_matrix and L.shape[0] <= DENSE_LIMIT:
-        return max(bound_above(L.to_dense(), MINOR), 0.0)
+        return max(0.0, bound_above(L.to_dense(), MINOR))
     pair = smallest_eigenpair(Negative(L), tol=MINOR, scale="norm")
-    return max(-pair.lower_bound, 0.0)
+    return max(0.0, -pair.lower_bound)

@@ -38,8 +38,7 @@ class TermFit:
     """
 
     def __init__(self, terms: Sequence[Term]) -> None:
-        (self._position,) = (k for k, term in enumerate(terms) if isinstance(term, MeasuredTerm))
-        (self._fit,) = (term for term in terms if isinstance(term, MeasuredTerm))
+        ((self._position, self._fit),) = ((k, term) for k, term in enumerate(terms) if isinstance(term, MeasuredTerm))
         self._linear = [term for term in terms if isinstance(term, LinearTerm)]
         self._maps = distinct_maps(terms)
         self.measurement = self._fit.measurement

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt import LowRankPSD
-from psdopt.checks import classes, positive, weight
+from psdopt.checks import positive, weight
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import Estimator, centred, parameters, solved, sorted_components
 from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
@@ -77,7 +78,8 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
 
         Raises InvalidInputError (names the argument) and scikit-learn's ValueErrors.
         """
-        X, pairs = validated_with(self, X, y, pairs, self._nearest, accept_sparse=False)
+        drawn = partial(nearest_pairs, n_neighbors=self.n_neighbors)
+        X, pairs = validated_with(self, X, y, pairs, drawn, accept_sparse=False)
         m = len(X)
         T = signed_pairs(pairs, m).laplacian()
         squared = euclidean_distances(centred(X), squared=True)
@@ -93,10 +95,6 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         R = np.asarray(problem.root)  # of a dense N
         self.dual_coef_ = solve_triangular(R, solve_triangular(R, self.embedding_, lower=True), lower=True, trans="T")
         return self
-
-    def _nearest(self, X: Any, y: Any) -> Any:
-        classes(y)
-        return nearest_pairs(X, y, self.n_neighbors)
 
     def transform(self, X: Any) -> Array:
         """Embedding (q, r) of samples X (q, d): inner products of its rows are values of the learned kernel."""

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Self
 
 import numpy as np
 
 from psdopt import QuadraticSDP
-from psdopt.checks import classes, weight
+from psdopt.checks import weight
 from psdopt.linalg import Array, LinearMap, as_dense, linear_map
 from psdopt.terms import MatrixForm, WeightedGramForm
 from psdopt_plugins.estimators import centred, parameters
@@ -122,7 +123,8 @@ class Linearity(MahalanobisTransformer):
         pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of (i, j, ±1).
         Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
         """
-        X, pairs = validated_with(self, X, y, pairs, self._nearest, blocks=True, accept_sparse=["csr", "csc"])
+        drawn = partial(nearest_pairs, n_neighbors=self.n_neighbors)
+        X, pairs = validated_with(self, X, y, pairs, drawn, blocks=True, accept_sparse=["csr", "csc"])
         self.__dict__.pop("_scatter", None)
         problem = linearity_problem(linear_map(X, "X", checked=True), pairs, self.lam, self.regularizer, self.gram)
         return self._learn(problem, self.rank, self.solver_options)
@@ -137,14 +139,11 @@ class Linearity(MahalanobisTransformer):
         Raises what :meth:`fit` raises. O(m d² + d³).
         """
         fresh = not hasattr(self, "_scatter")
-        X, pairs = validated_with(self, X, y, pairs, self._nearest, reset=fresh, accept_sparse=["csr", "csc"])
+        drawn = partial(nearest_pairs, n_neighbors=self.n_neighbors)
+        X, pairs = validated_with(self, X, y, pairs, drawn, reset=fresh, accept_sparse=["csr", "csc"])
         laplacian = signed_pairs(pairs, X.shape[0]).laplacian()
         X = centred(X)  # differences do not change, and an offset would cost digits
         dense = as_dense(X.T @ (laplacian @ X))
         self._scatter: Array = 0.5 * (dense + dense.T) + (0.0 if fresh else self._scatter)
         problem = scatter_problem(self._scatter, self.lam, self.regularizer)
         return self._learn(problem, self.rank, self.solver_options)
-
-    def _nearest(self, X: Any, y: Any) -> Any:
-        classes(y)
-        return nearest_pairs(X, y, self.n_neighbors)

@@ -21,6 +21,7 @@ from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.planes import quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.linalg.tolerances import MINOR
+from psdopt.problems.composite import SHARED
 from psdopt.problems.distributed.engine import Engine, Here
 from psdopt.problems.distributed.resident import Part, Reply
 from psdopt.problems.distributed.rounds import bracket, root_between
@@ -29,9 +30,7 @@ from psdopt.problems.term_models import sum_of
 #: A part: the engine that keeps it, and its number there.
 Place = tuple[Engine, int]
 #: Abilities that a sum has if all of its parts have them.
-INHERITED = frozenset(
-    {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.CONVEX, Ability.HESSIAN, Ability.QUADRATIC}
-)
+INHERITED = SHARED | {Ability.QUADRATIC}
 
 
 class Summed(Problem):

@@ -18,7 +18,7 @@ from psdopt.margins import MarginProblem, MeasuredMargins
 from psdopt.margins.problem import MarginDuality
 from psdopt.problems import QuadraticSDP, TermSum
 from psdopt.problems.entry_fit import EntryFit
-from psdopt.problems.entry_split import EntrySplit
+from psdopt.problems.entry_split import EntrySplit, coupling_bound
 from psdopt.problems.streamed import Streamed
 from psdopt.problems.term_models import TermEvaluation
 from psdopt.terms.losses import LeastSquares
@@ -41,7 +41,7 @@ class _Entries(EntryFit):
         super().__init__(with_spectrum(np.linspace(0.1, 0.5, N), 5), i, j, T[i, j])
 
     def split(self) -> EntrySplit:
-        return self.broken(self, self.L, self._updates, self._coupling_bound)
+        return self.broken(self, self.L, self._updates, coupling_bound(self.L))
 
 
 class _Twice(EntrySplit):
