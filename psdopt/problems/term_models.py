@@ -183,9 +183,7 @@ class TermEvaluation(Evaluation):
         return added(found, problem.lower_curvature)
 
     def _once(self, kind: str, make: Callable[[TermEvaluation], Callable[[Array], Array]]) -> Callable[[Array], Array]:
-        """A preconditioner; on a device its values are requested before they are used."""
-        if self.problem.device is None:
-            return make(self)
+        """A preconditioner, set up once; on a device its values are requested before they are used."""
         if kind not in self._inverses:
             self._inverses[kind] = make(self)
         return self._inverses[kind]
