@@ -6,46 +6,21 @@ Operations that NumPy does not dispatch raise an error, above all conversions, s
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator
+from functools import partialmethod
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.devices.deferred import Deferred, OnDevice, here
+from psdopt.devices.deferred import Deferred, OnDevice, Operators, here
 from psdopt.devices.library import Device
-from psdopt.errors import InvalidTypeError
 
-#: NumPy function -> its counterpart for device arrays; :mod:`psdopt.devices.functions` fills it in.
-NUMPY: dict[Any, Callable[..., Any]] = {}
-#: Name of a NumPy ufunc -> operator or function on (device, raw arguments).
-UFUNCS: dict[str, Callable[..., Any]] = {}
 _FLOAT = np.dtype(np.float64)
 
 
-class _OnDevice(OnDevice):
-    """The members by which NumPy dispatches its functions to an object."""
-
-    __slots__ = ()
-
-    def __array__(self, *args: Any, **options: Any) -> Any:
-        raise InvalidTypeError(
-            f"a NumPy array is needed here; found an array of {getattr(self, 'device', None)}. Hand the data in as "
-            "NumPy arrays, or choose pieces that take arrays on a device (docs/guide/large_data.md)"
-        )
-
-    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        known = UFUNCS.get(ufunc.__name__)
-        if known is None or method != "__call__" or options:
-            return self.__array__() if known is None else NotImplemented
-        return known(*inputs)
-
-    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
-        known = NUMPY.get(function)
-        return self.__array__() if known is None else known(*args, **options)
-
-
-class DeviceArray(_OnDevice):
+class DeviceArray(Operators, OnDevice):
     """An array (n, k) or (n,) on a device; `raw` is the library's own array, in float64 except for masks and indices.
 
     Its `T` is for products only: Uᵀ V is small and comes to the host, and so do numbers and sums over the rows. If the
@@ -103,54 +78,13 @@ class DeviceArray(_OnDevice):
         xp = self.device.xp
         return xp.astype(self.raw, xp.float64) if self.raw.dtype == xp.bool else self.raw
 
-    def _binary(self, other: Any, operation: Callable[[Any, Any], Any]) -> Any:
-        right = self.operand(other)
-        return right if right is NotImplemented else self.of(operation(self.number_raw(), right))
-
-    def __add__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a + b)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a - b)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: b - a)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a * b)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a / b)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: b / a)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a**b)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a < b)
-
-    def __le__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a <= b)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a > b)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a >= b)
-
-    def __eq__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a == b)
-
-    def __ne__(self, other: Any) -> Any:
-        return self._binary(other, lambda a, b: a != b)
-
-    __hash__ = object.__hash__
-    __radd__, __rmul__ = __add__, __mul__
-
-    def __neg__(self) -> Self:
-        return self.of(-self.raw)
+    def computed(self, operation: Callable[..., Any], *operands: Any) -> Any:
+        """An operation entry by entry."""
+        raw = [self.operand(x) for x in operands]
+        for x in raw:
+            if x is NotImplemented:
+                return x
+        return self.of(operation(*raw))
 
     def __invert__(self) -> Self:
         return self.of(~self.raw)
@@ -161,20 +95,13 @@ class DeviceArray(_OnDevice):
     def __and__(self, other: Any) -> Self:
         return self.of(self.raw & (other.raw if isinstance(other, DeviceArray) else bool(other)))
 
-    def __iadd__(self, other: Any) -> Self:
-        self.raw += self.operand(other)
-        self._square = None
+    def _changed(self, operation: Callable[..., Any], other: Any) -> Any:
+        self.raw, self._square = operation(self.raw, self.operand(other)), None
         return self
 
-    def __isub__(self, other: Any) -> Self:
-        self.raw -= self.operand(other)
-        self._square = None
-        return self
-
-    def __imul__(self, other: Any) -> Self:
-        self.raw *= self.operand(other)
-        self._square = None
-        return self
+    __iadd__: Any = partialmethod(_changed, operator.iadd)
+    __isub__: Any = partialmethod(_changed, operator.isub)
+    __imul__: Any = partialmethod(_changed, operator.imul)
 
     def __rmatmul__(self, other: Any) -> Any:
         return self.__array__()  # raises: psdopt never multiplies a (k, n) array of the host with one on the device
@@ -223,20 +150,19 @@ class DeviceArray(_OnDevice):
 
     def max(self, axis: int | None = None, initial: float | None = None) -> Any:
         """As :meth:`sum`."""
-        found = self.device.xp.max(self.raw, axis=axis)
-        return self.device.number(found) if axis is None else self._reduced(found, axis)
+        return self._reduced(self.device.xp.max(self.raw, axis=axis), axis)
 
     def min(self, axis: int | None = None, initial: float | None = None) -> Any:
         """As :meth:`sum`."""
-        found = self.device.xp.min(self.raw, axis=axis)
-        return self.device.number(found) if axis is None else self._reduced(found, axis)
+        return self._reduced(self.device.xp.min(self.raw, axis=axis), axis)
 
     def mean(self, axis: int | None = None) -> Any:
         """As :meth:`sum`."""
-        found = self.device.xp.mean(self.number_raw(), axis=axis)
-        return self.device.number(found) if axis is None else self._reduced(found, axis)
+        return self._reduced(self.device.xp.mean(self.number_raw(), axis=axis), axis)
 
-    def _reduced(self, raw: Any, axis: int) -> Any:
+    def _reduced(self, raw: Any, axis: int | None) -> Any:
+        if axis is None:
+            return self.device.number(raw)
         return self.device.fetch(raw) if axis == 0 else DeviceArray(raw, self.device)
 
     def all(self) -> bool:
@@ -287,8 +213,8 @@ class DeviceMatrix(DeviceArray):
             return self.of(self.raw @ other.raw)
         return super().__matmul__(other)
 
-    def _reduced(self, raw: Any, axis: int) -> DeviceArray:
-        return DeviceArray(raw, self.device)
+    def _reduced(self, raw: Any, axis: int | None) -> Any:
+        return DeviceArray(raw, self.device) if axis == 0 else super()._reduced(raw, axis)
 
     def diagonal(self) -> DeviceArray:
         """The diagonal (n,), on the device."""
@@ -298,7 +224,7 @@ class DeviceMatrix(DeviceArray):
         return self.device.number(self.device.xp.linalg.trace(self.raw))
 
 
-class Transposed(_OnDevice):
+class Transposed(OnDevice):
     """Uᵀ (k, n) of a DeviceArray U, for products: Uᵀ V is small, and comes to the host."""
 
     __slots__ = ("of",)

@@ -17,14 +17,75 @@ from weakref import ReferenceType, ref
 import numpy as np
 from numpy.typing import NDArray
 
+from psdopt.errors import InvalidTypeError
+
+#: NumPy's ufuncs of arithmetic and comparison -> the operator, for arrays of any library.
+OPERATORS: dict[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.divide: operator.truediv,
+    np.power: operator.pow,
+    np.negative: operator.neg,
+    np.absolute: operator.abs,
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+}
+
+
+#: NumPy function or ufunc -> its counterpart for arrays on a device; :mod:`psdopt.devices.functions` fills it in.
+NUMPY: dict[Any, Callable[..., Any]] = {}
+
+
+def _direct(operation: Callable[..., Any]) -> Any:
+    return lambda self, *others: self.computed(operation, self, *others)
+
+
+def _reflected(operation: Callable[..., Any]) -> Any:
+    return lambda self, other: self.computed(operation, other, self)
+
+
+class Operators:
+    """The operators of a class, all by its method ``computed(operation, *operands)``."""
+
+    __slots__ = ()
+    __add__, __sub__, __mul__, __truediv__ = map(_direct, (operator.add, operator.sub, operator.mul, operator.truediv))
+    __radd__, __rsub__, __rmul__ = map(_reflected, (operator.add, operator.sub, operator.mul))
+    __rtruediv__, __rmatmul__ = map(_reflected, (operator.truediv, operator.matmul))
+    __pow__, __matmul__ = _direct(operator.pow), _direct(operator.matmul)
+    __neg__, __abs__ = _direct(operator.neg), _direct(operator.abs)
+    __lt__, __le__, __gt__, __ge__ = map(_direct, (operator.lt, operator.le, operator.gt, operator.ge))
+    __eq__, __ne__ = map(_direct, (operator.eq, operator.ne))
+    __hash__ = object.__hash__
+
 
 class OnDevice:
-    """Marker for arrays that stay on a device; :class:`Deferred` leaves binary operations to them."""
+    """Arrays that stay on a device, and to which NumPy dispatches; :class:`Deferred` leaves operations to them."""
 
     __slots__ = ()
 
+    def __array__(self, *args: Any, **options: Any) -> Any:
+        raise InvalidTypeError(
+            f"a NumPy array is needed here; found an array of {getattr(self, 'device', None)}. Hand the data in as "
+            "NumPy arrays, or choose pieces that take arrays on a device (docs/guide/large_data.md)"
+        )
 
-class Deferred:
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        known = NUMPY.get(ufunc)
+        if known is None or method != "__call__" or options:
+            return self.__array__() if known is None else NotImplemented
+        return known(*inputs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
+        known = NUMPY.get(function)
+        return self.__array__() if known is None else known(*args, **options)
+
+
+class Deferred(Operators):
     """A number or small array, computed on a device or from other Deferred values, and fetched when it is needed.
 
     Arithmetic and NumPy's ufuncs make another Deferred and fetch nothing. ``float``, ``bool``, entries, methods and all
@@ -73,78 +134,14 @@ class Deferred:
     def T(self) -> Deferred:
         return Deferred(lambda: self.value.T)
 
-    def _with(self, operation: Callable[..., Any], *others: Any) -> Any:
-        """operation(self, *others): a number or an array if all operands are on the host, else another Deferred."""
-        if any(isinstance(other, OnDevice) for other in others):
+    def computed(self, operation: Callable[..., Any], *operands: Any) -> Any:
+        """A number or an array if all operands are on the host, else another Deferred."""
+        if any(isinstance(x, OnDevice) for x in operands):
             return NotImplemented
-        if self._found is None or any(isinstance(other, Deferred) and other._found is None for other in others):
-            there = partial(self._apply, operation, others)
-            return Deferred(lambda: operation(self.value, *map(here, others)), there=there)
-        return operation(self._found, *map(here, others))
-
-    def _apply(self, operation: Callable[..., Any], others: tuple[Any, ...]) -> Any:
-        """operation on the device; None if it would require sending an array from the host."""
-        parts = []
-        for part in (self, *others):
-            if isinstance(part, Deferred):
-                part = part.there() if part._found is None else part._found
-            if part is None or isinstance(part, np.ndarray):
-                return None
-            parts.append(float(part) if isinstance(part, np.generic) else part)
-        return operation(*parts)
-
-    def __add__(self, other: Any) -> Any:
-        return self._with(operator.add, other)
-
-    def __sub__(self, other: Any) -> Any:
-        return self._with(operator.sub, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return self._with(lambda a, b: b - a, other)
-
-    def __mul__(self, other: Any) -> Any:
-        return self._with(operator.mul, other)
-
-    def __truediv__(self, other: Any) -> Any:
-        return self._with(operator.truediv, other)
-
-    def __rtruediv__(self, other: Any) -> Any:
-        return self._with(lambda a, b: b / a, other)
-
-    def __pow__(self, other: Any) -> Any:
-        return self._with(operator.pow, other)
-
-    def __matmul__(self, other: Any) -> Any:
-        return self._with(operator.matmul, other)
-
-    def __rmatmul__(self, other: Any) -> Any:
-        return self._with(lambda a, b: b @ a, other)
-
-    def __lt__(self, other: Any) -> Any:
-        return self._with(operator.lt, other)
-
-    def __le__(self, other: Any) -> Any:
-        return self._with(operator.le, other)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._with(operator.gt, other)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._with(operator.ge, other)
-
-    def __eq__(self, other: Any) -> Any:
-        return self._with(operator.eq, other)
-
-    def __ne__(self, other: Any) -> Any:
-        return self._with(operator.ne, other)
-
-    def __neg__(self) -> Any:
-        return self._with(operator.neg)
-
-    def __abs__(self) -> Any:
-        return self._with(abs)
-
-    __radd__, __rmul__, __hash__ = __add__, __mul__, object.__hash__
+        if any(isinstance(x, Deferred) and x._found is None for x in operands):
+            there = None if isinstance(operation, np.ufunc) else partial(_computed_there, operation, operands)
+            return Deferred(lambda: operation(*map(here, operands)), there=there)
+        return operation(*map(here, operands))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self.value, dtype=dtype) if copy else np.asarray(self.value, dtype=dtype)
@@ -152,9 +149,8 @@ class Deferred:
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         if any(isinstance(x, OnDevice) for x in inputs):
             return NotImplemented
-        waits = any(isinstance(x, Deferred) and not x.is_here for x in inputs)
-        if waits and method == "__call__" and not options and all(isinstance(x, _HELD) for x in inputs):
-            return Deferred(lambda: ufunc(*map(here, inputs)))
+        if method == "__call__" and not options and all(isinstance(x, _HELD) for x in inputs):
+            return self.computed(OPERATORS.get(ufunc, ufunc), *inputs)
         return getattr(ufunc, method)(*map(here, inputs), **options)
 
     def __array_function__(self, function: Any, types: Any, args: Any, options: Any) -> Any:
@@ -198,6 +194,18 @@ _HELD = (Deferred, np.ndarray, np.generic, int, float)
 def here(x: Any) -> Any:
     """The value of a Deferred; anything else as it is."""
     return x.value if isinstance(x, Deferred) else x
+
+
+def _computed_there(operation: Callable[..., Any], inputs: tuple[Any, ...]) -> Any:
+    """An operation on the device; None if it would require sending an array from the host."""
+    parts = []
+    for part in inputs:
+        if isinstance(part, Deferred):
+            part = part._found if part.is_here else part.there()
+        if part is None or isinstance(part, np.ndarray):
+            return None
+        parts.append(float(part) if isinstance(part, np.generic) else part)
+    return operation(*parts)
 
 
 def _all_here(x: Any) -> Any:

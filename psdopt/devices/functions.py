@@ -5,18 +5,19 @@ Results with one row per row of the argument stay on the device; results with on
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from psdopt.devices.array import NUMPY, UFUNCS, DeviceArray, DeviceMatrix, Transposed
-from psdopt.devices.deferred import Deferred, here
+from psdopt.devices.array import DeviceArray, DeviceMatrix, Transposed
+from psdopt.devices.deferred import NUMPY, OPERATORS, OnDevice, here
 from psdopt.devices.library import Device
 
 FUNCTIONS = NUMPY
-Array = Any
 
 
 def _for(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -28,21 +29,8 @@ def _for(*functions: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     return registered
 
 
-def _for_ufunc(name: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    def registered(own: Callable[..., Any]) -> Callable[..., Any]:
-        UFUNCS[name] = own
-        return own
-
-    return registered
-
-
 def _device(arrays: Sequence[Any]) -> Device:
     return next(a.device for a in arrays if isinstance(a, DeviceArray))
-
-
-@_for(np.vdot, np.dot, np.inner)
-def vdot(a: DeviceArray, b: DeviceArray) -> Deferred:
-    return a.dot(b)
 
 
 @_for(np.einsum)
@@ -59,11 +47,6 @@ def concatenate(arrays: Sequence[Any], axis: int = 0) -> DeviceArray:
     return DeviceArray(device.xp.concat(raw, axis=axis), device)
 
 
-@_for(np.hstack)
-def hstack(arrays: Sequence[Any]) -> Any:
-    return concatenate(arrays, axis=1)
-
-
 @_for(np.column_stack)
 def column_stack(arrays: Sequence[Any]) -> Any:
     return concatenate([a if a.ndim == 2 else a.reshape(-1, 1) for a in arrays], axis=1)
@@ -71,46 +54,12 @@ def column_stack(arrays: Sequence[Any]) -> Any:
 
 @_for(np.zeros_like, np.empty_like)
 def zeros_like(prototype: DeviceArray, dtype: Any = None, order: str = "K", shape: Any = None) -> DeviceArray:
-    device = prototype.device
-    shape = prototype.shape if shape is None else shape
-    return DeviceArray(device.xp.zeros(shape, dtype=device.xp.float64, device=device.device), device)
-
-
-@_for(np.sum)
-def total(a: DeviceArray, axis: int | None = None) -> Any:
-    return a.sum(axis)
-
-
-@_for(np.mean)
-def mean(a: DeviceArray, axis: int | None = None) -> Any:
-    return a.mean(axis)
-
-
-@_for(np.max)
-def largest(a: DeviceArray, axis: int | None = None, initial: float | None = None) -> Any:
-    return a.max(axis)
-
-
-@_for(np.min)
-def least(a: DeviceArray, axis: int | None = None, initial: float | None = None) -> Any:
-    return a.min(axis)
+    return DeviceArray(prototype.device.full(prototype.shape if shape is None else shape, 0.0), prototype.device)
 
 
 @_for(np.full_like)
 def full_like(prototype: DeviceArray, value: float) -> DeviceArray:
-    device = prototype.device
-    raw = device.xp.full(prototype.shape, float(value), dtype=device.xp.float64, device=device.device)
-    return DeviceArray(raw, device)
-
-
-@_for(np.all)
-def every(a: DeviceArray) -> bool:
-    return bool(a.device.number(a.device.xp.all(a.raw)))
-
-
-@_for(np.any)
-def some(a: DeviceArray) -> bool:
-    return bool(a.device.number(a.device.xp.any(a.raw)))
+    return DeviceArray(prototype.device.full(prototype.shape, value), prototype.device)
 
 
 @_for(np.where)
@@ -125,26 +74,11 @@ def broadcast_to(a: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
     return DeviceArray(a.device.xp.broadcast_to(a.raw, shape), a.device)
 
 
-@_for(np.shape)
-def shape(a: DeviceArray) -> tuple[int, ...]:
-    return a.shape
-
-
-@_for(np.ndim)
-def ndim(a: DeviceArray) -> int:
-    return a.ndim
-
-
-@_for(np.size)
-def size(a: DeviceArray) -> int:
-    return a.size
-
-
 @_for(np.linalg.norm)
 def norm(a: DeviceArray, ord: Any = None, axis: int | None = None) -> Any:
     if ord is not None:
         return float(singular_values(a)[0])
-    return np.sqrt(vdot(a, a) if axis is None else einsum("ij,ij->j", a, a))
+    return np.sqrt(a.dot(a) if axis is None else einsum("ij,ij->j", a, a))
 
 
 @_for(np.linalg.qr)
@@ -186,44 +120,40 @@ def _as_raw(value: Any, device: Device) -> Any:
         return value.raw
     if isinstance(value, np.ndarray) and value.ndim:
         return device.send(value)
-    return device.scalar(float(value), device.xp.float64)
+    return device.full((), value)
 
 
-@_for_ufunc("isfinite")
+@_for(np.isfinite)
 def isfinite(a: DeviceArray) -> DeviceArray:
     return a.of(a.device.xp.isfinite(a.raw))
 
 
-@_for_ufunc("absolute")
-def absolute(a: DeviceArray) -> DeviceArray:
-    return a.of(a.device.xp.abs(a.raw))
-
-
-@_for_ufunc("maximum")
+@_for(np.maximum)
 def maximum(a: Any, b: Any) -> DeviceArray:
     device = _device((a, b))
     return DeviceArray(device.xp.maximum(_as_raw(a, device), _as_raw(b, device)), device)
 
 
-def _either(operation: Callable[[Any, Any], Any], reflected: Callable[[Any, Any], Any]) -> Callable[..., Any]:
-    """a ∘ b if a or b is on a device; NumPy calls this only if the other operand is its own array."""
-
-    def apply(a: Any, b: Any) -> Any:
-        return operation(a, b) if isinstance(a, (DeviceArray, Transposed)) else reflected(b, a)
-
-    return apply
+def _computed(operation: Callable[..., Any], *inputs: Any) -> Any:
+    first = next((x for x in inputs if isinstance(x, DeviceArray)), None)
+    return NotImplemented if first is None else first.computed(operation, *inputs)
 
 
-UFUNCS.update(
-    {
-        "add": _either(DeviceArray.__add__, DeviceArray.__add__),
-        "subtract": _either(DeviceArray.__sub__, DeviceArray.__rsub__),
-        "multiply": _either(DeviceArray.__mul__, DeviceArray.__mul__),
-        "divide": _either(DeviceArray.__truediv__, DeviceArray.__rtruediv__),
-        "matmul": _either(lambda a, b: a @ b, lambda b, a: b.__rmatmul__(a)),
-        "less": _either(DeviceArray.__lt__, DeviceArray.__gt__),
-        "greater": _either(DeviceArray.__gt__, DeviceArray.__lt__),
-        "bitwise_or": _either(DeviceArray.__or__, DeviceArray.__or__),
-        "equal": _either(DeviceArray.__eq__, DeviceArray.__eq__),
-    }
-)
+NUMPY |= {ufunc: partial(_computed, operation) for ufunc, operation in OPERATORS.items()}
+NUMPY |= {
+    np.matmul: lambda a, b: a @ b if isinstance(a, OnDevice) else b.__rmatmul__(a),
+    np.vdot: DeviceArray.dot,
+    np.dot: DeviceArray.dot,
+    np.inner: DeviceArray.dot,
+    np.hstack: partial(concatenate, axis=1),
+    np.sum: DeviceArray.sum,
+    np.mean: DeviceArray.mean,
+    np.max: DeviceArray.max,
+    np.min: DeviceArray.min,
+    np.all: DeviceArray.all,
+    np.any: DeviceArray.any,
+    np.shape: operator.attrgetter("shape"),
+    np.ndim: operator.attrgetter("ndim"),
+    np.size: operator.attrgetter("size"),
+    np.bitwise_or: lambda a, b: b | a,
+}

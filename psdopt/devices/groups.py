@@ -7,8 +7,9 @@ order of summation is the same in every run.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
-from functools import partial
+from functools import partial, reduce
 from typing import Any
 
 import numpy as np
@@ -29,39 +30,34 @@ class GroupSums:
     """
 
     def __init__(self, keys: Indices, size: int, device: Device) -> None:
-        self.device, self.members = device, len(keys)
-        members = np.argsort(keys, kind="stable")
-        counts = np.bincount(keys, minlength=size)
+        self.device = device
+        members, counts = np.argsort(keys, kind="stable"), np.bincount(keys, minlength=size)
         # wide chunks need more gathers, narrow ones more sums of chunks
-        width = max((self.members // max(size, 1)).bit_length(), 2)
-        table, counts = _chunked(members, counts, self.members, width)
-        #: Members of each chunk, (chunks, width), padded with p, the number of an absent member.
-        self.first = [device.send(column, np.int64) for column in table.T]
-        self.further: list[list[Any]] = []
-        while counts.max(initial=1) > 1:
-            chunks = len(table)
-            table, counts = _chunked(np.arange(chunks), counts, chunks, width)
-            self.further.append([device.send(column, np.int64) for column in table.T])
+        width = max((len(keys) // max(size, 1)).bit_length(), 2)
+        #: Members of each chunk, width × (chunks,), padded with p for absent ones; then chunks of chunks of each.
+        self.levels: list[list[Any]] = []
+        while not self.levels or counts.max(initial=1) > 1:
+            table, counts = _chunked(members, counts, width)
+            self.levels.append([device.send(column, np.int64) for column in table.T])
+            members = np.arange(len(table))
 
     def __call__(self, values: DeviceArray) -> DeviceArray:
         """Sums of values (p,) over the groups."""
-        return DeviceArray(self.summed(partial(self._rows, self.padded(values.raw))), self.device)
+        return DeviceArray(self.summed(self._rows(values.raw)), self.device)
 
     def padded(self, values: Any) -> Any:
         """Raw values (p,) or (p, k) with a zero row for the absent member."""
-        xp = self.device.xp
-        zero = xp.zeros((1, *values.shape[1:]), dtype=xp.float64, device=self.device.device)
-        return xp.concat([values, zero])
+        return self.device.xp.concat([values, self.device.full((1, *values.shape[1:]), 0.0)])
 
     def summed(self, term: Callable[[Any], Any]) -> Any:
         """Sums over the groups of term(chosen), raw rows for raw numbers of members; row p must be zero."""
-        total = _added(term, self.first)
-        for columns in self.further:
-            total = _added(partial(self._rows, self.padded(total)), columns)
+        total = None
+        for columns in self.levels:
+            total = reduce(operator.add, map(term if total is None else self._rows(total), columns))
         return total
 
-    def _rows(self, values: Any, chosen: Any) -> Any:
-        return self.device.xp.take(values, chosen, axis=0)
+    def _rows(self, values: Any) -> Callable[[Any], Any]:
+        return partial(self.device.xp.take, self.padded(values), axis=0)
 
 
 class PairSums:
@@ -98,21 +94,14 @@ class PairSum:
         return DeviceArray(self.pairs.sums.summed(lambda chosen: xp.take(self.weights, chosen)), self.pairs.device)
 
 
-def _chunked(members: Indices, counts: Indices, absent: int, width: int) -> tuple[Indices, Indices]:
+def _chunked(members: Indices, counts: Indices, width: int) -> tuple[Indices, Indices]:
     """(members of each chunk (chunks, width), chunks of each group) for members listed group by group.
 
     An empty group has one chunk of absent members.
     """
     chunks = np.maximum(-(-counts // width), 1)
     first = np.concatenate([[0], np.cumsum(chunks)[:-1]]) * width
-    table = np.full(int(chunks.sum()) * width, absent, dtype=np.intp)
+    table = np.full(int(chunks.sum()) * width, len(members), dtype=np.intp)
     within = np.arange(len(members)) - np.repeat(np.cumsum(counts) - counts, counts)
     table[np.repeat(first, counts) + within] = members
     return table.reshape(-1, width), chunks
-
-
-def _added(term: Callable[[Any], Any], columns: list[Any]) -> Any:
-    total = term(columns[0])
-    for chosen in columns[1:]:
-        total = total + term(chosen)
-    return total

@@ -88,9 +88,9 @@ class Device:
             start += size
         return found
 
-    def scalar(self, value: float, dtype: Any) -> Any:
-        """A number as a 0-d array, made on the device."""
-        return self.xp.full((), value, dtype=dtype, device=self.device)
+    def full(self, shape: tuple[int, ...], value: float) -> Any:
+        """A float64 array of the library with `value` in each entry, made on the device."""
+        return self.xp.full(shape, float(value), dtype=self.xp.float64, device=self.device)
 
     def real(self, raw: Any, name: str) -> Any:
         """`raw` in the library's float64. Raises InvalidTypeError for non-real numbers or without float64."""
