@@ -8,7 +8,8 @@ import math
 import os
 import warnings
 import zipfile
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any
 
@@ -71,36 +72,25 @@ class Archive:
 
     def read(self, name: str) -> Array:
         """The array called `name`, one of `headers`."""
-        try:
-            with self._open(name) as handle:
-                return _read(handle)
-        except InvalidInputError:
-            raise
-        except Exception as error:  # as above: zlib, struct, tokenize, ...
-            raise self._unusable(f"{name}: {_text(error)}") from error
+        with self._opened(name) as handle:
+            return _read(handle)
 
-    def _open(self, name: str) -> IO[bytes]:
+    @contextmanager
+    def _opened(self, name: str) -> Iterator[IO[bytes]]:
         info = self._zip.getinfo(self._members[name])
         if info.flag_bits & 1:
             raise self._unusable(f"{name} is encrypted")
         if info.compress_type not in _METHODS:
             raise self._unusable(f"{name} is compressed by method {info.compress_type}; only deflate is read")
-        return self._zip.open(info)
+        try:
+            with self._zip.open(info) as handle:
+                yield handle
+        except Exception as error:  # as above: zlib, struct, tokenize, ...
+            raise self._unusable(f"{name}: {_text(error)}") from error
 
     def _header(self, name: str) -> Header:
-        try:
-            with self._open(name) as handle:
-                header, at = read_header(handle)
-            size = self._zip.getinfo(self._members[name]).file_size
-        except InvalidInputError:
-            raise
-        except Exception as error:
-            raise self._unusable(f"{name}: {_text(error)}") from error
-        if header.dtype.hasobject:
-            raise self._unusable(f"{name} holds Python objects, which are not loaded from a file")
-        if header.entries * header.dtype.itemsize != size - at:
-            raise self._unusable(f"{name} has {size - at} bytes; its shape {header.shape} needs another number")
-        return header
+        with self._opened(name) as handle:
+            return _checked_header(handle, self._zip.getinfo(self._members[name]).file_size)
 
     def _check_sizes(self, packed: int) -> None:
         sizes = {name: header.entries * max(8, header.dtype.itemsize) for name, header in self.headers.items()}
@@ -147,18 +137,24 @@ def _checksum(arrays: Mapping[str, Array]) -> str:
 def read_npy(content: bytes, what: str) -> Array:
     """The one array of a .npy file; InvalidInputError, beginning with `what`, as for :class:`Archive`."""
     try:
-        header, at = read_header(io.BytesIO(content))
-        if header.dtype.hasobject:
-            raise ValueError("it holds Python objects, which are not loaded from a file")
-        if header.entries * header.dtype.itemsize != len(content) - at:
-            raise ValueError(f"{len(content) - at} bytes of entries; its shape {header.shape} needs another number")
+        _checked_header(io.BytesIO(content), len(content))
         return _read(io.BytesIO(content))
     except Exception as error:
         raise InvalidInputError(f"{what} is no usable .npy file: {_text(error)}") from error
 
 
-def read_header(handle: IO[bytes]) -> tuple[Header, int]:
-    """Header of the array that begins at the start of `handle`, and where its entries begin; no entry is read."""
+def _checked_header(handle: IO[bytes], size: int) -> Header:
+    """As :func:`read_header`; ValueError for Python objects, or unless the entries fill the file of `size` bytes."""
+    header = read_header(handle)
+    if header.dtype.hasobject:
+        raise ValueError("it holds Python objects, which are not loaded from a file")
+    if header.entries * header.dtype.itemsize != size - handle.tell():
+        raise ValueError(f"{size - handle.tell()} bytes of entries; its shape {header.shape} needs another number")
+    return header
+
+
+def read_header(handle: IO[bytes]) -> Header:
+    """Header of the array that begins at the start of `handle`, which is then where its entries begin."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # warnings about headers written by Python 2
         version = np.lib.format.read_magic(handle)
@@ -168,7 +164,7 @@ def read_header(handle: IO[bytes]) -> tuple[Header, int]:
         shape, _, dtype = readers[version](handle)  # of at most 10,000 bytes, NumPy's own limit
     if any(size < 0 for size in shape):
         raise ValueError(f"shape {shape}")
-    return Header(tuple(int(size) for size in shape), dtype), handle.tell()
+    return Header(tuple(int(size) for size in shape), dtype)
 
 
 def memory() -> int:

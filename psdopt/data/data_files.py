@@ -36,25 +36,22 @@ def read_data_file(path: str | Path) -> Dataset:
     """
     path = Path(path)
     suffix = path.suffix.lower()
-    if suffix in ROW_SUFFIXES or (suffix == ".npy" and path.is_file() and path.stat().st_size > LARGE_FILE):
-        return read_rows_file(path)
-    if suffix not in SUFFIXES:
-        raise InvalidInputError(f"{path}: a data file must end in {SUFFIXES_TEXT}; found {path.suffix!r}")
     try:
+        if suffix in ROW_SUFFIXES or (suffix == ".npy" and path.is_file() and path.stat().st_size > LARGE_FILE):
+            return read_rows_file(path)
+        if suffix not in SUFFIXES:
+            raise InvalidInputError(f"{path}: a data file must end in {SUFFIXES_TEXT}; found {path.suffix!r}")
         content = read_bytes(path)
+        if not content.strip():
+            raise InvalidInputError(f"{path} is empty; expected one sample per line or the arrays X and y")
+        if suffix == ".npz":
+            return _read_npz(path, content)
+        if suffix == ".npy":
+            return named(path, read_npy(content, str(path)), notes=("X from a .npy file, without labels",))
+        X, y, fields = read_table(path, content)
+        return named(path, X, y, **fields)
     except MemoryError as error:
         raise InvalidInputError(f"{path} does not fit into memory") from error
-    if not content.strip():
-        raise InvalidInputError(f"{path} is empty; expected one sample per line or the arrays X and y")
-    if suffix == ".npz":
-        return _read_npz(path, content)
-    if suffix == ".npy":
-        return named(path, read_npy(content, str(path)), notes=("X from a .npy file, without labels",))
-    try:
-        table = read_table(path, content)
-    except MemoryError as error:
-        raise InvalidInputError(f"{path} does not fit into memory") from error
-    return named(path, table.X, table.y, feature_names=table.feature_names, notes=table.notes)
 
 
 def _read_npz(path: Path, content: bytes) -> Dataset:
@@ -62,7 +59,9 @@ def _read_npz(path: Path, content: bytes) -> Dataset:
     headers = archive.headers
     y = archive.headers.get("y")
     if "X" in headers:
-        _same_length(path, headers["X"].shape, y)
+        shape = headers["X"].shape  # held against y before X is read
+        if len(shape) == 2 and y is not None and y.shape != shape[:1]:
+            raise InvalidInputError(f"{path}: y must hold one label per sample, shape ({shape[0]},); found {y.shape}")
         X: Any = archive.read("X")
     elif all(name in headers for name in _CSR):
         X = _csr(path, archive)
@@ -78,12 +77,6 @@ def _read_npz(path: Path, content: bytes) -> Dataset:
         raise InvalidInputError(f"{path}: class_names must have shape (classes,); found {names.shape}")
     notes = ("no labels y",) if y is None else ()
     return named(path, X, None if y is None else archive.read("y"), class_names=names, notes=notes)
-
-
-def _same_length(path: Path, shape: tuple[int, ...], y: Any) -> None:
-    """InvalidInputError unless the headers of X and y give the same length."""
-    if len(shape) == 2 and y is not None and y.shape != shape[:1]:
-        raise InvalidInputError(f"{path}: y must hold one label per sample, shape ({shape[0]},); found {y.shape}")
 
 
 def _symmetric(path: Path, K: Any) -> Dataset:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from platform import node
 from typing import IO
+from uuid import uuid4
 
 from psdopt.errors import DataFileError
 
@@ -29,21 +29,21 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """
     target = check_writable(path)
     _remove_strays(target)
+    before = target.stat() if target.exists() else None
+    mode = 0o666 if before is None else stat.S_IMODE(before.st_mode)
+    partial = target.parent / f"{_prefix(target)}{os.getpid()}.{uuid4().hex}{PARTIAL}"
     try:
-        handle = tempfile.NamedTemporaryFile(  # noqa: SIM115
-            dir=target.parent, prefix=f"{_prefix(target)}{os.getpid()}.", suffix=PARTIAL, delete=False
-        )
-    except OSError as error:
-        raise _cannot_write(path, error) from error
-    try:
-        with handle:
+        with open(partial, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as handle:
             yield handle
             handle.flush()
             os.fsync(handle.fileno())
-        _take_permissions(handle.name, target)
-        os.replace(handle.name, target)
+        if before is not None:
+            with suppress(OSError):  # only a privileged user may change the owner
+                os.chown(partial, before.st_uid, before.st_gid)
+            os.chmod(partial, mode)
+        os.replace(partial, target)
     except BaseException as error:
-        Path(handle.name).unlink(missing_ok=True)
+        partial.unlink(missing_ok=True)
         if isinstance(error, OSError) and not isinstance(error, DataFileError):
             raise _cannot_write(path, error) from error
         raise
@@ -72,17 +72,6 @@ def read_bytes(path: str | Path, kind: str = "") -> bytes:
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise DataFileError(f"cannot read {kind}{path}: {_reason(error)}") from error
-
-
-def _take_permissions(name: str, target: Path) -> None:
-    try:
-        before = target.stat()
-    except FileNotFoundError:
-        os.chmod(name, 0o666 & ~_umask())  # temporary files are private, outputs follow the umask
-        return
-    with suppress(OSError):  # only a privileged user may change the owner
-        os.chown(name, before.st_uid, before.st_gid)
-    os.chmod(name, stat.S_IMODE(before.st_mode))
 
 
 def _prefix(target: Path) -> str:
@@ -121,9 +110,3 @@ def _cannot_write(path: str | Path, error: Exception) -> DataFileError:
 
 def _reason(error: Exception) -> object:
     return getattr(error, "strerror", None) or error
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

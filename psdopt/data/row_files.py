@@ -56,8 +56,6 @@ def read_rows_file(path: Path) -> Dataset:
         raise
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"{path} cannot be read: {error}") from error
-    except MemoryError as error:
-        raise InvalidInputError(f"{path} does not fit into memory") from error
     return named(path, X, y, notes=notes)
 
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -22,17 +23,6 @@ LABEL_NAMES = ("label", "target", "y")
 #: Headers of a first column of row names, as pandas and R write them for an index.
 INDEX_NAMES = ("", "unnamed: 0")
 SEPARATORS = ("\t", ";", ",")
-
-
-@dataclass(frozen=True)
-class Table:
-    """Features X (m, d), labels y (m,), names of the features if there is a header, and notes on how both were
-    found."""
-
-    X: Array
-    y: Array
-    feature_names: list[str] | None
-    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -61,8 +51,10 @@ class _Layout:
         return tuple(notes)
 
 
-def read_table(path: Path, content: bytes) -> Table:
-    """The table in `content`; messages name `path` and, where possible, line and column.
+def read_table(path: Path, content: bytes) -> tuple[Array, Array, dict[str, Any]]:
+    """Features X (m, d) and labels y (m,) of the table in `content`, and fields of its data set: `feature_names`, None
+    without a header, and `notes` on how columns were recognised. Messages name `path` and, where possible, line and
+    column.
 
     Columns are separated by tabs, semicolons or commas; with the first two, numbers may have decimal commas. A first
     line that contains a name is a header. The label is the column called label, target or y, else the last one. A first
@@ -85,8 +77,6 @@ def read_table(path: Path, content: bytes) -> Table:
     except UnicodeDecodeError as error:
         line = content[: error.start].count(b"\n") + 1
         raise InvalidInputError(f"{path}, line {line}: not UTF-8 text; save the file as UTF-8") from error
-    if not text.strip():
-        raise InvalidInputError(f"{path} is empty; expected one sample per line or the arrays X and y")
     separator = _separator(text)
     try:
         reader = csv.reader(io.StringIO(text, newline=""), delimiter=separator)
@@ -114,7 +104,7 @@ def read_table(path: Path, content: bytes) -> Table:
     X = np.array([_numbers(path, line, row, layout, comma) for line, row in body])
     names = [header[k] for k in layout.features] if header is not None else None
     y = _labels(path, [(line, row[layout.label]) for line, row in body], comma)
-    return Table(X, y, names, layout.notes(comma))
+    return X, y, {"feature_names": names, "notes": layout.notes(comma)}
 
 
 def _separator(text: str) -> str:
@@ -127,7 +117,7 @@ def _separator(text: str) -> str:
             continue
         if len(counts) == 1 and counts.pop() > 1:
             return mark
-    return next((mark for mark in SEPARATORS if mark in lines[0]), ",")
+    return next((mark for mark in SEPARATORS if mark in "".join(lines[:1])), ",")
 
 
 def _has_decimal_comma(rows: Iterable[Sequence[str]]) -> bool:

@@ -58,9 +58,9 @@ def test_what_is_no_archive_of_arrays_is_refused() -> None:
         (bytes(version), "is no usable .npz archive"),
         (bytes(encrypted), "X is encrypted"),
         (zipped("X.npy", npy([1.0]), zipfile.ZIP_LZMA), "X is compressed by method 14; only deflate is read"),
-        (zipped("X.npy", npy(np.array([object()]))), "X holds Python objects"),
-        (zipped("X.npy", npy([1.0, 2.0])[:-3]), "X has 13 bytes; its shape (2,) needs another number"),
-        (zipped("X.npy", npy([1.0, 2.0]) + b"more"), "X has 20 bytes; its shape (2,) needs another number"),
+        (zipped("X.npy", npy(np.array([object()]))), "X: it holds Python objects"),
+        (zipped("X.npy", npy([1.0, 2.0])[:-3]), "X: 13 bytes of entries; its shape (2,) needs another number"),
+        (zipped("X.npy", npy([1.0, 2.0]) + b"more"), "X: 20 bytes of entries; its shape (2,) needs another number"),
         (zipped("X.npy", b"no array"), "X: "),
         (zipped("X.npy", b"\x93NUMPY\x01\x00" + struct.pack("<H", 3) + b"[((1"), "X: "),
     ):
@@ -79,7 +79,7 @@ def test_a_header_is_not_longer_than_numpy_reads() -> None:
 
 def test_a_lie_about_the_size_is_found_before_memory_is_taken() -> None:
     huge = npy(np.zeros(1))[:-8].replace(b"(1,), }" + b" " * 12, b"(999999999999,), }" + b" ")
-    with pytest.raises(InvalidInputError, match="X has 0 bytes"):
+    with pytest.raises(InvalidInputError, match="X: 0 bytes of entries"):
         Archive(zipped("X.npy", huge), "d.npz")
 
 

@@ -2,6 +2,7 @@
 
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -104,7 +105,7 @@ def test_dense_and_sparse_npz(tmp_path: Path) -> None:
     [
         ({"Z": ROWS}, "{} must hold X, or data, indices, indptr, shape of a CSR matrix, or K; found Z"),
         ({"X": np.array([object()])},
-         "{} is no usable .npz archive: X holds Python objects, which are not loaded from a file"),
+         "{} is no usable .npz archive: X: it holds Python objects, which are not loaded from a file"),
         ({"X": ROWS, "y": np.array([1j, 2, 3])}, "{}: y must hold numbers or text; found dtype complex128"),
         ({"X": ROWS, "y": [1]}, "{}: y must hold one label per sample, shape (3,); found (1,)"),
         ({"X": [[np.nan]]}, "{}: X must be finite; found 1 NaN or infinite entries; the first at (0, 0)"),
@@ -186,7 +187,8 @@ def test_damaged_files_end_in_one_error_of_ours(data: st.DataObject) -> None:
 
 
 def table(text: str):  # type: ignore[no-untyped-def]
-    return read_table(Path("d.csv"), text.encode())
+    X, y, fields = read_table(Path("d.csv"), text.encode())
+    return SimpleNamespace(X=X, y=y, **fields)
 
 
 @pytest.mark.parametrize("corner", ["", '""', "Unnamed: 0"])
