@@ -14,7 +14,7 @@ from pathlib import Path
 
 from psdopt.cli.main import answered
 from psdopt.cli.plain import plain_streams
-from psdopt.cli.tables import say, show_table
+from psdopt.cli.tables import show_table
 from psdopt.errors import unknown_name
 
 FOLDER = Path(__file__).parent
@@ -33,7 +33,7 @@ def _run(name: str, arguments: Sequence[str], folder: Path) -> int:
     known = benchmarks(folder)
     if not name:
         show_table("Benchmarks", ("name", "what it measures"), sorted(known.items()))
-        say("python -m benchmarks NAME --help shows the arguments of one.")
+        print("python -m benchmarks NAME --help shows the arguments of one.")
         return 0
     module = name.replace("-", "_")
     if module not in known:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 import numpy as np
 
 from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, TermSum, solve
-from psdopt.cli.tables import say, show_table
+from psdopt.cli.tables import show_table
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
 from psdopt.terms import HalfSquaredOneSided, LeastSquares, Loss, MeasuredTerm, QuadraticForms
@@ -116,8 +116,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         numbers = [float(np.median(ratios)), *np.quantile(ratios, (0.95, 1.0, 0.0))]
         rows.append((family, f"{len(found[family])}", *(f"{x:.4g}" for x in numbers), f"{share:.1e}"))
     show_table("Proven gap / true gap", ("family", "runs", "median", "95 %", "most", "least", "true gap / |F|"), rows)
-    say(f"{left} runs are left out: they ended so near to the best that the true gap is not known to two digits.")
+    print(f"{left} runs are left out: they ended so near to the best that the true gap is not known to two digits.")
     for family in FAMILIES:
         for each in sorted(found[family], key=lambda one: -one.ratio)[:3]:
-            say(f"{family}: {each.ratio:.4g} ({each.case}, true gap {each.share:.1e} |F|)")
+            print(f"{family}: {each.ratio:.4g} ({each.case}, true gap {each.share:.1e} |F|)")
     return int(any(each.ratio < 1.0 - 1e-6 for many in found.values() for each in many))

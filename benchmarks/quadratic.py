@@ -21,7 +21,7 @@ from sklearn.datasets import load_breast_cancer, load_digits, load_wine
 from threadpoolctl import threadpool_limits
 
 from psdopt import BILGO, ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, solve
-from psdopt.cli.tables import say, show_table
+from psdopt.cli.tables import show_table
 from psdopt.linalg.arrays import Array
 from psdopt_plugins.metric_learning import kta_problem
 
@@ -113,5 +113,5 @@ def main(argv: Sequence[str] | None = None) -> int:
         ("program", "n", "solve takes", "peer, s", "solve", "BILGO", "CG", "same value, proven"),
         rows,
     )
-    say("'>' : not proven within the limit of steps.")
+    print("'>' : not proven within the limit of steps.")
     return int(not all(same))

@@ -20,7 +20,7 @@ from benchmarks.reproduction.runner import Outcome, data_folder, is_there, requi
 from benchmarks.reproduction.store import Store
 from benchmarks.reproduction.verdicts import verdict
 from psdopt.cli.env import environment
-from psdopt.cli.tables import say, show_table
+from psdopt.cli.tables import show_table
 from psdopt.data.files import atomic_write
 from psdopt.errors import DataFileError, InvalidInputError, unknown_name
 from psdopt.plugins import plugin_manager
@@ -81,12 +81,12 @@ def _measured(arguments: argparse.Namespace, specs: Sequence[ExperimentSpec]) ->
             path.unlink(missing_ok=True)
         outcomes.append(
             run_experiment(
-                spec, Store(path), code_version(), quick=arguments.quick, measure=not arguments.stored, say=say
+                spec, Store(path), code_version(), quick=arguments.quick, measure=not arguments.stored, say=print
             )
         )
         sentence = verdict(outcomes[-1].findings.comparisons)
         if sentence:
-            say(f"{spec.name}: {sentence}")
+            print(f"{spec.name}: {sentence}")
     _write(arguments, outcomes, results, time.perf_counter() - begin)
     return 1 if any(outcome.failed for outcome in outcomes) else 0
 
@@ -123,7 +123,7 @@ def _say_data(specs: Sequence[ExperimentSpec], quick: bool) -> None:
         if missing:
             folder = data_folder(variable)
             where = f"not in {folder}" if folder else f"{variable} names no folder"
-            say(f"{len(missing)} of {len(names)} data sets are missing ({where}): {', '.join(missing)}")
+            print(f"{len(missing)} of {len(names)} data sets are missing ({where}): {', '.join(missing)}")
 
 
 def _write(arguments: argparse.Namespace, outcomes: list[Outcome], results: Path, seconds: float) -> None:
@@ -154,7 +154,7 @@ def _write(arguments: argparse.Namespace, outcomes: list[Outcome], results: Path
     _pictures(made(arguments.out / "pages" / "figures"), outcomes)
     if arguments.pages is not None:
         _fill(arguments.pages, outcomes, results)
-    say(f"Report: {arguments.out / REPORT}")
+    print(f"Report: {arguments.out / REPORT}")
 
 
 def _fill(folder: Path, outcomes: list[Outcome], results: Path) -> None:
@@ -167,7 +167,7 @@ def _fill(folder: Path, outcomes: list[Outcome], results: Path) -> None:
         text = filled(page, by_name)
         if text != page:
             _text(path, text)
-            say(f"Page: {path}")
+            print(f"Page: {path}")
     _pictures(made(folder / "figures"), [outcome for name, outcome in by_name.items() if name in shown])
     for name in shown & set(by_name):
         path = results / f"{name}.json"

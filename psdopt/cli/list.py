@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from psdopt.cli.sdp import SPEC as BUILT_IN
-from psdopt.cli.tables import say, show_table
+from psdopt.cli.tables import show_table
 from psdopt.plugins import PluginManager
 from psdopt.plugins.manager import CORE
 from psdopt.plugins.validation import KINDS
@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     for kind in KINDS if wanted is None else (wanted,):
         show_kind(kind, manager)
     for problem in manager.problems:
-        say(f"! {problem}")
+        print(f"! {problem}")
     return 0
 
 
@@ -39,7 +39,7 @@ def show_kind(kind: str, manager: PluginManager) -> None:
     specs = manager.listed(kind)
     own = [BUILT_IN] if kind == "application" and CORE in manager.plugins() else []
     if not specs and not own:
-        say(f"No {PLURALS[kind]} installed.\n")
+        print(f"No {PLURALS[kind]} installed.\n")
         return
     rows = [(spec.name, CORE, spec.summary) for spec in own]
     order = manager.plugins()

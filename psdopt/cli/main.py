@@ -149,7 +149,3 @@ def _python_warnings_on_stderr(arguments: argparse.Namespace) -> Iterator[None]:
     with warnings.catch_warnings():
         warnings.showwarning = show
         yield
-
-
-if __name__ == "__main__":
-    sys.exit(main())

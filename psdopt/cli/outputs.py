@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.data.files import atomic_write
+from psdopt.data.files import atomic_write, check_writable
 from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.reports import Report
 
@@ -21,18 +21,14 @@ def check_output(path: str | None, argument: str = "--output", suffixes: tuple[s
     """Raises unless `path`, given as `argument` (None: not given), ends in one of `suffixes` and can be written."""
     if path is None:
         return
-    target = Path(path)
-    if target.suffix.lower() not in suffixes:
+    if Path(path).suffix.lower() not in suffixes:
         raise InvalidInputError(f"{argument} must end in {', '.join(suffixes)}; found {path!r}")
-    if target.is_dir():
-        raise DataFileError(f"{argument}: {path} is a folder; name a file")
-    if not target.parent.is_dir():
-        raise DataFileError(f"{argument}: the folder {target.parent} does not exist; make it first")
     try:
-        with tempfile.TemporaryFile(dir=target.parent):
+        with tempfile.TemporaryFile(dir=check_writable(path).parent):
             pass
     except OSError as error:
-        raise DataFileError(f"{argument}: cannot write in {target.parent}: {error.strerror or error}") from error
+        why = error if isinstance(error, DataFileError) else f"cannot write {path}: {error.strerror or error}"
+        raise DataFileError(f"{argument}: {why}") from error
 
 
 def write_output(report: Report, path: str) -> None:

@@ -16,7 +16,7 @@ from psdopt.cli.outputs import PLOT_SUFFIXES, check_output, write_output, write_
 from psdopt.cli.parameters import Settings, parse_settings
 from psdopt.cli.run_help import ApplicationHelp
 from psdopt.cli.sdp import SPEC, sdp_report
-from psdopt.cli.tables import say, show_table
+from psdopt.cli.tables import show_table
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.errors import DataFileError, InvalidInputError
@@ -180,4 +180,4 @@ def show_report(report: Report, parameters: frozenset[str] = frozenset()) -> Non
 
 def _note(arguments: argparse.Namespace, text: str) -> None:
     if not arguments.quiet:
-        say(text)
+        print(text)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import textwrap
+from functools import partial
 from typing import Any
 
 from psdopt.cli.sdp import SPEC
-from psdopt.cli.tables import say, width
+from psdopt.cli.tables import width
 from psdopt.errors import PsdoptError
 from psdopt.plugins import Spec
 from psdopt.plugins.manager import plugin_manager
@@ -18,36 +18,30 @@ class ApplicationHelp(argparse.Action):
 
     def __call__(self, parser: argparse.ArgumentParser, namespace: argparse.Namespace, *given: Any) -> None:
         spec = _application(getattr(namespace, "application", None))
-        say(parser.format_help().rstrip() if spec is None else application_help(spec))
+        print(parser.format_help().rstrip() if spec is None else application_help(spec))
         parser.exit()
 
 
 def application_help(spec: Spec) -> str:
     """Name, summary, source, data and parameters with their defaults."""
-    wide = width()
-    lines = [f"usage: psdopt run {spec.name} [--data FILE|NAME] [--set NAME=VALUE] ...", ""]
-    lines += textwrap.wrap(f"{spec.summary[:1].upper()}{spec.summary[1:]}.", wide)
-    if spec.reference:
-        lines += textwrap.wrap(f"After {spec.reference}.", wide)
+    told = argparse.ArgumentParser(
+        usage=f"psdopt run {spec.name} [--data FILE|NAME] [--set NAME=VALUE] ...",
+        description=f"{spec.summary[:1].upper()}{spec.summary[1:]}." + (spec.reference and f" After {spec.reference}."),
+        epilog="Options that all applications take: psdopt run --help",
+        formatter_class=partial(argparse.HelpFormatter, max_help_position=28, width=width()),
+        add_help=False,
+    )
     data = getattr(spec, "default_data", None)
+    known = "name of a data set, or a file" + (f" (default: {data})" if data else "")
     if spec is SPEC:
         known = "a file in SDPA's format, .dat-s[.gz] or .dat[.gz]"
-    else:
-        known = "name of a data set, or a file" + (f" (default: {data})" if data else "")
-    lines += [
-        "",
-        *textwrap.wrap(f"  {'--data FILE|NAME':<26}{known}", wide, subsequent_indent=" " * 28, drop_whitespace=True),
-    ]
-    if spec.parameters:
-        lines += ["", "parameters, each by --set NAME=VALUE:"]
+    told.add_argument("--data", metavar="FILE|NAME", help=known)
+    parameters = told.add_argument_group("parameters, each by --set NAME=VALUE")
     for parameter in spec.parameters:
-        name = f"  {parameter.name}={parameter.type.__name__.upper()}"
-        told = f"{parameter.help} (default: {'none' if parameter.default is None else parameter.default})"
-        first, *more = textwrap.wrap(told, wide - 28)
-        lines += [f"{name:<26}  {first}"] if len(name) <= 26 else [name, f"{'':28}{first}"]
-        lines += [f"{'':28}{line}" for line in more]
-    lines += ["", "Options that all applications take: psdopt run --help"]
-    return "\n".join(lines)
+        default = "none" if parameter.default is None else parameter.default
+        text = f"{parameter.help} (default: {default})".replace("%", "%%")
+        parameters.add_argument(f"{parameter.name}={parameter.type.__name__.upper()}", help=text)
+    return told.format_help().rstrip()
 
 
 def _application(name: str | None) -> Spec | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.plugins import Parameter, Spec
 from psdopt.reports import Report, RunOptions
 from psdopt.reports.summary import residual_table
-from psdopt.running.result import Result, Status
+from psdopt.running.result import Status
 from psdopt.running.solve import solve
 
 #: The entry for ``psdopt run``: it has no estimator, because its data are not samples.
@@ -51,7 +50,7 @@ def sdp_report(path: str | None, settings: Settings, options: RunOptions) -> Rep
     tables = () if residuals is None else (residuals,)
     decided = result.converged or result.status in (Status.INFEASIBLE, Status.UNBOUNDED)
     title = f"Semidefinite program {Path(path).name}"
-    return Report(title, rows, result, decided, tables, partial(_picture, result), arrays)
+    return Report(title, rows, result, decided, tables, lambda: result.plot().figure, arrays)
 
 
 def _blocks(problem: Constrained) -> str:
@@ -82,7 +81,3 @@ def _arrays(problem: Constrained, known: ConstraintRecord) -> dict[str, Any]:
         if proof is not None:
             arrays[name] = proof
     return arrays
-
-
-def _picture(result: Result) -> Any:
-    return result.plot().figure

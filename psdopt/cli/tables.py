@@ -1,4 +1,4 @@
-"""Text and tables on standard output, the tables made with rich."""
+"""Tables on standard output, made with rich."""
 
 from __future__ import annotations
 
@@ -39,8 +39,3 @@ def show_table(title: str, columns: Sequence[str], rows: Iterable[Sequence[str]]
     for row in rows:
         table.add_row(*[Text(shown(cell)) for cell in row])
     console().print(table)
-
-
-def say(text: str) -> None:
-    """Print one line of text; characters that the terminal lacks are replaced."""
-    print(shown(text))

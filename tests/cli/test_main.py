@@ -7,17 +7,16 @@ import sys
 import warnings
 from importlib.metadata import EntryPoint
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 import pytest
 
 import psdopt
-from psdopt.cli import check
 from psdopt.cli.main import main
 from psdopt.plugins import PluginManager
 from psdopt.plugins.core import psdopt_components
+from psdopt.testing import cli as kit
 from psdopt.version import __version__
 from tests.running.test_driver import raising
 
@@ -175,11 +174,10 @@ def test_without_a_checkout_nothing_is_run(
 @pytest.fixture
 def kit_calls(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     """Calls of a kit that passes whatever it is handed, but the target "fake"."""
-    kit, calls = ModuleType("fake_kit"), []
-    kit.run_check = lambda target, **rest: calls.append((target, sorted(rest))) or target == "fake"  # type: ignore[attr-defined]
-    kit.__spec__ = object()  # type: ignore[assignment]
-    monkeypatch.setitem(sys.modules, "fake_kit", kit)
-    monkeypatch.setattr(check, "KIT", "fake_kit")
+    calls: list[Any] = []
+    monkeypatch.setattr(
+        kit, "run_check", lambda target, **rest: calls.append((target, sorted(rest))) or target == "fake"
+    )
     return calls
 
 
@@ -196,11 +194,3 @@ def test_check_fails_where_the_plugin_was_refused(capsys: pytest.CaptureFixture[
         assert main(["check", target], broken) == code
         out = capsys.readouterr().out
         assert ("! not loaded: plugin 'absent'" in out) == (code == 1)
-
-
-def test_check_without_the_kit(psdopt_command: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(check, "KIT", "psdopt.no_such_kit")
-    code, _, err = psdopt_command("check", "fake")
-    assert (code, err) == (
-        2, "psdopt: error: psdopt check needs the conformance kit: pip install 'psdopt[testing]'\n"
-    )  # fmt: skip

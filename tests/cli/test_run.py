@@ -127,7 +127,7 @@ ERRORS = [
     (("run", "scatter", "--seed", "12345678901234"), "--seed must lie between 0 and 2^32 - 1; found 12345678901234"),
     (("run", "scatter", "--plot", "a.jpg"), "--plot must end in .png, .pdf, .svg; found 'a.jpg'"),
     (("run", "scatter", "--output", "a.txt"), "--output must end in .npz, .json; found 'a.txt'"),
-    (("run", "scatter", "--plot", "no/such/a.png"), "--plot: the folder no/such does not exist; make it first"),
+    (("run", "scatter", "--plot", "no/such/a.png"), "--plot: cannot write no/such/a.png: the folder "),
     (("run", "scatter", "--data", "no/such.csv"), "cannot read no/such.csv: No such file or directory"),
     (("run", "bare", "--tol", "0.1"), "Bare takes no solver_options, through which a run sets tol"),
     (("run", "scatter", "--method", "lbfgs", "--geometry", "psd-cone", "--quiet"),
@@ -146,6 +146,11 @@ def test_wrong_use_is_one_line_and_exit_code_2(psdopt_command: Command, argv: tu
     assert err.count("\n") == 1
 
 
+def link_to_a_device(path: Path) -> Path:
+    path.symlink_to("/dev/null")
+    return path
+
+
 def test_outputs_are_checked_before_the_computation(psdopt_command: Command, tmp_path: Path) -> None:
     code, _, err = psdopt_command("run", "unforeseen", "--output", tmp_path / "d.npz" / "o.npz")
     assert code == 2
@@ -153,7 +158,11 @@ def test_outputs_are_checked_before_the_computation(psdopt_command: Command, tmp
     (tmp_path / "folder.png").mkdir()
     code, _, err = psdopt_command("run", "unforeseen", "--plot", tmp_path / "folder.png")
     assert code == 2
-    assert err == f"psdopt: error: --plot: {tmp_path / 'folder.png'} is a folder; name a file\n"
+    path = tmp_path / "folder.png"
+    assert err == f"psdopt: error: --plot: cannot write {path}: it is a folder; name a file\n"
+    code, _, err = psdopt_command("run", "unforeseen", "--output", link_to_a_device(tmp_path / "null.npz"))
+    assert code == 2
+    assert err.endswith("it is a device, FIFO or socket; name a regular file\n")
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
@@ -162,7 +171,7 @@ def test_an_unwritable_folder_is_refused(psdopt_command: Command, tmp_path: Path
     code, _, err = psdopt_command("run", "unforeseen", "--plot", tmp_path / "a.png")
     tmp_path.chmod(0o700)
     assert code == 2
-    assert err == f"psdopt: error: --plot: cannot write in {tmp_path}: Permission denied\n"
+    assert err == f"psdopt: error: --plot: cannot write {tmp_path / 'a.png'}: Permission denied\n"
 
 
 def test_csv_and_sparse_files_run(psdopt_command: Command, tmp_path: Path) -> None:
