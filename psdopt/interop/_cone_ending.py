@@ -45,10 +45,9 @@ def proofs(form: PrimalForm | DualForm, problem: Problem, certificate: Certifica
         D = certificate.eigenvector[:, None]  # of ∇F, which is C
     refutation = direction = None
     if w is not None:
-        w = _semidefinite(problem, w)
-        refutation = form.refutation(w), form.refutation_sizes(w)
+        refutation = form.refutation(_semidefinite(problem, w))
     if D is not None and not form.feasibility:
-        direction = form.direction(np.asarray(D)), form.direction_sizes(np.asarray(D))
+        direction = form.direction(np.asarray(D))
     of_y, of_x = (direction, refutation) if form.swapped else (refutation, direction)
     y = of_y[0] if of_y is not None and refutes(form.program, *of_y) else None
     x = of_x[0] if of_x is not None and falls(form.program, *of_x) else None

@@ -15,7 +15,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.errors import InvalidInputError
 from psdopt.interop._cone_objective import objective, square_root
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._elimination import Elimination, consistent, eliminate, merged
+from psdopt.interop._elimination import Elimination, eliminate, merged, violated
 from psdopt.linalg.arrays import Array, row_dots
 from psdopt.linalg.tolerances import EPS
 
@@ -34,8 +34,8 @@ class PrimalForm:
     x is affine in M; rows that define no unknown are the constraints on M. An unknown without a defining row, if the
     objective or a row contains it, is the difference of two further diagonal entries.
 
-    Attributes: `n`, order of M; `m`, constraints; `impossible`, whether a row without unknowns cannot be met,
-    and then `contradiction`, y (R,) with Aᵀy = 0, bᵀy < 0, y >= 0 on inequalities and 0 on PSD rows, else None;
+    Attributes: `n`, order of M; `m`, constraints; `contradiction`, where a row without unknowns cannot be met: y (R,)
+    with Aᵀy = 0, bᵀy < 0, y >= 0 on inequalities and 0 on PSD rows, else None;
     `feasibility`, whether the objective is constant: then tr M is minimised, as every feasible M is optimal.
     """
 
@@ -74,11 +74,7 @@ class PrimalForm:
         loose = kind[rest] == 2
         allowed = e.allowed(A, b)[rest]
         empty = np.diff(rows.indptr) == 0
-        needed = np.where(loose, np.minimum(right, 0.0), right)
-        self.impossible = not consistent(rows, needed, allowed)
-        self.contradiction = (
-            _contradiction(p, e, rest, np.where(empty, needed, 0.0), allowed) if self.impossible else None
-        )
+        self.contradiction = _contradiction(p, e, rest, rows, np.where(loose, np.minimum(right, 0.0), right), allowed)
         rows, self.rest, right, loose = sp.csr_array(rows[~empty]), rest[~empty], right[~empty], loose[~empty]
         kept, self.shares = merged(rows, right, loose)
         self.rows, self.upper = sp.csr_array(rows[kept]), right[kept]
@@ -112,37 +108,37 @@ class PrimalForm:
 
     def point(self, Y: Array, multipliers: Array) -> Point:
         """x and y from M = Y Yᵀ and the multipliers (m,) of :meth:`problem`."""
-        x = self.elimination.offset + self.direction(Y)
-        if self.feasibility:
-            return Point(x, np.zeros(len(self.program.b)))
-        return Point(x, self._multipliers(multipliers, self.program.gradient(x)))
+        x = self.elimination.offset + self.direction(Y)[0]
+        y = (
+            np.zeros(len(self.program.b))
+            if self.feasibility
+            else self._multipliers(multipliers, self.program.gradient(x))
+        )
+        return Point(x, y)
 
-    def direction(self, D: Array) -> Array:
-        """The change of x as M grows along D Dᵀ: a ray of the program where A(D Dᵀ) is within bounds for ever."""
-        return np.asarray(self.K @ row_dots(D[self.i], D[self.j]))
+    def direction(self, D: Array) -> tuple[Array, Array]:
+        """The change of x as M grows along D Dᵀ: a ray of the program where A(D Dᵀ) is within bounds for ever.
 
-    def direction_sizes(self, D: Array) -> Array:
-        """(N,) : the sizes relative to which :meth:`direction` has rounding, for D Dᵀ known to √(D_ii D_jj)."""
+        And (N,) the sizes relative to which it has rounding, for D Dᵀ known to √(D_ii D_jj).
+        """
         d = np.sqrt(row_dots(D, D))
-        return np.asarray(self.K_sizes @ (d[self.i] * d[self.j]))
+        return self.K @ row_dots(D[self.i], D[self.j]), self.K_sizes @ (d[self.i] * d[self.j])
 
-    def refutation(self, w: Array) -> Array:
-        """Multipliers w (m,) as a proof for the program: y (R,) with Aᵀy = 0, bᵀy = σ(w), and A*(w) on PSD rows."""
-        return self._multipliers(w, np.zeros(self.program.A.shape[1]))
+    def refutation(self, w: Array) -> tuple[Array, Array]:
+        """Multipliers w (m,) as a proof for the program: y (R,) with Aᵀy = 0, bᵀy = σ(w), and A*(w) on PSD rows.
 
-    def refutation_sizes(self, w: Array) -> Array:
-        """(R,) : the sizes relative to which :meth:`refutation` has rounding."""
-        y = np.zeros(len(self.program.b))
-        y[self.rest] = self.shares @ np.abs(w)
-        return self.elimination.multiplier_sizes(self.program.A, y)
+        And (R,) the sizes relative to which it has rounding.
+        """
+        sizes = np.zeros(len(self.program.b))
+        sizes[self.rest] = self.shares @ np.abs(w)
+        y = self._multipliers(w, 0.0 * self.program.c)
+        return y, self.elimination.multiplier_sizes(self.program.A, sizes)
 
     def _multipliers(self, w: Array, gradient: Array) -> Array:
         """y with gradient + Aᵀy = 0 and the multipliers w of the rows that remain."""
         y = np.zeros(len(self.program.b))
         y[self.rest] = self.shares @ w
-        used = self.elimination.used
-        y[used] = (self.elimination.K.T @ (gradient + self.program.A.T @ y))[used]
-        return y
+        return self.elimination.multipliers(self.program.A, gradient, y)
 
 
 class DualForm:
@@ -151,7 +147,7 @@ class DualForm:
     Equations are first solved for unknowns. Each remaining unknown x_j is the multiplier of a constraint on M.
     The optimal value of the problem is minus that of the program. Linear objectives only.
 
-    Attributes: `n`, `m`, `impossible`, `contradiction` as in :class:`PrimalForm`; `suits`, whether the objective is
+    Attributes: `n`, `m`, `contradiction` as in :class:`PrimalForm`; `suits`, whether the objective is
     linear and not constant, and equations can be solved for unknowns.
     """
 
@@ -166,10 +162,7 @@ class DualForm:
         allowed = e.allowed(p.A, p.b)
         left = np.flatnonzero(~e.used[: p.zero])
         solved = p.P is None and AZ[left].nnz == 0
-        rows = sp.csr_array(AZ[left])
-        self.impossible = not consistent(rows, right[left], allowed[left])
-        asked = np.where(np.diff(rows.indptr) == 0, right[left], 0.0)
-        self.contradiction = _contradiction(p, e, left, asked, allowed[left]) if self.impossible else None
+        self.contradiction = _contradiction(p, e, left, sp.csr_array(AZ[left]), right[left], allowed[left])
         i, j = p.places()
         slack = p.order + np.arange(p.nonneg)
         self.i, self.j = np.concatenate([slack, i]), np.concatenate([slack, j])
@@ -195,36 +188,29 @@ class DualForm:
 
     def point(self, Y: Array, multipliers: Array) -> Point:
         """x and y from M = Y Yᵀ and the multipliers (m,) of :meth:`problem`."""
-        return Point(self.elimination.offset + self.refutation(multipliers), self._multipliers(Y, self.program.c))
+        y = self._multipliers(row_dots(Y[self.i], Y[self.j]))
+        y = self.elimination.multipliers(self.program.A, self.program.c, y)
+        return Point(self.elimination.offset + self.refutation(multipliers)[0], y)
 
-    def direction(self, D: Array) -> Array:
-        """y (R,) with Aᵀy = 0 from D with A(D Dᵀ) = 0: a proof of infeasibility where the objective falls along it."""
-        return self._multipliers(D, np.zeros(self.program.A.shape[1]))
+    def direction(self, D: Array) -> tuple[Array, Array]:
+        """y (R,) with Aᵀy = 0 from D with A(D Dᵀ) = 0: a proof of infeasibility where the objective falls along it.
 
-    def direction_sizes(self, D: Array) -> Array:
-        """(R,) : the sizes relative to which :meth:`direction` has rounding, for D Dᵀ known to √(D_ii D_jj)."""
-        y, d = np.zeros(len(self.program.b)), np.sqrt(row_dots(D, D))
-        y[self.program.zero :] = np.where(self.i == self.j, 1.0, 2.0) * d[self.i] * d[self.j]
-        return self.elimination.multiplier_sizes(self.program.A, y)
+        And (R,) the sizes relative to which it has rounding, for D Dᵀ known to √(D_ii D_jj).
+        """
+        A, d = self.program.A, np.sqrt(row_dots(D, D))
+        y, sizes = self._multipliers(row_dots(D[self.i], D[self.j])), self._multipliers(d[self.i] * d[self.j])
+        return self.elimination.multipliers(A, 0.0 * self.program.c, y), self.elimination.multiplier_sizes(A, sizes)
 
-    def refutation_sizes(self, w: Array) -> Array:
-        """(N,) : the sizes relative to which :meth:`refutation` has rounding."""
-        u = np.zeros(self.elimination.Z.shape[1])
-        u[self.columns] = np.abs(w)
-        return np.asarray(self.elimination.Z_sizes @ u)
-
-    def refutation(self, w: Array) -> Array:
-        """The direction of x that multipliers w (m,) define: −A x is A*(w), cᵀx is σ(w)."""
+    def refutation(self, w: Array) -> tuple[Array, Array]:
+        """The direction of x that multipliers w (m,) define: −A x is A*(w), cᵀx is σ(w); and the sizes, (N,)."""
         u = np.zeros(self.elimination.Z.shape[1])
         u[self.columns] = -w
-        return np.asarray(self.elimination.Z @ u)
+        return self.elimination.Z @ u, self.elimination.Z_sizes @ np.abs(u)
 
-    def _multipliers(self, Y: Array, gradient: Array) -> Array:
-        """y with gradient + Aᵀy = 0 and Y Yᵀ as multipliers of inequalities and PSD rows."""
-        y, p, used = np.zeros(len(self.program.b)), self.program, self.elimination.used
-        y[p.zero :] = np.where(self.i == self.j, 1.0, 2.0) * row_dots(Y[self.i], Y[self.j])
-        y[used] = (self.elimination.K.T @ (gradient + p.A.T @ y))[used]
-        return y
+    def _multipliers(self, entries: Array) -> Array:
+        """`entries` (i, j) of a matrix as multipliers (R,) of inequalities and PSD rows."""
+        equations = np.zeros(self.program.zero)
+        return np.concatenate([equations, np.where(self.i == self.j, 1.0, 2.0) * entries])
 
 
 def _costs(program: ConeProgram, e: Elimination) -> Array:
@@ -233,13 +219,16 @@ def _costs(program: ConeProgram, e: Elimination) -> Array:
     return np.where(np.abs(cost) > CANCELLED * EPS * (e.Z_sizes.T @ np.abs(program.c)), cost, 0.0)
 
 
-def _contradiction(program: ConeProgram, e: Elimination, rest: NDArray[np.intp], asked: Array, allowed: Array) -> Array:
+def _contradiction(
+    program: ConeProgram, e: Elimination, rest: NDArray[np.intp], rows: sp.csr_array, asked: Array, allowed: Array
+) -> Array | None:
     """y (R,) with Aᵀy = 0 and bᵀy < 0, 0 on PSD rows: from the row without unknowns that is violated most clearly."""
-    t = int(np.argmax(np.abs(asked) / np.maximum(allowed, np.finfo(float).tiny)))
+    t = violated(rows, asked, allowed)
+    if t is None:
+        return None
     y = np.zeros(len(program.b))
     y[rest[t]] = -np.sign(asked[t])
-    y[e.used] = (e.K.T @ (program.A.T @ y))[e.used]
-    return y
+    return e.multipliers(program.A, 0.0 * program.c, y)
 
 
 def _constrained(

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from psdopt.constraints import SparseForms
 from psdopt.constraints.limits import SPARSE
 from psdopt.errors import InvalidInputError
+from psdopt.interop._elimination import placed
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.linalg.operators import LinearMap
@@ -111,6 +112,5 @@ def square_root(P: sp.csr_array) -> sp.csr_array:
         values, U = np.linalg.eigh(P[part][:, part].toarray())
         keep = values > rounding(max(values[-1], 0.0), len(part) ** 2)
         rows = U[:, keep].T * np.sqrt(values[keep])[:, None]
-        select = sp.csr_array((np.ones(len(part)), (np.arange(len(part)), part)), shape=(len(part), N))
-        found.append(sp.csr_array(rows) @ select)
+        found.append(sp.csr_array(rows) @ placed(part, N).T)
     return sp.csr_array(sp.vstack(found, format="csr"))

@@ -44,6 +44,12 @@ class Elimination:
         asked = float(np.max(np.abs(b[held]) / largest[held], initial=0.0))
         return np.asarray(MINOR * FEASIBLE * terms + rounding(asked, A.shape[1]) * largest)
 
+    def multipliers(self, A: sp.csr_array, gradient: Array, y: Array) -> Array:
+        """`y` (R,) with those of the rows that define unknowns, so that gradient + Aᵀy is zero there."""
+        found = y.copy()
+        found[self.used] = (self.K.T @ (gradient + A.T @ y))[self.used]
+        return found
+
     def multiplier_sizes(self, A: sp.csr_array, y: Array) -> Array:
         """`y` (R,), sizes of multipliers, with those of the rows that define unknowns, (KᵀAᵀy)_used."""
         sizes = y.copy()
@@ -114,10 +120,7 @@ class _State:
     ) -> None:
         """x[column] = inverse (b − s − A x_known)[row]; `sizes` : |E⁻¹| |E| |E⁻¹| for the inverse of E."""
         part, known = sp.csr_array(self.A[row]), self.offset
-        mine = sp.csr_array((np.ones(len(row)), (np.arange(len(row)), row)), shape=(len(row), self.A.shape[0]))
-        place = sp.csr_array(
-            (np.ones(len(column)), (column, np.arange(len(column)))), shape=(len(self.known), len(row))
-        )
+        mine, place = placed(row, self.A.shape[0]).T, placed(column, self.A.shape[1])
         K_sizes = sp.csr_array(sizes @ (mine + abs(part) @ self.K_sizes))
         K = pruned(sp.csr_array(inverse @ (-(mine + part @ self.K))), K_sizes)
         self.K, self.K_sizes = sp.csr_array(self.K + place @ K), sp.csr_array(self.K_sizes + place @ K_sizes)
@@ -128,14 +131,15 @@ class _State:
 
     def dense_rest(self) -> tuple[sp.csr_array, sp.csr_array, NDArray[np.intp]]:
         """Solve the remaining rows for the remaining unknowns; Z, its sizes, and the unknowns that stay free."""
-        unknown = np.flatnonzero(~self.known)
+        unknown, N = np.flatnonzero(~self.known), len(self.known)
         left = np.asarray(self.pattern[:, unknown].sum(axis=1)).ravel() if len(unknown) else np.zeros(len(self.used))
         rows = np.flatnonzero((left > 0.0) & ~self.used & (self.order >= 0))
         if len(rows) and len(unknown) and len(rows) * len(unknown) <= NUMBERS:
             E = self.A[rows][:, unknown].toarray()
             scale = 1.0 / (np.linalg.norm(E, axis=1) * self._reluctance(rows))
             R, chosen = scipy.linalg.qr(E.T * scale, mode="r", pivoting=True)
-            rank = _rank(R)
+            diagonal = np.abs(np.diagonal(R))
+            rank = int(np.sum(diagonal > MINOR * NEGLIGIBLE * diagonal[0]))
             chosen = chosen[:rank]
             R, columns = scipy.linalg.qr(E[chosen], mode="r", pivoting=True)
             columns, rest = columns[:rank], columns[rank:]
@@ -144,24 +148,16 @@ class _State:
             inverse = np.linalg.inv(square / unit[:, None]) / unit
             sizes = np.abs(inverse) @ np.abs(square) @ np.abs(inverse)
             self._define(rows[chosen], unknown[columns], sp.csr_array(inverse), sp.csr_array(sizes))
-            across = sizes @ np.abs(beside)
-            Z = self._free(unknown[columns], -inverse @ beside, unknown[rest])
-            Z_sizes = self._free(unknown[columns], across, unknown[rest])
-            return pruned(Z, Z_sizes), Z_sizes, unknown[rest]
-        Z = self._free(unknown[:0], np.zeros((0, len(unknown))), unknown)
+            solved, Z = placed(unknown[columns], N), placed(unknown[rest], N)
+            Z_sizes = sp.csr_array(Z + solved @ sp.csr_array(sizes @ np.abs(beside)))
+            return pruned(sp.csr_array(Z - solved @ sp.csr_array(inverse @ beside)), Z_sizes), Z_sizes, unknown[rest]
+        Z = placed(unknown, N)
         return Z, Z, unknown
 
-    def _free(self, solved: NDArray[np.intp], across: Array, free: NDArray[np.intp]) -> sp.csr_array:
-        """(N, k) with `across` in the rows `solved`, and ones for the unknowns `free`."""
-        Z = sp.lil_array((len(self.known), len(free)))
-        Z[solved] = across
-        Z[free, np.arange(len(free))] = 1.0
-        return sp.csr_array(Z)
 
-
-def _rank(R: Array) -> int:
-    diagonal = np.abs(np.diagonal(R))
-    return int(np.sum(diagonal > MINOR * NEGLIGIBLE * diagonal[0])) if len(diagonal) and diagonal[0] > 0.0 else 0
+def placed(rows: NDArray[np.intp], size: int) -> sp.csr_array:
+    """(size, k): takes entry t of a vector (k,) to position rows[t]."""
+    return sp.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(size, len(rows)))
 
 
 def pruned(product: sp.csr_array, sizes: sp.csr_array) -> sp.csr_array:
@@ -175,10 +171,10 @@ def pruned(product: sp.csr_array, sizes: sp.csr_array) -> sp.csr_array:
     return product
 
 
-def consistent(zero_rows: sp.csr_array, right: Array, allowed: Array) -> bool:
-    """Whether rows without unknowns have a right side of zero, up to `allowed` for each."""
-    empty = np.diff(zero_rows.indptr) == 0
-    return bool(np.all(np.abs(right[empty]) <= allowed[empty]))
+def violated(rows: sp.csr_array, right: Array, allowed: Array) -> int | None:
+    """Of the rows without unknowns, the one whose right side exceeds `allowed` most clearly; None if none does."""
+    excess = np.where(np.diff(rows.indptr) == 0, np.abs(right) / np.maximum(allowed, np.finfo(float).tiny), 0.0)
+    return int(np.argmax(excess)) if np.any(excess > 1.0) else None
 
 
 def merged(rows: sp.csr_array, upper: Array, loose: NDArray[np.bool_]) -> tuple[NDArray[np.intp], sp.csr_array]:

@@ -36,7 +36,7 @@ def test_the_slacks_of_a_point_are_the_blocks_of_m() -> None:
 def test_rows_without_unknowns_that_ask_for_the_impossible_are_a_contradiction_with_its_proof() -> None:
     rows = sp.csr_array(np.array([[0.0, 0.0], [1.0, 1.0], [0.0, -1.0], [-1.0, 0.0]]))
     form = PrimalForm(ConeProgram(np.ones(2), None, rows, np.array([1.0, 1.0, 3.0, 0.0]), 2, 1, (1,)))
-    assert form.impossible
+    assert form.contradiction is not None
     y = form.contradiction
     assert np.abs(form.program.A.T @ y).max() <= 1e-9
     assert form.program.b @ y < 0.0

@@ -8,7 +8,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.interop import _cone_objective
 from psdopt.interop._cone_objective import coefficients, objective, square_root
 from psdopt.interop._cone_program import ConeProgram, lower_triangles
-from psdopt.interop._elimination import consistent, eliminate, merged, pruned
+from psdopt.interop._elimination import eliminate, merged, pruned, violated
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
 from tests.interop.cone_programs import slack_matrix
@@ -210,13 +210,13 @@ def test_rows_that_follow_from_others_leave_nothing_whatever_the_condition_of_th
     AK, AZ, right = found.rest(program, A @ x)
     assert AZ[4:].nnz == 0
     assert AK[4:, 4:].nnz == 0
-    assert consistent(AZ[4:], right[4:], found.allowed(program, A @ x)[4:])
+    assert violated(AZ[4:], right[4:], found.allowed(program, A @ x)[4:]) is None
 
 
 def test_rows_without_unknowns_must_ask_for_zero():
     rows = sp.csr_array([[0.0, 0.0], [1.0, 0.0]])
-    assert consistent(rows, np.array([1e-12, 5.0]), np.full(2, 1e-9))
-    assert not consistent(rows, np.array([1e-3, 5.0]), np.full(2, 1e-9))
+    assert violated(rows, np.array([1e-12, 5.0]), np.full(2, 1e-9)) is None
+    assert violated(rows, np.array([1e-3, 5.0]), np.full(2, 1e-9)) == 0
 
 
 @pytest.mark.parametrize("unit", [1.0, 1e-12, 1e12])
@@ -227,7 +227,7 @@ def test_equations_contradict_each_other_in_every_unit(unit):
         program, found = eliminated(A, b)
         _, AZ, right = found.rest(program, b)
         left = ~found.used
-        assert consistent(AZ[left], right[left], found.allowed(program, b)[left]) is word
+        assert (violated(AZ[left], right[left], found.allowed(program, b)[left]) is None) is word
 
 
 def test_a_right_side_of_nothing_but_rounding_contradicts_no_other():
@@ -237,7 +237,7 @@ def test_a_right_side_of_nothing_but_rounding_contradicts_no_other():
     program, found = eliminated(A, b)
     _, AZ, right = found.rest(program, b)
     assert np.any(right[~found.used] != 0.0)
-    assert consistent(AZ[~found.used], right[~found.used], found.allowed(program, b)[~found.used])
+    assert violated(AZ[~found.used], right[~found.used], found.allowed(program, b)[~found.used]) is None
 
 
 def test_repeated_rows_are_kept_once_and_share_their_multiplier():
