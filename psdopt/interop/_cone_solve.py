@@ -126,8 +126,6 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         chosen["tol"] = max(0.5 * share * reached, ROUNDINGS * EPS)
         start = None if isinstance(method, InteriorPoint) else result.matrix
         answer = _answer(form, solve(problem, method=method, start=start, progress=verbose, **chosen), tol)
-    if answer.proven(tol) == "loosely" and (nothing := _zero(form, problem, answer, tol)) is not None:
-        return nothing
     return answer if answer.proven(tol) else _ended(form, problem, answer, limits, verbose)
 
 
@@ -177,28 +175,6 @@ def _unbounded(form: PrimalForm | DualForm, answer: Answer, x: Array, limits: di
         return replace(answer, message=point.message, ending=Ending.INFEASIBLE, proof=point.proof)
     ending = Ending.UNBOUNDED if point.status is Status.OPTIMAL else Ending.EITHER
     return replace(answer, ending=ending, proof=proof)
-
-
-def _zero(form: PrimalForm | DualForm, problem: Any, answer: Answer, tol: float) -> Answer | None:
-    """M = 0, if the multipliers found, or zero ones, prove it optimal: no gap is relatively small near M = 0."""
-    Y = np.zeros((form.n, 1))
-    if answer.certificate is None or answer.certificate.constraints is None:
-        return None
-    y = answer.certificate.constraints.multipliers
-    # multipliers at rounding level would leave a gap of their size, relative to a value of zero
-    tried = (certify(problem, LowRankPSD(Y), tol=tol, dual=each) for each in (y, 0.0 * y))
-    certificate = next((each for each in tried if each.proves(tol)), None)
-    if certificate is None:
-        return None
-    y = _multipliers(certificate)
-    return replace(
-        answer,
-        status=Status.OPTIMAL,
-        message="optimal: M = 0 is",
-        point=form.point(Y, y),
-        certificate=certificate,
-        warm=(Y, y),
-    )
 
 
 def _answer(form: PrimalForm | DualForm, result: Result, tol: float) -> Answer:

@@ -11,7 +11,6 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.geometry_groups import Geodesics, GradientConversion, HessianConversion
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
 
 
 class PsdoptManifold(Manifold):
@@ -31,7 +30,6 @@ class PsdoptManifold(Manifold):
         self.geometry = geometry
         self._rng = np.random.default_rng(seed)
         point = geometry.random_point(np.random.default_rng(0))
-        self._straight = Ability.STRAIGHT in geometry.abilities
         super().__init__(repr(geometry), _dimension(geometry, point), point_layout=1)
 
     @property
@@ -80,8 +78,7 @@ class PsdoptManifold(Manifold):
     def euclidean_to_riemannian_gradient(self, point: Any, euclidean_gradient: Any) -> Any:
         if isinstance(self.geometry, GradientConversion):
             return self.geometry.euclidean_to_riemannian_gradient(point, euclidean_gradient)
-        self._needs_straight("euclidean_to_riemannian_gradient")
-        return self.geometry.horizontal(point, euclidean_gradient)
+        return self._horizontal("euclidean_to_riemannian_gradient", point, euclidean_gradient)
 
     def euclidean_to_riemannian_hessian(
         self, point: Any, euclidean_gradient: Any, euclidean_hessian: Any, tangent_vector: Any
@@ -89,17 +86,17 @@ class PsdoptManifold(Manifold):
         if isinstance(self.geometry, HessianConversion):
             convert = self.geometry.euclidean_to_riemannian_hessian
             return convert(point, euclidean_gradient, euclidean_hessian, tangent_vector)
-        self._needs_straight("euclidean_to_riemannian_hessian")
-        return self.geometry.horizontal(point, euclidean_hessian)
+        return self._horizontal("euclidean_to_riemannian_hessian", point, euclidean_hessian)
 
     def _with_geodesics(self, what: str) -> Geodesics:
         if not isinstance(self.geometry, Geodesics):
             raise self._lacks(what)
         return self.geometry
 
-    def _needs_straight(self, what: str) -> None:
-        if not self._straight:
+    def _horizontal(self, what: str, point: Any, vector: Any) -> Any:
+        if Ability.STRAIGHT not in self.geometry.abilities:
             raise self._lacks(what)
+        return self.geometry.horizontal(point, vector)
 
     def _lacks(self, what: str) -> NotImplementedError:
         hint = "see psdopt.interop.pymanopt.pymanopt_problem"
@@ -107,15 +104,8 @@ class PsdoptManifold(Manifold):
 
 
 def _dimension(geometry: Geometry, point: Any) -> int:
-    """The geometry's own `dimension`, else the rank of horizontal on the ambient space (small orders only)."""
+    """The geometry's own `dimension`, else that of the matrices of its rank, and of its trace if that is fixed."""
     if geometry.dimension is not None:
         return geometry.dimension
     n, r = geometry.factor(point).shape
-    if Ability.STRAIGHT in geometry.abilities:
-        return int(n * r - r * (r - 1) // 2)
-    images: list[Array] = []
-    rng = np.random.default_rng(0)
-    for _ in range(n * r + r * r + 1 if n * r <= 400 else 0):
-        vector = geometry.random_vector(point, rng)
-        images.append(np.ravel(vector) if isinstance(vector, np.ndarray) else np.concatenate([*map(np.ravel, vector)]))
-    return int(np.linalg.matrix_rank(np.array(images))) if images else n * r
+    return int(n * r - r * (r - 1) // 2) - (geometry.trace is not None)

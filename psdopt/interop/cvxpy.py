@@ -211,16 +211,12 @@ def register(name: str = "psdopt") -> None:
 
     CVXPY then lists PSDOPT behind its own conic solvers, so problems that went to another solver before still do.
     """
-    cvxpy.Problem.register_solve(name, _solve)
+    cvxpy.Problem.register_solve(name, lambda problem, **options: problem.solve(solver=PSDOPT(), **options))
     solver = PSDOPT()
     defines.SOLVER_MAP_CONIC[solver.name()] = solver
     for known in (defines.CONIC_SOLVERS, defines.INSTALLED_SOLVERS, defines.INSTALLED_CONIC_SOLVERS):
         if solver.name() not in known:
             known.append(solver.name())
-
-
-def _solve(problem: Any, **options: Any) -> Any:
-    return problem.solve(solver=PSDOPT(), **options)
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from pymanopt.manifolds import Elliptope, PSDFixedRank, Sphere, SymmetricPositiv
 from pymanopt.optimizers import ConjugateGradient, SteepestDescent, TrustRegions
 
 import psdopt
-from psdopt import FlatQuotient, LowRankPSD, Polar, PositiveDefinite, PSDCone, QuadraticSDP, certify, solve
+from psdopt import FixedTrace, FlatQuotient, LowRankPSD, Polar, PositiveDefinite, PSDCone, QuadraticSDP, certify, solve
 from psdopt.errors import InvalidInputError
 from psdopt.interop.pymanopt import PymanoptOptimizer, from_pymanopt, pymanopt_problem, to_pymanopt
 from psdopt.testing import parametrize_with_checks, run_checks
@@ -161,6 +161,7 @@ def test_points_and_vectors_are_those_of_the_geometry():
     assert not np.any(manifold.zero_vector(Y))
     assert np.array_equal(to_pymanopt(geometry, seed=3).random_point(), Y)
     assert (manifold.dim, manifold.typical_dist) == (9, 3.0)
+    assert [to_pymanopt(FixedTrace(n, 3)).dim for n in (6, 600)] == [14, 1796]  # one less than of any trace
 
 
 def test_distances_are_those_of_geodesics():
