@@ -43,14 +43,11 @@ def proofs(form: PrimalForm | DualForm, problem: Problem, certificate: Certifica
         w, D = certificate.constraints.infeasibility_proof, certificate.constraints.ray
     elif certificate is not None and form.program.P is None and not form.swapped:
         D = certificate.eigenvector[:, None]  # of ∇F, which is C
-    refutation = direction = None
-    if w is not None:
-        refutation = form.refutation(_semidefinite(problem, w))
-    if D is not None and not form.feasibility:
-        direction = form.direction(np.asarray(D))
-    of_y, of_x = (direction, refutation) if form.swapped else (refutation, direction)
-    y = of_y[0] if of_y is not None and refutes(form.program, *of_y) else None
-    x = of_x[0] if of_x is not None and falls(form.program, *of_x) else None
+    refutation = None if w is None else form.refutation(_semidefinite(problem, w))
+    direction = None if D is None or form.feasibility else form.direction(np.asarray(D))
+    y, x = (direction, refutation) if form.swapped else (refutation, direction)
+    y = y if y is not None and refutes(form.program, y) else None
+    x = x if x is not None and falls(form.program, x) else None
     return Proofs(y, x, y is not None or (w is not None and not form.swapped))
 
 

@@ -58,9 +58,8 @@ class PrimalForm:
         self.j = np.concatenate([j, slack, plus, plus + len(lifted)])
         self.n = first + len(single) + 2 * len(lifted)
         columns = np.concatenate([np.arange(p.first_psd, R), single])
-        Z, Z_sizes = e.Z[:, lifted], e.Z_sizes[:, lifted]
+        Z = e.Z[:, lifted]
         self.K = sp.csr_array(sp.hstack([sp.csc_array(e.K)[:, columns], Z, -Z], format="csr"))
-        self.K_sizes = sp.csr_array(sp.hstack([sp.csc_array(e.K_sizes)[:, columns], Z_sizes, Z_sizes], format="csr"))
         own = sp.eye_array(R, format="csr")[rest]
         rows = sp.hstack(
             [
@@ -108,31 +107,18 @@ class PrimalForm:
 
     def point(self, Y: Array, multipliers: Array) -> Point:
         """x and y from M = Y Yᵀ and the multipliers (m,) of :meth:`problem`."""
-        x = self.elimination.offset + self.direction(Y)[0]
-        y = (
-            np.zeros(len(self.program.b))
-            if self.feasibility
-            else self._multipliers(multipliers, self.program.gradient(x))
-        )
-        return Point(x, y)
+        x = self.elimination.offset + self.direction(Y)
+        if self.feasibility:
+            return Point(x, np.zeros(len(self.program.b)))
+        return Point(x, self._multipliers(multipliers, self.program.gradient(x)))
 
-    def direction(self, D: Array) -> tuple[Array, Array]:
-        """The change of x as M grows along D Dᵀ: a ray of the program where A(D Dᵀ) is within bounds for ever.
+    def direction(self, D: Array) -> Array:
+        """The change of x as M grows along D Dᵀ: a ray of the program where A(D Dᵀ) is within bounds for ever."""
+        return np.asarray(self.K @ row_dots(D[self.i], D[self.j]))
 
-        And (N,) the sizes relative to which it has rounding, for D Dᵀ known to √(D_ii D_jj).
-        """
-        d = np.sqrt(row_dots(D, D))
-        return self.K @ row_dots(D[self.i], D[self.j]), self.K_sizes @ (d[self.i] * d[self.j])
-
-    def refutation(self, w: Array) -> tuple[Array, Array]:
-        """Multipliers w (m,) as a proof for the program: y (R,) with Aᵀy = 0, bᵀy = σ(w), and A*(w) on PSD rows.
-
-        And (R,) the sizes relative to which it has rounding.
-        """
-        sizes = np.zeros(len(self.program.b))
-        sizes[self.rest] = self.shares @ np.abs(w)
-        y = self._multipliers(w, 0.0 * self.program.c)
-        return y, self.elimination.multiplier_sizes(self.program.A, sizes)
+    def refutation(self, w: Array) -> Array:
+        """Multipliers w (m,) as a proof for the program: y (R,) with Aᵀy = 0, bᵀy = σ(w), and A*(w) on PSD rows."""
+        return self._multipliers(w, 0.0 * self.program.c)
 
     def _multipliers(self, w: Array, gradient: Array) -> Array:
         """y with gradient + Aᵀy = 0 and the multipliers w of the rows that remain."""
@@ -188,29 +174,24 @@ class DualForm:
 
     def point(self, Y: Array, multipliers: Array) -> Point:
         """x and y from M = Y Yᵀ and the multipliers (m,) of :meth:`problem`."""
-        y = self._multipliers(row_dots(Y[self.i], Y[self.j]))
-        y = self.elimination.multipliers(self.program.A, self.program.c, y)
-        return Point(self.elimination.offset + self.refutation(multipliers)[0], y)
+        y = self._multipliers(Y, self.program.c)
+        return Point(self.elimination.offset + self.refutation(multipliers), y)
 
-    def direction(self, D: Array) -> tuple[Array, Array]:
-        """y (R,) with Aᵀy = 0 from D with A(D Dᵀ) = 0: a proof of infeasibility where the objective falls along it.
+    def direction(self, D: Array) -> Array:
+        """y (R,) with Aᵀy = 0 from D with A(D Dᵀ) = 0: a proof of infeasibility where the objective falls along it."""
+        return self._multipliers(D, 0.0 * self.program.c)
 
-        And (R,) the sizes relative to which it has rounding, for D Dᵀ known to √(D_ii D_jj).
-        """
-        A, d = self.program.A, np.sqrt(row_dots(D, D))
-        y, sizes = self._multipliers(row_dots(D[self.i], D[self.j])), self._multipliers(d[self.i] * d[self.j])
-        return self.elimination.multipliers(A, 0.0 * self.program.c, y), self.elimination.multiplier_sizes(A, sizes)
-
-    def refutation(self, w: Array) -> tuple[Array, Array]:
-        """The direction of x that multipliers w (m,) define: −A x is A*(w), cᵀx is σ(w); and the sizes, (N,)."""
+    def refutation(self, w: Array) -> Array:
+        """The direction of x that multipliers w (m,) define: −A x is A*(w), cᵀx is σ(w)."""
         u = np.zeros(self.elimination.Z.shape[1])
         u[self.columns] = -w
-        return self.elimination.Z @ u, self.elimination.Z_sizes @ np.abs(u)
+        return np.asarray(self.elimination.Z @ u)
 
-    def _multipliers(self, entries: Array) -> Array:
-        """`entries` (i, j) of a matrix as multipliers (R,) of inequalities and PSD rows."""
-        equations = np.zeros(self.program.zero)
-        return np.concatenate([equations, np.where(self.i == self.j, 1.0, 2.0) * entries])
+    def _multipliers(self, Y: Array, gradient: Array) -> Array:
+        """y with gradient + Aᵀy = 0 and Y Yᵀ as multipliers of inequalities and PSD rows."""
+        y, p = np.zeros(len(self.program.b)), self.program
+        y[p.zero :] = np.where(self.i == self.j, 1.0, 2.0) * row_dots(Y[self.i], Y[self.j])
+        return self.elimination.multipliers(p.A, gradient, y)
 
 
 def _costs(program: ConeProgram, e: Elimination) -> Array:

@@ -21,13 +21,12 @@ from psdopt.linalg.tolerances import ROOT_EPS, rounding
 COMPUTED = 512.0
 
 
-def refutes(program: ConeProgram, y: Array, sizes: Array) -> bool:
+def refutes(program: ConeProgram, y: Array) -> bool:
     """Whether Aᵀy = 0 and y in the dual cones up to the rounding of their terms, and bᵀy < 0 beyond that of its own.
 
-    Then 0 = yᵀ(A x + s − b) > 0 for any feasible x, so no x is feasible. `sizes` (R,) : sizes relative to which y has
-    rounding. Cost: the eigenvalues of the blocks of y.
+    Then 0 = yᵀ(A x + s − b) > 0 for any feasible x, so no x is feasible. y (R,). Cost: the eigenvalues of its blocks.
     """
-    p, lost, sizes = program, rounding(1.0, len(y), COMPUTED), np.maximum(sizes, np.abs(y))
+    p, lost, sizes = program, rounding(1.0, len(y), COMPUTED), np.abs(y)
     if not np.all(np.isfinite(y)) or not p.b @ y < -lost * float(np.abs(p.b) @ sizes):
         return False
     if np.any(np.abs(p.A.T @ y) > lost * (abs(p.A).T @ sizes)):
@@ -37,17 +36,15 @@ def refutes(program: ConeProgram, y: Array, sizes: Array) -> bool:
     return _inside(p, halves * y, lost * halves * sizes)
 
 
-def falls(program: ConeProgram, x: Array, sizes: Array) -> bool:
+def falls(program: ConeProgram, x: Array) -> bool:
     """Whether P x = 0 and −A x in the cones up to the rounding of their terms, and cᵀx < 0 clearly beyond that.
 
-    Then the objective falls without end along x from every feasible point. `sizes` (N,) : sizes relative to which x has
-    rounding. Cost: the eigenvalues of the blocks of A x.
+    Then the objective falls without end along x from every feasible point. x (N,). Cost: the eigenvalues of the blocks
+    of A x.
     """
-    p, lost = program, rounding(1.0, len(x), COMPUTED)
+    p, lost, sizes = program, rounding(1.0, len(x), COMPUTED), np.abs(x)
     # a small fall may come from numbers of the program that are themselves rounded
-    fall = -ROOT_EPS * float(np.abs(p.c) @ np.abs(x)) - lost * float(np.abs(p.c) @ sizes)
-    sizes = np.maximum(sizes, np.abs(x))
-    if not np.all(np.isfinite(x)) or not p.c @ x < fall:
+    if not np.all(np.isfinite(x)) or not p.c @ x < -ROOT_EPS * float(np.abs(p.c) @ sizes):
         return False
     if p.P is not None and np.any(np.abs(p.P @ x) > lost * (abs(p.P) @ sizes)):
         return False

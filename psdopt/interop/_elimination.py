@@ -50,12 +50,6 @@ class Elimination:
         found[self.used] = (self.K.T @ (gradient + A.T @ y))[self.used]
         return found
 
-    def multiplier_sizes(self, A: sp.csr_array, y: Array) -> Array:
-        """`y` (R,), sizes of multipliers, with those of the rows that define unknowns, (KᵀAᵀy)_used."""
-        sizes = y.copy()
-        sizes[self.used] = (self.K_sizes.T @ (abs(A).T @ y))[self.used]
-        return sizes
-
     def rest(self, A: sp.csr_array, b: Array) -> tuple[sp.csr_array, sp.csr_array, Array]:
         """(A K, A Z, b − A offset): the rows of A x + s = b in terms of s and u, rounding left out."""
         AK, AZ = sp.csr_array(A @ self.K), sp.csr_array(A @ self.Z)

@@ -241,9 +241,9 @@ def edge(unit: float = 1.0) -> ConeProgram:
 @pytest.mark.parametrize("size", [1.0, 1e4, 1e8, 1e12])
 def test_what_is_nearly_a_proof_for_large_entries_is_none(size, unit) -> None:
     y = np.array([size, -1.0, size, -1.0, 0.0])  # Y = [[size, -1/2], [-1/2, 0]]
-    assert not refutes(corner(unit), y, np.abs(y))
+    assert not refutes(corner(unit), y)
     x = np.array([-1.0, size])
-    assert not falls(edge(unit), x, np.abs(x))
+    assert not falls(edge(unit), x)
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
@@ -254,13 +254,13 @@ def test_a_proof_holds_in_every_unit(unit) -> None:
     y = np.array([1.0, 1.0, 1.0, 2.0, 1.0])
     rounded = y * (1.0 + 1e-15 * np.array([1.0, -1.0, 1.0, 1.0, -1.0]))
     for v in (y, unit * y, rounded):
-        assert refutes(program, v, np.abs(v))
+        assert refutes(program, v)
     for k in range(5):
         wrong = y.copy()
         wrong[k] *= 0.999
-        assert not refutes(program, wrong, np.abs(wrong))
-    assert not refutes(program, -y, np.abs(y))
-    assert not refutes(program, np.full(5, np.nan), np.abs(y))
+        assert not refutes(program, wrong)
+    assert not refutes(program, -y)
+    assert not refutes(program, np.full(5, np.nan))
 
 
 @pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
@@ -269,9 +269,9 @@ def test_a_ray_stays_in_the_cones_and_where_nothing_is_curved(unit) -> None:
     A, b = -unit * np.eye(2), unit * np.array([0.0, 3.0])
     P = sp.csr_array(unit * np.array([[1.0, 0.0], [0.0, 0.0]]))
     program = ConeProgram(np.array([0.0, -1.0]), P, sp.csr_array(A), b, 0, 2, ())
-    assert falls(program, np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    assert falls(program, np.array([0.0, 1.0]))
     for wrong in ([1e-6, 1.0], [0.0, -1.0], [0.0, np.inf]):
-        assert not falls(program, np.array(wrong), np.abs(wrong))
+        assert not falls(program, np.array(wrong))
 
 
 def test_a_curvature_that_is_small_beside_another_is_no_flat_direction() -> None:
@@ -279,10 +279,10 @@ def test_a_curvature_that_is_small_beside_another_is_no_flat_direction() -> None
     e = 1e-8
     P = sp.csr_array(2.0 * np.array([[2.0, -e], [-e, e * e]]))
     program = ConeProgram(np.array([-2.0, -1.0]), P, sp.csr_array((0, 2)), np.zeros(0), 0, 0, ())
-    assert not falls(program, np.array([0.0, 1.0]), np.array([0.0, 1.0]))
+    assert not falls(program, np.array([0.0, 1.0]))
 
 
 def test_a_fall_of_a_share_of_1e_10_is_none() -> None:
     for share, word in ((1e-5, True), (1e-10, False)):
         program = ConeProgram(np.array([1.0, -1.0 - share]), None, sp.csr_array(-np.eye(2)), np.zeros(2), 0, 2, ())
-        assert falls(program, np.ones(2), np.ones(2)) is word
+        assert falls(program, np.ones(2)) is word
