@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
-import tomllib
 import warnings
 from pathlib import Path
 
@@ -24,7 +23,8 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     import psdopt
 
     root = Path(psdopt.__file__).resolve().parents[1]
-    if not _is_checkout(root):
+    project = root / "pyproject.toml"
+    if not (project.is_file() and b'name = "psdopt"' in project.read_bytes() and (root / "benchmarks").is_dir()):
         raise DataFileError(
             "benchmarks are not installed with psdopt: clone the repository, and run `python -m benchmarks` in it"
         )
@@ -33,11 +33,3 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))
     return int(importlib.import_module("benchmarks.__main__").main(arguments.arguments))
-
-
-def _is_checkout(root: Path) -> bool:
-    try:
-        project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]["name"]
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-    return project == "psdopt" and (root / "benchmarks").is_dir()

@@ -94,6 +94,7 @@ class Deferred(Operators):
     """
 
     __slots__ = ("__weakref__", "_found", "_make", "_there", "raw")
+    _make: Any
 
     def __init__(self, make: Callable[[], Any], raw: Any = None, there: Callable[[], Any] | None = None) -> None:
         self.raw, self._make, self._found, self._there = raw, make, None, there
@@ -111,7 +112,7 @@ class Deferred(Operators):
 
     def arrive(self, value: Any) -> None:
         """Set the value, and release the operands it is computed from."""
-        self._found, self.raw, self._make, self._there = value, None, _made_already, None
+        self._found, self.raw, self._make, self._there = value, None, None, None
 
     def there(self) -> Any:
         """The array on the device, computed there if needed, for arithmetic that stays there; None if impossible.
@@ -210,10 +211,6 @@ def _computed_there(operation: Callable[..., Any], inputs: tuple[Any, ...]) -> A
 
 def _all_here(x: Any) -> Any:
     return type(x)(map(here, x)) if isinstance(x, (list, tuple)) else here(x)
-
-
-def _made_already() -> Any:
-    raise AssertionError("a result that is here is not computed again")
 
 
 class Waiting(threading.local):

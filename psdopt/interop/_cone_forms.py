@@ -60,16 +60,9 @@ class PrimalForm:
         columns = np.concatenate([np.arange(p.first_psd, R), single])
         Z = e.Z[:, lifted]
         self.K = sp.csr_array(sp.hstack([sp.csc_array(e.K)[:, columns], Z, -Z], format="csr"))
-        own = sp.eye_array(R, format="csr")[rest]
-        rows = sp.hstack(
-            [
-                sp.csc_array(AK[rest])[:, columns] + sp.csc_array(own)[:, columns],
-                AZ[rest][:, lifted],
-                -AZ[rest][:, lifted],
-            ],
-            format="csr",
-        )
-        rows, right = sp.csr_array(rows), right[rest]
+        own, free = sp.eye_array(R, format="csr")[rest], AZ[rest][:, lifted]
+        rows = sp.csr_array(sp.hstack([(AK[rest] + own)[:, columns], free, -free], format="csr"))
+        right = right[rest]
         loose = kind[rest] == 2
         allowed = e.allowed(A, b)[rest]
         empty = np.diff(rows.indptr) == 0
@@ -87,11 +80,6 @@ class PrimalForm:
         seen = np.diff(sp.csc_array(AZ).indptr) > 0
         curved = np.zeros(len(cost), dtype=bool) if p.P is None else np.diff(sp.csc_array(p.P @ Z).indptr) > 0
         return np.flatnonzero(cost | seen | curved)
-
-    def other(self) -> DualForm | None:
-        """The dual form, if the program has one."""
-        dual = None if self.program.P is not None else DualForm(self.program)
-        return dual if dual is not None and dual.suits else None
 
     def problem(self, trace_bound: float | None = None) -> Problem:
         p, x0 = self.program, self.elimination.offset
@@ -164,9 +152,6 @@ class DualForm:
         # an unknown that has a cost but is in no row gives a constraint that no M meets
         self.suits = bool(solved and self.m > 0 and np.any(self.level) and not np.any(cost[empty]))
 
-    def other(self) -> PrimalForm:
-        return PrimalForm(self.program)
-
     def problem(self, trace_bound: float | None = None) -> Problem:
         constant = -float(self.program.c @ self.elimination.offset)
         F = objective(self.right, sp.csr_array((0, len(self.i))), np.zeros(0), constant, self.i, self.j, self.n)
@@ -231,18 +216,16 @@ def _constrained(
     return Constrained(F, Constraint(forms, lower, upper, name="cone program"), trace_bound)
 
 
-def form_of(program: ConeProgram, which: str = "auto") -> PrimalForm | DualForm:
-    """The form with fewer constraints, or the form given by name: "primal" or "dual".
+def forms_of(program: ConeProgram, which: str = "auto") -> list[PrimalForm | DualForm]:
+    """The forms that suit the program, that of fewer constraints first; or the one given by name: "primal" or "dual".
 
     Raises InvalidInputError for the dual form of a quadratic or constant objective, or of equations that cannot be
     solved for unknowns.
     """
-    if which == "primal" or (which == "auto" and program.P is not None):
-        return PrimalForm(program)
-    dual = DualForm(program)
-    if which == "dual":
-        if not dual.suits:
-            raise InvalidInputError("form must be 'primal' or 'auto' for this problem; found 'dual'")
-        return dual
-    primal = PrimalForm(program)
-    return dual if dual.suits and dual.m < primal.m else primal
+    forms: list[PrimalForm | DualForm] = [] if which == "dual" else [PrimalForm(program)]
+    if which == "dual" or (which == "auto" and program.P is None):
+        dual = DualForm(program)
+        forms += [dual] if dual.suits else []
+    if not forms:
+        raise InvalidInputError("form must be 'primal' or 'auto' for this problem; found 'dual'")
+    return sorted(forms, key=lambda form: form.m)

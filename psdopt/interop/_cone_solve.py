@@ -77,16 +77,16 @@ class Answer:
 
 
 def solved_in_either(
-    form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool
+    forms: list[PrimalForm | DualForm], options: dict[str, Any], last: Any, verbose: bool
 ) -> tuple[PrimalForm | DualForm, Answer]:
-    """:func:`solved`; if that proves nothing and hit no limit, the other form's answer if it gets further."""
+    """:func:`solved` for the first form; if that proves nothing and hit no limit, the next if it gets further."""
+    form, *others = forms
     answer = solved(form, options, last, verbose)
     limited = answer.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
-    other = form.other()
-    if other is None or limited or answer.ending is not None or answer.proven(options.get("tol", FEASIBLE)):
+    if not others or limited or answer.ending is not None or answer.proven(options.get("tol", FEASIBLE)):
         return form, answer
-    second = solved(other, options, None, verbose)
-    return (other, second) if second.ending is not None or second.residual < answer.residual else (form, answer)
+    second = solved(others[0], options, None, verbose)
+    return (others[0], second) if second.ending is not None or second.residual < answer.residual else (form, answer)
 
 
 def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool) -> Answer:

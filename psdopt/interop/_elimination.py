@@ -89,10 +89,8 @@ class _State:
         left = np.asarray(self.pattern @ (~self.known).astype(np.float64))
         candidates = np.flatnonzero((left == 1.0) & ~self.used & (self.order >= 0))
         part = self.A[candidates].tocoo()
-        row, column = part.coords
-        keep = ~self.known[column] & (part.data != 0.0)
-        row, column, pivot = candidates[row[keep]], column[keep], part.data[keep]
-        keep = np.abs(pivot) >= MINOR * self.largest[row]
+        row, column, pivot = candidates[part.coords[0]], part.coords[1], part.data
+        keep = ~self.known[column] & (pivot != 0.0) & (np.abs(pivot) >= MINOR * self.largest[row])
         row, column, pivot = row[keep], column[keep], pivot[keep]
         if not len(row):
             return False

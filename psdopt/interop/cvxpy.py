@@ -33,9 +33,9 @@ from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.errors import PsdoptError
 from psdopt.interop._cone_ending import Ending
-from psdopt.interop._cone_forms import Point, form_of
+from psdopt.interop._cone_forms import Point, forms_of
 from psdopt.interop._cone_program import ConeProgram, lower_triangles, without_infinite_bounds
-from psdopt.interop._cone_solve import OPTIONS, Answer, solved, solved_in_either
+from psdopt.interop._cone_solve import OPTIONS, Answer, solved_in_either
 from psdopt.linalg.tolerances import MINOR
 from psdopt.running.result import Status
 
@@ -143,17 +143,14 @@ class PSDOPT(ConicSolver):
             H, zero, nonneg, impossible = without_infinite_bounds(rows[0], b, dims.zero, dims.nonneg)
             right = np.where(np.isinf(b), 0.0, b)  # rows of H skip these
             program = ConeProgram.from_rows(c, quadratic, A, right, zero, nonneg, (H, rows[1]))
-            which = options.pop("form", "auto")
-            form = form_of(program, which)
+            forms = forms_of(program, options.pop("form", "auto"))
             setup = time.perf_counter() - clock
             last = solver_cache.get(self.name()) if warm_start and solver_cache is not None else None
             if impossible:
                 message = "infeasible: an infinite bound excludes every number"
-                answer = Answer(Status.INFEASIBLE, message, ending=Ending.INFEASIBLE)
-            elif which == "auto":
-                form, answer = solved_in_either(form, options, last, verbose)
+                form, answer = forms[0], Answer(Status.INFEASIBLE, message, ending=Ending.INFEASIBLE)
             else:
-                answer = solved(form, options, last, verbose)
+                form, answer = solved_in_either(forms, options, last, verbose)
         except PsdoptError as error:
             raise SolverError(f"PSDOPT: {error}") from error
         if solver_cache is not None and answer.status is Status.OPTIMAL:

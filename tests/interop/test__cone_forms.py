@@ -10,7 +10,7 @@ from psdopt import Status, certify, solve
 from psdopt.constraints import Constrained
 from psdopt.errors import InvalidInputError
 from psdopt.interop._cone_ending import Proofs, feasibility, proofs
-from psdopt.interop._cone_forms import DualForm, PrimalForm, form_of
+from psdopt.interop._cone_forms import DualForm, PrimalForm, forms_of
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls, refutes
 from psdopt.interop._cone_recession import may_fall, recession
@@ -49,14 +49,14 @@ def test_the_form_of_fewer_constraints_is_taken_unless_one_is_asked_for() -> Non
     dual, primal = DualForm(program), PrimalForm(program)
     assert dual.suits
     fewer = dual if dual.m < primal.m else primal
-    assert type(form_of(program)) is type(fewer)
-    assert isinstance(form_of(program, "primal"), PrimalForm)
-    assert isinstance(form_of(program, "dual"), DualForm)
+    assert type(forms_of(program)[0]) is type(fewer)
+    assert isinstance(forms_of(program, "primal")[0], PrimalForm)
+    assert isinstance(forms_of(program, "dual")[0], DualForm)
     curved = random_cone_program(3, quadratic=True)
-    assert isinstance(form_of(curved), PrimalForm)
+    assert isinstance(forms_of(curved)[0], PrimalForm)
     for bad in (curved, replace(program, c=np.zeros(2))):
         with pytest.raises(InvalidInputError, match="form must be 'primal' or 'auto'"):
-            form_of(bad, "dual")
+            forms_of(bad, "dual")
 
 
 def test_a_constant_objective_asks_for_the_least_trace_and_has_no_multipliers() -> None:

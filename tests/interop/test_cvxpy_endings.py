@@ -125,9 +125,9 @@ def test_a_failure_says_what_happened_and_how_far_it_came(monkeypatch):
     C = np.random.default_rng(0).standard_normal((6, 6))
     problem = cp.Problem(cp.Minimize(cp.trace((C + C.T) @ X)), [cp.diag(X) == 1, X[0, 1] >= 0.5])
 
-    def stuck(form, options, last, verbose):
-        answer = solved(form, {**options, "max_iterations": 1}, last, verbose)
-        return form, replace(answer, status=Status.NO_PROGRESS, message="no progress: stuck")
+    def stuck(forms, options, last, verbose):
+        answer = solved(forms[0], {**options, "max_iterations": 1}, last, verbose)
+        return forms[0], replace(answer, status=Status.NO_PROGRESS, message="no progress: stuck")
 
     monkeypatch.setattr(bridge, "solved_in_either", stuck)
     with pytest.raises(
