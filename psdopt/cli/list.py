@@ -28,21 +28,16 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     """Print one table per kind, then the plugins that could not be loaded."""
     wanted = {plural: kind for kind, plural in PLURALS.items()}.get(arguments.kind, arguments.kind)
     for kind in KINDS if wanted is None else (wanted,):
-        show_kind(kind, manager)
+        specs = manager.listed(kind)
+        own = [BUILT_IN] if kind == "application" and CORE in manager.plugins() else []
+        if not specs and not own:
+            print(f"No {PLURALS[kind]} installed.\n")
+            continue
+        rows = [(spec.name, CORE, spec.summary) for spec in own]
+        order = manager.plugins()
+        listed = sorted(specs, key=lambda spec: order.index(manager.plugin_of(spec)))
+        rows += [(spec.name, manager.plugin_of(spec), spec.summary) for spec in listed]
+        show_table(PLURALS[kind].capitalize(), ("name", "plugin", "what it is"), rows)
     for problem in manager.problems:
         print(f"! {problem}")
     return 0
-
-
-def show_kind(kind: str, manager: PluginManager) -> None:
-    """One table of the specs of `kind`, plugin by plugin."""
-    specs = manager.listed(kind)
-    own = [BUILT_IN] if kind == "application" and CORE in manager.plugins() else []
-    if not specs and not own:
-        print(f"No {PLURALS[kind]} installed.\n")
-        return
-    rows = [(spec.name, CORE, spec.summary) for spec in own]
-    order = manager.plugins()
-    listed = sorted(specs, key=lambda spec: order.index(manager.plugin_of(spec)))
-    rows += [(spec.name, manager.plugin_of(spec), spec.summary) for spec in listed]
-    show_table(PLURALS[kind].capitalize(), ("name", "plugin", "what it is"), rows)

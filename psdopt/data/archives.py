@@ -59,16 +59,13 @@ class Archive:
         except Exception as error:  # zipfile raises many kinds of errors for damaged files
             raise self._unusable(error) from error
         self._members = {name.removesuffix(".npy"): name for name in names}
-        if len(self._members) != len(names):
+        #: Names of all arrays, in order.
+        self.names = list(self._members)
+        if len(self.names) != len(names):
             raise self._unusable("a name is used twice")
         #: Name -> header of the `wanted` arrays (default: all).
         self.headers = {name: self._header(name) for name in self._members if wanted is None or name in wanted}
         self._check_sizes(len(content))
-
-    @property
-    def names(self) -> list[str]:
-        """Names of all arrays, in order."""
-        return list(self._members)
 
     def read(self, name: str) -> Array:
         """The array called `name`, one of `headers`."""

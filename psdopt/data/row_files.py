@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import brief
-from psdopt.data.archives import SHARE, memory, read_header
+from psdopt.data.archives import SHARE, memory
 from psdopt.data.datasets import Dataset
 from psdopt.data.text_tables import INDEX_NAMES, LABEL_NAMES
 from psdopt.errors import DataFileError, InvalidInputError, PsdoptError
@@ -70,10 +70,8 @@ def named(path: Path, X: Any, y: Any = None, **fields: Any) -> Dataset:
 
 
 def _npy(path: Path) -> Any:
-    """The array of a .npy file, mapped; its header is checked first."""
+    """The array of a .npy file, mapped."""
     try:
-        with path.open("rb") as handle:
-            read_header(handle)
         array = np.load(path, mmap_mode="r", allow_pickle=False)
     except Exception as error:  # of damaged headers: ValueError, SyntaxError, tokenize.TokenError, ...
         raise InvalidInputError(f"{path} is no usable .npy file: {brief(error)}") from error

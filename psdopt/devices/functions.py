@@ -57,21 +57,11 @@ def zeros_like(prototype: DeviceArray, dtype: Any = None, order: str = "K", shap
     return DeviceArray(prototype.device.full(prototype.shape if shape is None else shape, 0.0), prototype.device)
 
 
-@_for(np.full_like)
-def full_like(prototype: DeviceArray, value: float) -> DeviceArray:
-    return DeviceArray(prototype.device.full(prototype.shape, value), prototype.device)
-
-
 @_for(np.where)
 def where(condition: DeviceArray, x: Any, y: Any) -> DeviceArray:
     device = condition.device
     raw = [_as_raw(value, device) for value in (x, y)]
     return DeviceArray(device.xp.where(condition.raw, *raw), device)
-
-
-@_for(np.broadcast_to)
-def broadcast_to(a: DeviceArray, shape: tuple[int, ...]) -> DeviceArray:
-    return DeviceArray(a.device.xp.broadcast_to(a.raw, shape), a.device)
 
 
 @_for(np.linalg.norm)
@@ -123,11 +113,6 @@ def _as_raw(value: Any, device: Device) -> Any:
     return device.full((), value)
 
 
-@_for(np.isfinite)
-def isfinite(a: DeviceArray) -> DeviceArray:
-    return a.of(a.device.xp.isfinite(a.raw))
-
-
 @_for(np.maximum)
 def maximum(a: Any, b: Any) -> DeviceArray:
     device = _device((a, b))
@@ -142,6 +127,9 @@ def _computed(operation: Callable[..., Any], *inputs: Any) -> Any:
 NUMPY |= {ufunc: partial(_computed, operation) for ufunc, operation in OPERATORS.items()}
 NUMPY |= {
     np.matmul: lambda a, b: a @ b if isinstance(a, OnDevice) else b.__rmatmul__(a),
+    np.isfinite: lambda a: a.of(a.device.xp.isfinite(a.raw)),
+    np.full_like: lambda a, value: DeviceArray(a.device.full(a.shape, value), a.device),
+    np.broadcast_to: lambda a, shape: DeviceArray(a.device.xp.broadcast_to(a.raw, shape), a.device),
     np.vdot: DeviceArray.dot,
     np.dot: DeviceArray.dot,
     np.inner: DeviceArray.dot,

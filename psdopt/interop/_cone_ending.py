@@ -1,43 +1,42 @@
-"""Cone programs without an optimum: what a run's proofs say about the program, and whether any point is feasible."""
+"""Cone programs without an optimum: what a run's proofs say, whether any point is feasible, and where F may fall."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from enum import Enum
 
 import numpy as np
+import scipy.sparse as sp
 
 from psdopt.certificates.certificate import Certificate
 from psdopt.constraints import Constrained
 from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_forms import DualForm, PrimalForm
+from psdopt.interop._cone_objective import coefficients
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls, refutes
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.tolerances import rounding
 
 
 class Ending(Enum):
-    """What is proven of a program without an optimum; EITHER: a ray is known, but no feasible point."""
+    """What is proven of a program without an optimum, in CVXPY's words; EITHER: a ray is known, but no point."""
 
     INFEASIBLE = "infeasible"
     UNBOUNDED = "unbounded"
-    EITHER = "infeasible or unbounded"
+    EITHER = "infeasible_or_unbounded"
 
 
-@dataclass(frozen=True)
-class Proofs:
-    """`y` (R,) : Aᵀy = 0, bᵀy < 0, y in the dual cones: no x is feasible. `x` (N,) : P x = 0, cᵀx < 0, −A x in the
-    cones: from every feasible point the objective falls without end. None if the run found no such proof. `empty` :
-    whether it is proven that no x is feasible, by y, or on a face of the cone, where no y may exist."""
+def proofs(
+    form: PrimalForm | DualForm, problem: Problem, certificate: Certificate | None
+) -> tuple[Array | None, Array | None, bool]:
+    """(y, x, empty) for the program of `form` from a run on its `problem`, confirmed by the program's own numbers.
 
-    y: Array | None = None
-    x: Array | None = None
-    empty: bool = False
-
-
-def proofs(form: PrimalForm | DualForm, problem: Problem, certificate: Certificate | None) -> Proofs:
-    """The proofs for the program of `form` from a run on its `problem`, confirmed by the program's own numbers."""
+    y (R,) : Aᵀy = 0, bᵀy < 0, y in the dual cones: no x is feasible. x (N,) : P x = 0, cᵀx < 0, −A x in the cones: from
+    every feasible point the objective falls without end. None if the run found no such proof. empty : whether it is
+    proven that no x is feasible, by y, or on a face of the cone, where no y may exist.
+    """
     w = D = None
     if certificate is not None and certificate.constraints is not None:
         w, D = certificate.constraints.infeasibility_proof, certificate.constraints.ray
@@ -48,7 +47,7 @@ def proofs(form: PrimalForm | DualForm, problem: Problem, certificate: Certifica
     y, x = (direction, refutation) if form.swapped else (refutation, direction)
     y = y if y is not None and refutes(form.program, y) else None
     x = x if x is not None and falls(form.program, x) else None
-    return Proofs(y, x, y is not None or (w is not None and not form.swapped))
+    return y, x, y is not None or (w is not None and not form.swapped)
 
 
 def _semidefinite(problem: Problem, w: Array) -> Array:
@@ -75,3 +74,29 @@ def refutation(program: ConeProgram) -> DualForm:
     i, j = program.places()
     inside = np.concatenate([np.zeros(program.zero), np.ones(program.nonneg), np.where(i == j, 1.0, 0.0)])
     return DualForm(replace(program, c=-np.asarray(program.A.T @ inside), P=None))
+
+
+def may_fall(form: PrimalForm | DualForm, problem: Problem) -> bool:
+    """False where a linear part that is zero or PSD, or a bound on tr M, keeps the objective from falling without end.
+
+    False for linear objectives, whose methods find such directions themselves. Cost: eigenvalues of C (n, n).
+    """
+    if form.program.P is None or (isinstance(problem, Constrained) and problem.trace_limit is not None):
+        return False
+    linear = np.asarray(form.K.T @ form.program.c) if isinstance(form, PrimalForm) else np.zeros(0)
+    if not np.any(linear):
+        return False
+    C = coefficients(linear, form.i, form.j, form.n)
+    values = np.linalg.eigvalsh(C.toarray() if isinstance(C, sp.csr_array) else C)
+    return bool(values[0] < -rounding(np.max(np.abs(values)), form.n**2))
+
+
+def recession(program: ConeProgram) -> ConeProgram:
+    """min cᵀx with P x = 0 and −A x in the cones: unbounded where the objective falls along a ray, else zero."""
+    P = program.P if program.P is not None else sp.csr_array((0, len(program.c)))
+    sizes = abs(P).sum(axis=1)
+    held = np.flatnonzero(sizes)
+    flat = sp.csr_array(sp.diags_array(1.0 / sizes[held]) @ P[held]) if len(held) else P[:0]  # for any size of P
+    A = sp.csr_array(sp.vstack([program.A[: program.zero], flat, program.A[program.zero :]], format="csr"))
+    zero = program.zero + flat.shape[0]
+    return ConeProgram(program.c, None, A, np.zeros(A.shape[0]), zero, program.nonneg, program.psd)

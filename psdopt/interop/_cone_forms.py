@@ -48,10 +48,13 @@ class PrimalForm:
         self.elimination = e = eliminate(A, b, kind.astype(np.intp))
         AK, AZ, right = e.rest(A, b)
         rest = np.flatnonzero(~e.used)
-        lifted = self._lifted(AZ[rest])
+        needed = (_costs(p, e) != 0.0) | (np.diff(sp.csc_array(AZ[rest]).indptr) > 0)
+        if p.P is not None:
+            needed |= np.diff(sp.csc_array(p.P @ e.Z).indptr) > 0
+        lifted = np.flatnonzero(needed)
         single = np.flatnonzero(e.used & (kind == 2))
         i, j = p.places()
-        first = p.order
+        first = sum(p.psd)
         slack = first + np.arange(len(single))
         plus = first + len(single) + np.arange(len(lifted))
         self.i = np.concatenate([i, slack, plus, plus + len(lifted)])
@@ -73,13 +76,6 @@ class PrimalForm:
         self.lower = np.where(loose[kept], -math.inf, self.upper)
         self.m = len(kept)
         self.feasibility = p.P is None and not np.any(self.K.T @ p.c)
-
-    def _lifted(self, AZ: sp.csr_array) -> np.ndarray:
-        p, Z = self.program, self.elimination.Z
-        cost = _costs(p, self.elimination) != 0.0
-        seen = np.diff(sp.csc_array(AZ).indptr) > 0
-        curved = np.zeros(len(cost), dtype=bool) if p.P is None else np.diff(sp.csc_array(p.P @ Z).indptr) > 0
-        return np.flatnonzero(cost | seen | curved)
 
     def problem(self, trace_bound: float | None = None) -> Problem:
         p, x0 = self.program, self.elimination.offset
@@ -138,9 +134,9 @@ class DualForm:
         solved = p.P is None and AZ[left].nnz == 0
         self.contradiction = _contradiction(p, e, left, sp.csr_array(AZ[left]), right[left], allowed[left])
         i, j = p.places()
-        slack = p.order + np.arange(p.nonneg)
+        slack = sum(p.psd) + np.arange(p.nonneg)
         self.i, self.j = np.concatenate([slack, i]), np.concatenate([slack, j])
-        self.n = p.order + p.nonneg
+        self.n = sum(p.psd) + p.nonneg
         twice = np.where(self.i == self.j, 1.0, 2.0)
         self.right = right[p.zero :] * twice
         columns = sp.csr_array((sp.diags_array(twice) @ AZ[p.zero :]).T)

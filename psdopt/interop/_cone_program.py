@@ -50,11 +50,6 @@ class ConeProgram:
         """The first row of the PSD blocks."""
         return self.zero + self.nonneg
 
-    @property
-    def order(self) -> int:
-        """Σ k over the PSD blocks."""
-        return sum(self.psd)
-
     def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """(i, j) of the PSD rows, blocks side by side in one matrix of order Σ k."""
         i, j, first = [], [], 0

@@ -13,10 +13,9 @@ from psdopt.certificates.certify import certify
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Problem
-from psdopt.interop._cone_ending import Ending, feasibility, proofs, refutation
+from psdopt.interop._cone_ending import Ending, feasibility, may_fall, proofs, recession, refutation
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._cone_recession import may_fall, recession
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, ROUNDINGS, SLIGHT
 from psdopt.methods import InteriorPoint
@@ -133,10 +132,9 @@ def _ended(
     form: PrimalForm | DualForm, problem: Problem, answer: Answer, limits: dict[str, Any], verbose: bool
 ) -> Answer:
     """`answer` with what its certificate proves of a program without an optimum."""
-    found = proofs(form, problem, answer.certificate)
-    if found.empty:
-        return _infeasible(form.program, answer, found.y, limits)
-    x = found.x
+    y, x, empty = proofs(form, problem, answer.certificate)
+    if empty:
+        return _infeasible(form.program, answer, y, limits)
     if x is None and answer.status is Status.NO_PROGRESS and np.any(form.program.b):
         x = _ray(form.program, limits)  # without bounds a program equals its recession program
     if x is None and answer.status in (Status.INFEASIBLE, Status.UNBOUNDED):

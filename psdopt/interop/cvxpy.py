@@ -44,12 +44,6 @@ __all__ = ["PSDOPT", "register"]
 #: Supported cones, in CVXPY's names for their sizes.
 TAKEN = ("zero", "nonneg", "soc", "psd")
 TAKES = "PSDOPT takes equations, inequalities, second-order cones and PSD constraints"
-#: CVXPY's words for programs without an optimum.
-ENDINGS = {
-    Ending.INFEASIBLE: settings.INFEASIBLE,
-    Ending.UNBOUNDED: settings.UNBOUNDED,
-    Ending.EITHER: settings.INFEASIBLE_OR_UNBOUNDED,
-}
 #: Names of CVXPY's cones in errors.
 CONES = {"ExpCone": "an exponential cone", "PowCone3D": "a power cone", "PowConeND": "a power cone"}
 
@@ -235,7 +229,7 @@ def _cones(problem_form: Any, quadratic: bool) -> str:
 def _status(answer: Answer, proven: str) -> str:
     """CVXPY's name of the status."""
     if answer.ending is not None:
-        return str(ENDINGS[answer.ending])
+        return answer.ending.value
     if proven == "everywhere":
         return str(settings.OPTIMAL)
     if answer.point is None or not np.all(np.isfinite(answer.point.x)):

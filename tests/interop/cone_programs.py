@@ -53,7 +53,7 @@ def with_optimum(
 def slack_matrix(program: ConeProgram, entries: np.ndarray, halved: bool = False) -> np.ndarray:
     """The symmetric matrix of the PSD rows; `halved`: of multipliers, whose entries beside the diagonal count twice."""
     i, j = program.places()
-    S = np.zeros((program.order, program.order))
+    S = np.zeros((sum(program.psd), sum(program.psd)))
     S[i, j] = S[j, i] = np.where(i == j, 1.0, 0.5 if halved else 1.0) * entries
     return S
 
@@ -77,7 +77,7 @@ def defects(program: ConeProgram, x: np.ndarray, y: np.ndarray) -> dict[str, flo
 def refuted(program: ConeProgram, y: np.ndarray | None) -> float:
     """How far y (R,) is from a proof that no x is feasible: Aᵀy = 0, bᵀy = −1, y in the dual cones; relative to |y|."""
     first, psd = program.zero, program.first_psd
-    least = np.linalg.eigvalsh(slack_matrix(program, y[psd:], halved=True))[0] if program.order else 0.0
+    least = np.linalg.eigvalsh(slack_matrix(program, y[psd:], halved=True))[0] if sum(program.psd) else 0.0
     wrong = (np.abs(program.A.T @ y).max(), -min(y[first:psd].min(initial=0.0), least), abs(program.b @ y + 1.0))
     return float(max(wrong) / max(np.abs(y).max(), 1.0))
 
@@ -86,7 +86,7 @@ def falls(program: ConeProgram, x: np.ndarray | None) -> float:
     """How far x (N,) is from a ray: P x = 0, cᵀx = −1, −A x in the cones; relative to |x|."""
     s = -(program.A @ x)
     first, psd = program.zero, program.first_psd
-    least = np.linalg.eigvalsh(slack_matrix(program, s[psd:]))[0] if program.order else 0.0
+    least = np.linalg.eigvalsh(slack_matrix(program, s[psd:]))[0] if sum(program.psd) else 0.0
     curved = 0.0 if program.P is None else np.abs(program.P @ x).max()
     wrong = (np.abs(s[:first]).max(initial=0.0), -min(s[first:psd].min(initial=0.0), least), curved)
     return float(max(*wrong, abs(program.c @ x + 1.0)) / max(np.abs(x).max(), 1.0))

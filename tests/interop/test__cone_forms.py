@@ -9,11 +9,10 @@ import scipy.sparse as sp
 from psdopt import Status, certify, solve
 from psdopt.constraints import Constrained
 from psdopt.errors import InvalidInputError
-from psdopt.interop._cone_ending import Proofs, feasibility, proofs
+from psdopt.interop._cone_ending import feasibility, may_fall, proofs, recession
 from psdopt.interop._cone_forms import DualForm, PrimalForm, forms_of
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls, refutes
-from psdopt.interop._cone_recession import may_fall, recession
 from psdopt.interop._cone_solve import Answer, solved
 from tests.interop.cone_programs import defects, random_cone_program, refuted, slack_matrix
 
@@ -94,16 +93,16 @@ def test_multipliers_that_need_a_bound_on_the_trace_are_completed_by_those_that_
     assert isinstance(problem, Constrained)
     for w in np.array([[0.0, 1.0], [1.0, 1.0], [1.5, 1.0]]):
         certificate = certify(problem, solve(problem, tol=1e-6).matrix, dual=w)
-        found = proofs(form, problem, certificate)
-        assert refuted(program, -found.y / (program.b @ found.y)) <= 1e-12
+        y, _, _ = proofs(form, problem, certificate)
+        assert refuted(program, -y / (program.b @ y)) <= 1e-12
 
 
 def test_an_optimum_has_no_such_proofs() -> None:
     for kind in (PrimalForm, DualForm):
         form = kind(random_cone_program(0))
         problem = form.problem()
-        assert proofs(form, problem, solve(problem).certificate) == Proofs()
-        assert proofs(form, problem, None) == Proofs()
+        assert proofs(form, problem, solve(problem).certificate) == (None, None, False)
+        assert proofs(form, problem, None) == (None, None, False)
 
 
 def test_the_search_for_a_point_takes_constraints_without_the_objective() -> None:
