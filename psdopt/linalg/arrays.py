@@ -245,6 +245,20 @@ class SymmetricPattern:
         return sp.csr_array((data[used], pattern.indices[used], counts[pattern.indptr]), shape=pattern.shape)
 
 
+def vector_of(T: Array) -> Array:
+    """The symmetric T (k, k) as a vector (k(k+1)/2,) of the same norm: its upper triangle, row by row."""
+    i, j = np.triu_indices(len(T))
+    return np.asarray(T[i, j] * np.where(i == j, 1.0, np.sqrt(2.0)))
+
+
+def matrix_of(q: Array, k: int) -> Array:
+    """The inverse of :func:`vector_of`."""
+    i, j = np.triu_indices(k)
+    T = np.zeros((k, k))
+    T[i, j] = T[j, i] = q * np.where(i == j, 1.0, np.sqrt(0.5))
+    return T
+
+
 def is_finite(value: Any) -> bool:
     """True if every entry is finite; for a sparse array, every stored entry."""
     entries = cast(Any, value).data if sp.issparse(value) else value

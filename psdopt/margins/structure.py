@@ -96,20 +96,6 @@ class SignedSquares:
         return np.asarray(self.signs @ rows.T)
 
 
-def vector_of(T: Array) -> Array:
-    """The symmetric T (k, k) as a vector (k(k+1)/2,) of the same norm, ordered as in SignedSquares.vectors."""
-    i, j = np.triu_indices(len(T))
-    return np.asarray(T[i, j] * np.where(i == j, 1.0, np.sqrt(2.0)))
-
-
-def matrix_of(q: Array, k: int) -> Array:
-    """The inverse of :func:`vector_of`."""
-    i, j = np.triu_indices(k)
-    T = np.zeros((k, k))
-    T[i, j] = T[j, i] = q * np.where(i == j, 1.0, np.sqrt(0.5))
-    return T
-
-
 class MarginStructure(Protocol):
     """The margins of F(M) = max {−Σ w_r ⟨A_r, M⟩ : 0 <= w <= cap, Σ w = 1}, as column generation uses them.
 

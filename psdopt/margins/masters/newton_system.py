@@ -8,10 +8,10 @@ import numpy as np
 import scipy.linalg
 
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, matrix_of, vector_of
 from psdopt.linalg.limits import BLOCK
 from psdopt.linalg.tolerances import EPS, ROOT_EPS
-from psdopt.margins.structure import SignedSquares, matrix_of, vector_of
+from psdopt.margins.structure import SignedSquares
 
 #: Most rows whose Gram matrix is factorised: for more it would take over half a gigabyte.
 MOST_ROWS = 8000
