@@ -3,10 +3,12 @@
 import inspect
 from importlib import import_module
 
+import numpy as np
 import pytest
 
-from psdopt import ColumnGeneration, FrankWolfe
+from psdopt import ColumnGeneration, FrankWolfe, TermSum
 from psdopt.deprecated import FORMER_MODULES, former_argument, former_component, former_names
+from psdopt.terms import LinearTerm
 
 FORMER = {
     "psdopt.ClosedForm": "psdopt.methods.EigenSplitting",
@@ -65,6 +67,8 @@ def test_former_arguments_are_taken_as_the_new_ones_or_have_no_effect() -> None:
     assert list(inspect.signature(FrankWolfe).parameters) == ["rule", "variant", "corrections"]
     with pytest.warns(DeprecationWarning, match=r"ColumnGeneration\(solver=...\) is deprecated"):
         assert ColumnGeneration(solver="clarabel") == ColumnGeneration()  # type: ignore[call-arg]
+    with pytest.warns(DeprecationWarning, match=r"TermSum\(curvature=...\) is deprecated: Hessians are computed term"):
+        assert TermSum([LinearTerm(np.eye(2))], curvature=None).n == 2  # type: ignore[call-arg]
 
 
 def test_other_names_and_arguments_are_missing_as_anywhere() -> None:

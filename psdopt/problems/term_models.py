@@ -53,7 +53,6 @@ class TermEvaluation(Evaluation):
         self._factor_gradient: Array | None = None
         self._mixed: Images | None = None
         self._inverses: dict[str, Callable[[Array], Array]] = {}
-        self._curved: Callable[[Array], Array] | None = None
 
     @property
     def size(self) -> float:
@@ -146,10 +145,6 @@ class TermEvaluation(Evaluation):
 
     def hessian_vector(self, D: Array) -> Array:
         deadline.ask()
-        if self._curved is None and self.problem._curvature is not None:
-            self._curved = self.problem._curvature(self)
-        if self._curved is not None:
-            return self._curved(D)
         images = self._images(D)
         forces = [
             force
@@ -190,7 +185,7 @@ class TermEvaluation(Evaluation):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without functions that are rebuilt when needed."""
-        return {**self.__dict__, "_inverses": {}, "_curved": None}
+        return {**self.__dict__, "_inverses": {}}
 
     def along(self, D: Array) -> TermLine:
         return TermLine(self, self._images(D))

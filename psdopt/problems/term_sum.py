@@ -14,6 +14,7 @@ from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
 from psdopt.contracts.quadratic_fit import QuadraticFit
 from psdopt.contracts.roles import Duality, PlainPreconditioner, Preconditioner
+from psdopt.deprecated import former_argument
 from psdopt.devices import Device
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
@@ -25,6 +26,7 @@ from psdopt.problems.term_models import TermEvaluation
 from psdopt.terms.base import Term, distinct_maps
 
 
+@former_argument("curvature", None, "Hessians are computed term by term")
 class TermSum(Problem):
     """F(M) = constant + Σ_k f_k(M) for terms f_k that may share linear maps.
 
@@ -36,7 +38,6 @@ class TermSum(Problem):
     terms : sequence of :class:`~psdopt.terms.base.Term` of one order n.
     constant : number added to F.
     preconditioner : a :class:`~psdopt.contracts.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R), or None.
-    curvature : a callable evaluation ↦ (D ↦ ∇²F(Y)[D]) that is cheaper than term by term, or None.
     """
 
     def __init__(
@@ -44,7 +45,6 @@ class TermSum(Problem):
         terms: Sequence[Term],
         constant: float = 0.0,
         preconditioner: Preconditioner | Callable[[TermEvaluation], Callable[[Array], Array]] | None = None,
-        curvature: Callable[[TermEvaluation], Callable[[Array], Array]] | None = None,
     ) -> None:
         self.terms = terms = instances(terms, "terms", Term)
         orders = {term.n for term in terms}
@@ -58,7 +58,7 @@ class TermSum(Problem):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
             preconditioner = PlainPreconditioner(preconditioner)
-        self.preconditioner, self._curvature = preconditioner, curvature
+        self.preconditioner = preconditioner
         offered = {
             Ability.CONVEX: all(term.convex for term in terms),
             Ability.HESSIAN: all(term.has_hessian for term in terms),
