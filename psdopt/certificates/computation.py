@@ -158,7 +158,7 @@ class Computation:
             if not known and (trace is None or each.root is None):
                 self.used.append(each)
                 self.dense = dense_gradient(self.evaluation) if self.dense is None else self.dense
-                self._take_gap(curved_gap(self.dense, on_host(self.Y), each, trace))
+                self._take_gap(curved_gap(self.dense, on_host(self.Y), each, trace, self.most))
 
     def resolve(self) -> None:
         """At a fixed trace: the rounding of F at M, and the problem's own bound, if a proof depends on either of them.

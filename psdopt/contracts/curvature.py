@@ -17,10 +17,13 @@ class Curvature:
     `modulus` : positive. `root` : C (n, n), lower triangular and invertible; None for the identity, for which `modulus`
     is the modulus of strong convexity. With G = C Cᵀ, |CᵀEC|² = tr(G E G E): a tr((A M)²) has the curvature
     (2a, Cholesky factor of A).
+    `form` : R (q, q), upper triangular, q = n (n + 1)/2, if ½ |R svec(Cᵀ(N − M) C)|² is known as well, a larger term:
+    RᵀR ⪰ modulus · I. svec is the upper triangle by rows with √2 times the entries beside the diagonal.
     """
 
     modulus: float
     root: Array | None = None
+    form: Array | None = None
 
     def __post_init__(self) -> None:
         number(self.modulus, "modulus", above=0.0)

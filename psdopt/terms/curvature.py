@@ -9,9 +9,9 @@ from scipy.linalg import solve_triangular
 
 from psdopt.contracts.curvature import Curvature
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.definite import factor_above
-from psdopt.linalg.limits import BLOCK, MOST_STEPS, SMALL_ORDER
-from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
+from psdopt.linalg.definite import factor_above, pair_above
+from psdopt.linalg.limits import BLOCK, SMALL_ORDER
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
 #: Flops for a matrix of fourth moments: as much as a few steps of a method cost, and half a second.
 FEW_FLOPS, MOST_FLOPS = 2e8, 2e10
@@ -34,11 +34,11 @@ def product_curvature(A: Array, weight: float) -> list[Curvature]:
 def fourth_moment_curvature(D: Array, weights: Array, most_flops: float) -> list[Curvature]:
     """The curvature of ½ Σ_t weights_t (d_tᵀ M d_t)² for the rows d_t of D (m, n), weights (m,) >= 0.
 
-    With Σ = Σ_t weights_t d_t d_tᵀ = C Cᵀ and z_t = C⁻¹d_t, Σ_t weights_t (d_tᵀ E d_t)² >= κ |CᵀEC|², κ the least
-    eigenvalue of Σ_t weights_t svec(z_t z_tᵀ) svec(z_t z_tᵀ)ᵀ, a matrix of order q = n (n + 1)/2; κ is proven by a
-    factorisation, to a tenth. So C carries the units of the coordinates, and κ does not change with them. Costs m q²
-    flops; where these exceed `most_flops`, the sum is over a part of the rows, and the curvature less in proportion.
-    None if the d_t d_tᵀ do not span all symmetric matrices.
+    With Σ = Σ_t weights_t d_t d_tᵀ = C Cᵀ and z_t = C⁻¹d_t, Σ_t weights_t (d_tᵀ E d_t)² = svec(CᵀEC)ᵀ H svec(CᵀEC) with
+    H = Σ_t weights_t svec(z_t z_tᵀ) svec(z_t z_tᵀ)ᵀ of order q = n (n + 1)/2. The form is the Cholesky factor of H less
+    its rounding, and κ the least eigenvalue, proven to a tenth by a factorisation. So C carries the units of the
+    coordinates, and κ does not change with them. Costs m q² flops; where these exceed `most_flops`, the sum is over a
+    part of the rows, and the curvature less in proportion. None if the d_t d_tᵀ do not span all symmetric matrices.
     """
     n = D.shape[1]
     q = n * (n + 1) // 2
@@ -59,8 +59,9 @@ def fourth_moment_curvature(D: Array, weights: Array, most_flops: float) -> list
         part = Z[start : start + block]
         vectors = part[:, i] * part[:, j] * double
         H += vectors.T @ vectors
-    kappa = _least(H)
-    return [Curvature(kappa, C)] if kappa > 0.0 else []
+    floor = ROUNDINGS * q * EPS * float(np.abs(H).sum(axis=1).max(initial=0.0))
+    form, least = factor_above(H, floor), pair_above(H, 2.0 * floor)
+    return [] if form is None or least is None else [Curvature(least.lower_bound - floor, C, np.triu(form[0]))]
 
 
 def _moment_root(D: Array) -> Array | None:
@@ -74,21 +75,3 @@ def _moment_root(D: Array) -> Array | None:
     if not least > ROUNDINGS * D.shape[1] * EPS:
         return None
     return np.asarray((R * signs[:, None]).T * sizes[:, None]) / math.sqrt(len(D))
-
-
-def _least(H: Array) -> float:
-    """A lower bound, to a tenth, on λ_min of a semidefinite H, proven by factorisations; 0 if it is rounding."""
-    high = float(np.trace(H)) / len(H)
-    floor = ROUNDINGS * len(H) * EPS * float(np.abs(H).sum(axis=1).max(initial=0.0))
-    low = high
-    for _ in range(MOST_STEPS):
-        low *= 0.5
-        if not low > floor:
-            return 0.0
-        if factor_above(H, low) is not None:
-            break
-        high = low
-    while high > (1.0 + SLIGHT) * low:
-        middle = math.sqrt(low * high)
-        low, high = (middle, high) if factor_above(H, middle) is not None else (low, middle)
-    return low - floor if low > 2.0 * floor else 0.0

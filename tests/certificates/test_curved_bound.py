@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import Curvature, FlatQuotient, QuadraticSDP, TermSum, certify, solve
+from psdopt.certificates import curved_bound
 from psdopt.certificates.curved_bound import curved_gap
 from psdopt.contracts.gradient import dense_gradient
-from psdopt.terms import HalfSquaredOneSided, LeastSquares, MeasuredTerm, QuadraticForms
+from psdopt.terms import HalfSquaredOneSided, LeastSquares, LinearTerm, MatrixForm, MeasuredTerm, QuadraticForms
 from tests.instances import symmetric
 
 
@@ -62,7 +63,40 @@ def test_certificates_of_unfinished_runs_bound_the_true_gap(one_sided, seed):
         gap = result.certificate.gap
         assert gap is not None
         assert gap >= result.value - best.value
-        assert gap <= (60.0 if one_sided else 20.0) * (result.value - lower)
+        assert gap <= (20.0 if one_sided else 1.12) * (result.value - lower)
+
+
+@settings(max_examples=25, deadline=None)
+@given(n=st.integers(1, 6), seed=st.integers(0, 2**31), scale=st.sampled_from([1e-9, 1.0, 1e9]))
+def test_by_the_fourth_moments_the_gap_of_squares_is_proven_to_a_tenth(n, seed, scale):
+    """min F = F(P Pᵀ) = 0: all squares vanish there, and ⟨G, P Pᵀ⟩ = 0 for a G ⪰ 0."""
+    rng = np.random.default_rng(seed)
+    r, units = n // 2, 10.0 ** rng.uniform(-3.0, 3.0, n)
+    X, P = rng.standard_normal((3 * n * (n + 1), n)), rng.standard_normal((n, r))
+    G = np.linalg.qr(P, mode="complete")[0][:, r:] * units[:, None] * math.sqrt(scale)
+    squares = MeasuredTerm(QuadraticForms(X * units), LeastSquares(np.sum((X @ P) ** 2, axis=1)), scale)
+    problem = TermSum([squares, LinearTerm(MatrixForm(G @ G.T))])
+    near = np.hstack([P, np.zeros((n, 1))]) + 10.0 ** rng.uniform(-3.0, 0.0) * rng.standard_normal((n, r + 1))
+    here = problem.at(near / units[:, None])
+    (gap,) = gaps(problem, here.factor)
+    assert here.value * (1.0 - 1e-9) <= gap <= 1.12 * here.value
+
+
+def test_a_search_ends_where_no_bound_is_small_enough():
+    problem = measured(False, 0)
+    here = problem.at(np.ones((5, 1)))
+    (curvature,), S, counted = here.curvatures(thorough=True), dense_gradient(here), []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(curved_bound, "spectrum", lambda T: counted.append(T) or np.linalg.eigh(T))
+        whole = curved_gap(S, here.factor, curvature)
+        steps = len(counted)
+        assert (
+            whole
+            <= curved_gap(S, here.factor, curvature, most=0.1 * whole)
+            <= curved_gap(S, here.factor, Curvature(curvature.modulus, curvature.root))
+        )
+    assert steps > 1
+    assert len(counted) == steps + 2
 
 
 @pytest.mark.parametrize("seed", range(4))

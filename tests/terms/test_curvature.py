@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import TermSum
+from psdopt.linalg.arrays import vector_of
 from psdopt.linalg.tolerances import SLIGHT
 from psdopt.terms import (
     Entries,
@@ -78,6 +79,9 @@ def test_fourth_moments_do_not_depend_on_units_and_are_tight_to_a_tenth(n, seed,
     whitened = np.linalg.solve(plain.root, D.T).T
     least = np.linalg.eigvalsh(svec_moments(whitened, weights))[0]
     assert least / (1.0 + 2.0 * SLIGHT) <= plain.modulus <= least
+    E = symmetric(rng, n)
+    image = plain.form @ vector_of(plain.root.T @ E @ plain.root)
+    assert np.sum(image**2) == pytest.approx(np.sum(weights * np.einsum("ti,ij,tj->t", D, E, D) ** 2))
     units = 10.0 ** rng.uniform(-0.5 * digits, 0.5 * digits, n)
     (other,) = fourth_moment_curvature(D * units, weights, MOST_FLOPS)
     assert other.modulus == pytest.approx(plain.modulus, rel=2.0 * SLIGHT)

@@ -43,7 +43,7 @@ def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, most: float) -> fl
     L = _plus_linear(F, np.asarray(0.5 * (A + A.T)))
     evaluation = L.at(Y)
     S = dense_gradient(evaluation)
-    gaps = [gap for each in evaluation.curvatures() if (gap := curved_gap(S, Y, each)) < most]
+    gaps = [gap for each in evaluation.curvatures() if (gap := curved_gap(S, Y, each, most=most)) < most]
     if not gaps and (gap_near := DenseProof(evaluation, S).gap(most)) is not None:
         gaps = [gap_near]
     return float(evaluation.value) - min(gaps) - problem.support(y) if gaps else None
