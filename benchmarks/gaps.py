@@ -35,7 +35,7 @@ from psdopt import (
     certify,
     solve,
 )
-from psdopt.cli.tables import say, show_table
+from psdopt.cli.tables import show_table
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
 from psdopt.terms import HalfSquaredOneSided, LeastSquares, Loss, MeasuredTerm, QuadraticForms
@@ -171,10 +171,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         share = np.median([each.share for each in of_them] or [math.nan])
         rows.append((name, f"{len(of_them)}", *(f"{x:.4g}" for x in numbers), f"{share:.1e}"))
     show_table("Proven gap / true gap", ("F", "runs", "median", "95 %", "most", "least", "true gap / |F|"), rows)
-    say(f"{len(found) - len(counted)} of {len(found)} runs are left out: their true gap is not known to two digits.")
+    print(f"{len(found) - len(counted)} of {len(found)} runs are left out: their true gap is not known to two digits.")
     for family in FAMILIES:
         worst = sorted((each for each in counted if each.family == family), key=lambda each: -each.ratio)[:3]
         for each in [*worst, *(one for one in counted if one.below and one.family == family)]:
             below = ": LESS THAN THE TRUE GAP" if each.below else ""
-            say(f"{family}, case {each.k}: {each.ratio:.4g} ({each.case}, true gap {each.share:.1e} |F|){below}")
+            print(f"{family}, case {each.k}: {each.ratio:.4g} ({each.case}, true gap {each.share:.1e} |F|){below}")
     return int(any(each.below for each in counted))
