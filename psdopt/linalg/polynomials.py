@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 
@@ -145,9 +146,9 @@ def minimize_smooth(
 ) -> float:
     """A minimiser over [0, upper] of a C¹ function given by (f', f''), from 0 downhill.
 
-    Doubling brackets a sign change of f'. Newton steps inside the bracket follow, and bisection
-    if they leave it: for convex or piecewise quartic functions exact to `tol` in relative |f'|; if `value` is given, no
-    further than to the rounding of f'.
+    Doubling brackets a sign change of f'. Newton steps inside the bracket follow, and bisection if they leave it (of
+    the exponent after fifty steps): for convex or piecewise quartic functions exact to `tol` in relative |f'|; if
+    `value` is given, no further than to the rounding of f'.
     The point stays below the first trial at which f' is not finite. If `value` is given and doubling
     has passed a maximum and found a minimum above f(0), a nearer minimum is sought.
     Returns 0.0 if f'(0) > 0, or = 0 and not a ridge; inf if f' stays negative up to 2^200 times the
@@ -200,14 +201,15 @@ def _smooth_downhill(
     right = t
     high = at_t
     least, best, stale = math.inf if maximum else at_t, t, 0
-    for _ in range(100):
+    for k in range(100):
         if least <= tol * abs(slope0) or right - left <= 4.0 * EPS * right:
             break
         # f varies only by rounding within the bracket, and so does the rest of f'
         if stale >= ROUNDS and (right - left) * max(-low, high) <= rounding:
             break
         newton = t - at_t / curvature if curvature > 0.0 else math.nan
-        t = newton if left < newton < right else 0.5 * (left + right)
+        middle = 0.5 * (left + right) if k < 50 else math.sqrt(left or sys.float_info.min) * math.sqrt(right)
+        t = newton if left < newton < right else middle
         at_t, curvature = derivatives(t)
         if at_t < 0.0:
             left, low = t, at_t

@@ -43,8 +43,11 @@ class LinearProgram:
         self._model: Any = None
         self._rows: list[Array] = []
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return LinearProgram, ()
+    def __getstate__(self) -> dict[str, Any]:
+        return {}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._model, self._rows = None, []
 
     def solve(self, columns: Sequence[Array], weights: MarginStructure) -> ProgramSolution:
         """θ and w for the margins a_i (m,) of the columns, w in the set {0 <= w <= cap, Σ w = 1} of `weights`.
