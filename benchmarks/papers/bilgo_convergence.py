@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import KNeighborsClassifier
 
 from benchmarks.papers.data import Array, load, needs
-from benchmarks.quadratic import peer, seconds
+from benchmarks.quadratic import LIMIT, peer, seconds
 from benchmarks.reproduction.experiments import Experiment, ExperimentCase, Findings, ResultTable
 from psdopt import BILGO, ConjugateGradient, FlatQuotient, Problem, PSDCone, QuadraticSDP, Result, Snapshot, solve
 from psdopt.plugins import COLOURS, new_figure
@@ -202,8 +202,8 @@ def _measure_alignment(case: ExperimentCase) -> dict[str, Any]:
             columns = result.counts["operator_columns"]
             found[label] = {**_end(result), "method": result.method, "seconds": min(before, taken), "columns": columns}
     A, B, C = problem.A, problem.B, problem.C
-    splitting = seconds(peer, A.to_dense(), B.scale, C.to_dense())[0]
-    return {"n": problem.n, "runs": found, "splitting": splitting}
+    splitting, value = seconds(peer, A.to_dense(), B.scale, C.to_dense(), LIMIT)
+    return {"n": problem.n, "runs": found, "splitting": splitting, "proven": value is not None}
 
 
 def _present_alignment(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
@@ -225,7 +225,7 @@ def _present_alignment(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
                 f"{ratios[-1]:.2f}",
                 f"{default['method']}, {default['status']}",
                 f"{default['seconds']:.2f}",
-                f"{found['splitting']:.2f}",
+                f"{'' if found['proven'] else '> '}{found['splitting']:.2f}",
             )
         )
     columns = (
