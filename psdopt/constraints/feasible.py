@@ -91,14 +91,19 @@ def _on_face(face: Face | None, V: Array) -> Array:
 
 def least_move(measurement: Measurement, Y: Array, v: Array, scale: Array, accuracy: float = 1e-14) -> Array:
     """The least D (n, r) with 2 ⟨A_t, Y Dᵀ⟩ = −v_t, every t times scale_t, up to `accuracy` |scale · v|."""
-    images = Images(measurement.maps, Y)
+    A = moved_measurements(measurement, Y, scale)
+    return np.asarray(lsqr(A, -0.5 * scale * v, atol=1e-14, btol=accuracy, iter_lim=MOST_PRODUCTS)[0].reshape(Y.shape))
 
-    def pull(x: Array) -> Array:
-        return combine(measurement.adjoint(scale * x.ravel(), images), Y.shape).ravel()
+
+def moved_measurements(measurement: Measurement, Y: Array, scale: Array) -> LinearOperator:
+    """D (n r,) ↦ (scale_t ⟨A_t, Y Dᵀ⟩)_t, (m,), with its adjoint."""
+    images = Images(measurement.maps, Y)
 
     def push(D: Array) -> Array:
         deadline.ask()
         return scale * measurement.pair(images, Images(measurement.maps, D.reshape(Y.shape)))
 
-    A = LinearOperator((len(v), Y.size), matvec=push, rmatvec=pull, dtype=np.float64)
-    return np.asarray(lsqr(A, -0.5 * scale * v, atol=1e-14, btol=accuracy, iter_lim=MOST_PRODUCTS)[0].reshape(Y.shape))
+    def pull(x: Array) -> Array:
+        return combine(measurement.adjoint(scale * x.ravel(), images), Y.shape).ravel()
+
+    return LinearOperator((len(scale), Y.size), matvec=push, rmatvec=pull, dtype=np.float64)

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.central_path.block import Block
+from psdopt.constraints.central_path.couplings import Couplings
 from psdopt.constraints.faces.congruence import CarriedForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.gradient import dense_gradient
@@ -34,7 +34,7 @@ class ModelFit:
         self.problem, self.n, self.size = problem, problem.n, problem.m
         self.lower, self.upper = problem.lower, problem.upper
         self.norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
-        self._last: tuple[NDArray[np.intp], Block] | None = None
+        self._last: tuple[NDArray[np.intp], Couplings] | None = None
 
     def measured(self, evaluation: Evaluation) -> Array:
         return self.problem.measured(evaluation.factor)
@@ -57,14 +57,13 @@ class ModelFit:
             return None
         return np.asarray(0.5 * evaluation.hessian_vector(X) - evaluation.gradient @ X)
 
-    def coupled(self, rows: NDArray[np.intp]) -> Block:
+    def coupled(self, rows: NDArray[np.intp]) -> Couplings:
         """The couplings of the A_t / |A_t| of `rows`. The result of the last call is kept."""
         if self._last is None or not np.array_equal(self._last[0], rows):
             forms = self.forms
             assert forms is not None  # the ability constrained-fit is declared only with entries
             B = sp.csr_array(sp.diags_array(1.0 / self.norms[rows]) @ forms.B[rows])
-            block = Block(np.arange(forms.n), np.zeros((0, 0)), forms.i, forms.j, B)
-            self._last = rows, block
+            self._last = rows, Couplings(forms.i, forms.j, B, forms.n)
         return self._last[1]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -127,6 +126,6 @@ class Tied:
         if self.fit.W is not None:  # tr(WᵀA_sW P WᵀA_tW Q) = tr(A_s (W P Wᵀ) A_t (W Q Wᵀ))
             W = self.fit.W
             P, Q = (np.asarray(W @ np.asarray(W @ X).T) for X in (P, Q))
-        self.fit.coupled(self.rows).add_schur(work, P, Q, fresh=True)
+        self.fit.coupled(self.rows).add(work, P, Q, fresh=True)
         solve = ridged_solver(work)
         return lambda q: scale * solve(scale * q)

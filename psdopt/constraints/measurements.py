@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.checks import CheckedIndices, brief, real, real_array
-from psdopt.constraints.limits import SPARSE
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg.arrays import Array, inner, is_finite, with_data
@@ -148,26 +147,14 @@ class SparseForms(Measurement):
         return with_data(self.B, self.B.data**2)
 
     def pair(self, U: Images, V: Images) -> Array:
-        return np.asarray(self.B @ self._at_places(U.factor, V.factor))
-
-    def _at_places(self, U: Array, V: Array) -> Array:
-        """Entries of (U Vᵀ + V Uᵀ)/2 at the places, (p,); all are formed where this costs less than gathering rows."""
-        if SPARSE * len(self.i) < float(self.n) ** 2:
-            left = Images((), U)
-            return self.entries.pair(left, left if V is U else Images((), V))
-        G = U @ V.T
-        there = G[self.i, self.j]
-        return there if V is U else np.asarray(0.5 * (there + G[self.j, self.i]))
+        return np.asarray(self.B @ self.entries.pair(U, V))
 
     def pair_squares(self, U: Array, V: Array) -> Array:
         """Σ_k (B_tk)² (U Vᵀ + V Uᵀ)_{i_k j_k}, half of it for places off the diagonal, (m,), of dense U, V (n, r)."""
-        return np.asarray(self._squares @ (2.0 * self.halves * self._at_places(U, V)))
+        return np.asarray(self._squares @ (2.0 * self.halves * self.entries.pair(Images((), U), Images((), V))))
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
-        if SPARSE * len(self.i) < float(self.n) ** 2:
-            first, second = self.entries.along(U, D)
-        else:
-            first, second = 2.0 * self._at_places(U.factor, D.factor), self._at_places(D.factor, D.factor)
+        first, second = self.entries.along(U, D)
         return np.asarray(self.B @ first), np.asarray(self.B @ second)
 
     def on_places(self, weights: Array) -> Array:
@@ -178,9 +165,7 @@ class SparseForms(Measurement):
         return self.entries.adjoint(self.on_places(weights), V)
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
-        half, entries = 0.5 * self.on_places(weights), S.reshape(-1)
-        entries[self.i * self.n + self.j] += half  # no place occurs twice
-        entries[self.j * self.n + self.i] += half
+        self.entries.add_to(S, self.on_places(weights))
 
     def matrix(self, weights: Array) -> sp.csr_array:
         """Σ_t w_t A_t as a sparse (n, n) array."""

@@ -34,10 +34,10 @@ def ridged_solver(M: Array) -> Callable[[Array], Array]:
     if not math.isfinite(top):
         raise np.linalg.LinAlgError("the system of the multipliers is not finite")
     scale = np.ones(len(M))
-    if not _factored(M, top, factor):
+    if not factored(M, top, factor):
         scale = 1.0 / np.sqrt(np.where(diagonal > EPS**2 * top, diagonal, top or 1.0))
         M = scale[:, None] * M * scale
-        if not _factored(M, ROUNDINGS, factor):
+        if not factored(M, ROUNDINGS, factor):
             raise np.linalg.LinAlgError("the system of the multipliers is not definite")
 
     # with rows stored one after the other, the upper triangle is LAPACK's lower one
@@ -64,7 +64,7 @@ def ridged_solver(M: Array) -> Callable[[Array], Array]:
     return solve
 
 
-def _factored(M: Array, unit: float, factor: Array) -> bool:
+def factored(M: Array, unit: float, factor: Array) -> bool:
     """Whether one of the ridges makes M definite; `factor` then holds its Cholesky factor with the least of them."""
     if len(M) == 0:
         return True

@@ -38,13 +38,4 @@ class Penalty(Loss):
         return np.asarray(self.w * self._outside(a))
 
     def second(self, a: Array) -> Array:
-        if self.degree == 2:
-            return self.w
-        return self._second(self._outside(a))
-
-    def derivatives(self, a: Array) -> tuple[Array, Array]:
-        off = self._outside(a)
-        return self.w * off, self.w if self.degree == 2 else self._second(off)
-
-    def _second(self, off: Array) -> Array:
-        return np.where(self._equal | (off != 0.0), self.w, 0.0)
+        return self.w if self.degree == 2 else np.where(self._equal | (self._outside(a) != 0.0), self.w, 0.0)

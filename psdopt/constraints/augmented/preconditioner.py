@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dpotrs
 
 from psdopt.constraints.explicit import Measured, explicit_forms
 from psdopt.constraints.measurements import SparseForms, Stacked
@@ -14,7 +14,7 @@ from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
 from psdopt.linalg.arrays import Array, row_dots, sparse_product
 from psdopt.linalg.limits import SPECTRUM_ORDER
-from psdopt.linalg.ridged import RIDGES
+from psdopt.linalg.ridged import factored
 from psdopt.linalg.tolerances import SLIGHT
 from psdopt.terms.measured import MeasuredTerm
 
@@ -75,20 +75,21 @@ class PenaltyPreconditioner(Preconditioner):
             return lambda R: R / s[:, None]
         if self.diagonal:
             return self._rows(Y, s, w)
-        K = 4.0 * self._coupled(Y, s)
+        images = Images((), Y)
+        K = 4.0 * forms.coupling(Y @ Y.T, np.diag(1.0 / s), images)  # [tr(A_s M A_t Diag(1/s))]
         K[np.diag_indices_from(K)] += np.where(active, 1.0 / np.where(active, w, 1.0), 0.0)
         K[~active] = 0.0
         K[:, ~active] = 0.0
         K[~active, ~active] = 1.0
-        factor = _factor(K)
-        images = Images((), Y)
+        factor = np.empty_like(K)
+        if not factored(K, float(np.max(np.diagonal(K))), factor):
+            raise FloatingPointError("the system of the constraints is not finite")
 
         def inverse(R: Array) -> Array:
             Z = R / s[:, None]
             b = 2.0 * forms.pair(images, Images((), Z))
             b[~active] = 0.0
-            x = cho_solve(factor, b, check_finite=False)
-            return np.asarray(Z - 2.0 * sparse_product(forms.matrix(x), Y) / s[:, None])
+            return np.asarray(Z - 2.0 * sparse_product(forms.matrix(dpotrs(factor.T, b, lower=1)[0]), Y) / s[:, None])
 
         return inverse
 
@@ -116,24 +117,6 @@ class PenaltyPreconditioner(Preconditioner):
             return Z
 
         return inverse
-
-    def _coupled(self, Y: Array, s: Array) -> Array:
-        """[tr(A_s M A_t Diag(1/s))], (m, m)."""
-        return self.forms.coupling(Y @ Y.T, np.diag(1.0 / s), Images((), np.eye(0)))
-
-
-def _factor(K: Array) -> tuple[Array, bool]:
-    """A Cholesky factor of K, with a ridge if redundant constraints and a large w make K singular to rounding."""
-    top = float(np.max(np.diagonal(K)))
-    for ridge in RIDGES:
-        shifted = K.copy()
-        shifted[np.diag_indices_from(K)] += ridge * top
-        try:
-            found: tuple[Array, bool] = cho_factor(shifted, lower=True, overwrite_a=True, check_finite=False)
-            return found
-        except np.linalg.LinAlgError:
-            continue
-    raise FloatingPointError("the system of the constraints is not finite")
 
 
 def is_diagonal(forms: SparseForms) -> bool:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, lsqr
+from scipy.sparse.linalg import lsqr
 
+from psdopt.constraints.feasible import moved_measurements
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import norm
 from psdopt.problems.term_sum import TermSum
-from psdopt.terms.base import combine
 from psdopt.terms.measured import MeasuredTerm
 
 #: The first penalty of an augmented Lagrangian is at least this many times the curvature of F.
@@ -25,18 +25,9 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
 
     Both numbers follow the scales of F, of M and of each constraint. Cost: a few passes over the constraints.
     """
-    Y, measurement, scale = evaluation.factor, problem.measurement, problem.scale
-    images = Images(measurement.maps, Y)
-
-    def pull(x: np.ndarray) -> np.ndarray:
-        return combine(measurement.adjoint(scale * x.ravel(), images), Y.shape).ravel()
-
-    def push(D: np.ndarray) -> np.ndarray:
-        return scale * measurement.pair(images, Images(measurement.maps, D.reshape(Y.shape)))
-
-    A = LinearOperator((Y.size, problem.m), matvec=pull, rmatvec=push, dtype=np.float64)
+    Y, scale = evaluation.factor, problem.scale
     GY = np.asarray(evaluation.gradient @ Y)
-    x = lsqr(A, -GY.ravel(), iter_lim=LSQR_STEPS)[0]
+    x = lsqr(moved_measurements(problem.measurement, Y, scale).H, -GY.ravel(), iter_lim=LSQR_STEPS)[0]
     size = norm(x)
     a = problem.measured(Y)
     bounds = norm(scale * np.clip(a, problem.lower, problem.upper)) or norm(scale * a)

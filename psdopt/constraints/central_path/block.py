@@ -60,7 +60,3 @@ class Block:
         coordinates = np.concatenate([self.i, self.j[off]]), np.concatenate([self.j, self.i[off]])
         S = sp.csr_array((np.concatenate([w, w[off]]), coordinates), shape=(self.size, self.size))
         return np.asarray(S @ V)
-
-    def add_schur(self, M: Array, X: Array, Zi: Array, fresh: bool = False) -> None:
-        """M (m, m) += [tr(A_s X A_t Z⁻¹)], its upper triangle: :meth:`Couplings.add`."""
-        self.couplings.add(M, X, Zi, fresh)

@@ -38,7 +38,7 @@ class SchurSystem:
         M = np.zeros((form.m, form.m))
         for k, (block, P, R) in enumerate(zip(form.blocks, X, Q, strict=True)):
             deadline.ask()
-            block.add_schur(M, P, R, fresh=k == 0)
+            block.couplings.add(M, P, R, fresh=k == 0)
         if len(ratio):
             linear = sp.coo_array(form.A @ sp.diags_array(ratio) @ form.At)
             M[linear.coords] += linear.data

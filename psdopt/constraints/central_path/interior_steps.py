@@ -104,7 +104,7 @@ class _Step:
     def __init__(self, form: StandardForm, at: Iterate, careful: bool) -> None:
         self.form, self.at = form, at
         self.Zi = [inverse_of(L) for L in at.Lz]
-        self.rp = missing(form, at.X, at.x)
+        self.rp = form.b - form.measure(at.X, at.x)
         self.rd = form.c - form.At @ at.v - at.z
         self.RZi: list[Array | None] = []
         self.PRZi: list[Array | None] = []
@@ -173,7 +173,7 @@ class _Step:
     ) -> tuple[list[Array], list[Array], Array, Array, Array]:
         """The direction with a smaller residual of A(dX) + A dx = b − A(X) − A x, which rounding of X dZ Z⁻¹ spoils."""
         form, at = self.form, self.at
-        rest = self.rp - _measured(form, dX, dx)
+        rest = self.rp - form.measure(dX, dx)
         for _ in range(ROUNDS):
             if norm(rest) <= SLIGHT**2 * norm(self.rp):
                 break
@@ -184,7 +184,7 @@ class _Step:
                 new_X.append(dP + 0.5 * (more + more.T))
                 new_Z.append(dS - block.adjoint(w))
             new_x = dx + at.x * (form.At @ w) / at.z
-            left = self.rp - _measured(form, new_X, new_x)
+            left = self.rp - form.measure(new_X, new_x)
             if not norm(left) < 0.5 * norm(rest):
                 break
             dX, dZ, dx, dz, dv, rest = new_X, new_Z, new_x, dz - form.At @ w, dv + w, left
@@ -192,26 +192,13 @@ class _Step:
 
     def sound(self, dX: list[Array], dx: Array, dv: Array) -> bool:
         """Whether the direction removes nearly all of b − A(X), measured by its size or by its effect on bᵀv."""
-        off, v = norm(self.rp - _measured(self.form, dX, dx)), self.at.v + dv
+        off, v = norm(self.rp - self.form.measure(dX, dx)), self.at.v + dv
         return off <= SLIGHT**2 * norm(self.rp) or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
 
     def correct(self, dX: list[Array], dx: Array, dz: Array) -> None:
         """Add the second-order terms dX dZ Z⁻¹ of the last direction, the predictor, to all later directions."""
         self.T = [dP @ W for dP, W in zip(dX, self.dZZi, strict=True)]
         self.t = dx * dz / self.at.z
-
-
-def missing(form: StandardForm, X: list[Array], x: Array) -> Array:
-    """b − A(X) − A x."""
-    return form.b - _measured(form, X, x)
-
-
-def _measured(form: StandardForm, X: list[Array], x: Array) -> Array:
-    """A(X) + A x."""
-    total = np.asarray(form.A @ x)
-    for block, P in zip(form.blocks, X, strict=True):
-        total = total + block.measure(P)
-    return total
 
 
 def definite_move(blocks: list[Array], moves: list[Array], step: float) -> tuple[list[Array], list[Array], float]:

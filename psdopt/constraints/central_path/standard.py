@@ -96,12 +96,9 @@ class StandardForm:
     def __getstate__(self) -> dict[str, Any]:
         return {name: each for name, each in vars(self).items() if name != "normal_factor"}
 
-    def residual(self, Xs: list[Array], x: Array) -> float:
-        """|b − Σ_k A_k(X_k) − A x|, where |b| = 1."""
-        off = self.b - self.A @ x
-        for block, X in zip(self.blocks, Xs, strict=True):
-            off = off - block.measure(X)
-        return norm(off)
+    def measure(self, Xs: list[Array], x: Array) -> Array:
+        """Σ_k A_k(X_k) + A x, (rows,); b has norm 1."""
+        return sum((block.measure(X) for block, X in zip(self.blocks, Xs, strict=True)), np.asarray(self.A @ x))
 
     def multipliers(self, v: Array) -> Array:
         """y (m of the conic problem,) of the dual variables v of the scaled rows; S = C + A*(y) is gamma Z."""

@@ -93,9 +93,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
         z = np.maximum(w, 0.0)
         x = (1.0 - rho) * state.x + rho * s * (z - w)
         dual_off += norm(z - form.c + form.At @ v) ** 2
-        primal = form.b - form.A @ x
-        for block, X in zip(form.blocks, Xs, strict=True):
-            primal = primal - block.measure(X)
+        primal = form.b - form.measure(Xs, x)
         shown_x = s * (z - w)
         Y = form.assembled([half for _, half in halves], shown_x)
         new = moved(

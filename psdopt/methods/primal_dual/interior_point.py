@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from psdopt.checks import integer, number
 from psdopt.constraints.central_path.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
-from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, first_iterate, missing, newton_step
+from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, first_iterate, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
@@ -171,7 +171,7 @@ def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:
     second Schur complement. The path itself continues from X, which is better centred.
     """
     X, x = at.X, at.x
-    rest = missing(form, X, x)
+    rest = form.b - form.measure(X, x)
     if norm(rest) * norm(at.v) <= NEGLIGIBLE * abs(float(form.b @ at.v)):
         return None
     try:
@@ -183,6 +183,6 @@ def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:
     except np.linalg.LinAlgError:
         return None
     beside = x + x * x * (form.At @ w)
-    if not np.all(beside >= 0.0) or not norm(missing(form, onto, beside)) < 0.1 * norm(rest):
+    if not np.all(beside >= 0.0) or not norm(form.b - form.measure(onto, beside)) < 0.1 * norm(rest):
         return None
     return form.assembled(roots, beside)

@@ -183,7 +183,7 @@ def moved(
     lower, narrower = relative < GAIN * old.least, EPS * old.widest < width < GAIN * old.narrowest
     least = relative if lower else old.least
     # one row may keep a large violation, relative to entries of M that vanish, while all others improve
-    off = max(gap, form.residual(X, x), slack)
+    off = max(gap, norm(form.b - form.measure(X, x)), slack)
     nearer_all = off < GAIN * old.least_off
     since = 0 if lower or narrower or nearer_all else old.since + 1
     if since >= patience and outcome is Outcome.RUNNING:
@@ -266,11 +266,8 @@ def _rays(form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array
     dual_off = math.sqrt(
         sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True)) + norm(form.At @ v + z) ** 2
     )
-    measured = np.asarray(form.A @ x, dtype=np.float64)
-    for block, P in zip(form.blocks, X, strict=True):
-        measured = measured + block.measure(P)
     cost = sum(inner(b.C, P) for b, P in zip(form.blocks, X, strict=True)) + float(form.c @ x)
     return (
         dual_off / falls if falls > 0.0 else math.inf,
-        norm(measured) / -cost if cost < 0.0 else math.inf,
+        norm(form.measure(X, x)) / -cost if cost < 0.0 else math.inf,
     )

@@ -11,7 +11,7 @@ from psdopt.constraints.central_path import interior_steps
 from psdopt.constraints.central_path.block import Block
 from psdopt.constraints.central_path.coupled_systems import RootedSystem, SchurSystem
 from psdopt.constraints.central_path.couplings import Couplings
-from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, missing, newton_step
+from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.linalg.arrays import norm
 
@@ -52,7 +52,7 @@ def test_directions_solve_the_linearised_equations(careful, corrected) -> None:
         T, t = dX[0] @ dZ[0] @ np.linalg.inv(at.Z[0]), dx * dz / at.z
     dX, dZ, dx, dz, dv = step.direction(target)
     block, X, Z = form.blocks[0], at.X[0], at.Z[0]
-    left = missing(form, [X + dX[0]], at.x + dx)
+    left = form.b - form.measure([X + dX[0]], at.x + dx)
     assert norm(left) <= 1e-12 * norm(form.b)
     assert norm(block.C - block.adjoint(at.v + dv) - Z - dZ[0]) <= 1e-12
     assert norm(form.c - form.At @ (at.v + dv) - at.z - dz) <= 1e-12
@@ -308,7 +308,7 @@ def test_measured_and_adjoint_are_those_of_the_matrices(size, density, scattered
     assert np.allclose(found.adjoint_times(v, V), S @ V, rtol=0, atol=1e-12)
     assert found.measure(X) @ v == pytest.approx(np.sum(S * X), rel=1e-12)
     G, M = S @ S.T, np.full((5, 5), 2.0)
-    found.add_schur(M, G, X @ X.T)
+    found.couplings.add(M, G, X @ X.T)
     assert np.allclose(np.triu(M), np.triu(2.0 + traces(list(A), G, X @ X.T)), rtol=1e-10, atol=1e-9)
     assert list(found.used) == [0, 1, 2, 3, 4]
     assert np.allclose(found.measure(np.asfortranarray(X)), found.measure(X), rtol=0, atol=1e-13)

@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from benchmarks.papers.sdp_families import PROGRAMS
 from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, constraints, solve
-from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, missing, newton_step
+from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.faces import congruence
 from psdopt.methods.primal_dual import interior_point
@@ -124,18 +124,18 @@ def test_x_is_moved_onto_the_constraints_by_the_least_move_in_its_own_metric(car
     G = 0.2 * rng.standard_normal((8, 8))
     base = [np.eye(8) + G @ G.T]
     x = rng.random(len(x)) + 0.5
-    form.b = form.b - missing(form, base, x)  # met exactly
+    form.b = form.measure(base, x)  # met exactly
     form.b = form.b + 1e-3 * rng.standard_normal(form.m)  # and now nearly
     at = Iterate.of(base, Z, x, z, v)
     Y = interior_point._met(form, at, careful)
     (block,) = form.blocks
     gram = np.array([form.A @ (x**2 * (form.At @ e)) + block.measure(base[0] @ block.adjoint(e) @ base[0])
                      for e in np.eye(form.m)])  # fmt: skip
-    w = np.linalg.solve(gram, missing(form, base, x))
+    w = np.linalg.solve(gram, form.b - form.measure(base, x))
     onto = base[0] + base[0] @ block.adjoint(w) @ base[0]
     M = Y[block.rows] @ Y[block.rows].T
     np.testing.assert_allclose(M, form.beta * onto, atol=1e-9)
-    form.b = form.b + missing(form, [onto], x + x**2 * (form.At @ w))
+    form.b = form.b + form.b - form.measure([onto], x + x**2 * (form.At @ w))
     met = Iterate.of([onto], Z, x + x**2 * (form.At @ w), z, v)
     assert interior_point._met(form, met, careful) is None
 
