@@ -68,19 +68,14 @@ def _(measurement: QuadraticForms) -> SparseForms | None:
     counts = np.diff(X.indptr)
     if float(np.sum(counts.astype(float) * (counts + 1) / 2)) > NUMBERS:
         return None
-    rows, left, right, numbers = [], [], [], []
-    for t in range(X.shape[0]):
+    pairs = []
+    for first, count in zip(X.indptr, counts, strict=False):
         deadline.ask()
-        part = slice(X.indptr[t], X.indptr[t + 1])
-        a, b = np.triu_indices(counts[t])
-        at, x = X.indices[part], X.data[part]
-        rows.append(np.full(len(a), t))
-        left.append(at[a])
-        right.append(at[b])
-        numbers.append(np.where(a == b, 1.0, 2.0) * x[a] * x[b])
-    i, j = np.concatenate(left), np.concatenate(right)
-    B = sp.csr_array((np.concatenate(numbers), (np.concatenate(rows), np.arange(len(i)))), shape=(X.shape[0], len(i)))
-    return _forms(i, j, B, measurement.n)
+        pairs.append(first + np.array(np.triu_indices(count)))
+    a, b = np.concatenate(pairs, axis=1)
+    numbers, ends = np.where(a == b, 1.0, 2.0) * X.data[a] * X.data[b], np.cumsum(counts * (counts + 1) // 2)
+    B = sp.csr_array((numbers, np.arange(len(a)), np.append(0, ends)), shape=(X.shape[0], len(a)))
+    return _forms(X.indices[a], X.indices[b], B, measurement.n)
 
 
 @explicit_forms.register

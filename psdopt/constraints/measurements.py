@@ -111,10 +111,6 @@ class SparseForms(Measurement):
         B = sp.csr_array((np.concatenate(numbers), (np.concatenate(rows), where)), shape=(len(matrices), len(places)))
         return cls(places // n, places % n, B, n)
 
-    def with_rows(self, B: Any) -> SparseForms:
-        """Other forms ⟨A_t, M⟩ = Σ_k B_tk M_{i_k j_k} of the entries at the same places, B sparse or dense (m, p)."""
-        return SparseForms(CheckedIndices(self.i, self.n), CheckedIndices(self.j, self.n), B, self.n)
-
     @cached_property
     def entries(self) -> Entries:
         """The entries of M at the places; their pattern is sorted at first use."""

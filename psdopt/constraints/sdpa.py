@@ -92,9 +92,6 @@ def _problem(
     own = ~first
     if not own.any():
         raise DataFileError(f"{path}: every constraint matrix is zero")
-    codes = i[own] * n + j[own]  # ascending
-    new = np.diff(codes, prepend=-1) > 0
-    places, where = codes[new], np.cumsum(new) - 1
     with np.errstate(over="ignore"):
         weight = np.where(i[own] == j[own], 1.0, 2.0) * values[own]
     wrong = np.flatnonzero(np.isinf(weight))
@@ -105,8 +102,8 @@ def _problem(
             f"count twice; found {values[k]:g} in matrix {t[k]}"
         )
     try:
-        B = sp.csr_array((weight, (t[own] - 1, where)), shape=(m, len(places)))
-        forms = SparseForms(CheckedIndices(places // n, n), CheckedIndices(places % n, n), B, n)
+        B = sp.csr_array((weight, (t[own] - 1, np.arange(len(weight)))), shape=(m, len(weight)))
+        forms = SparseForms(CheckedIndices(i[own], n), CheckedIndices(j[own], n), B, n)
         objective = TermSum([LinearTerm(MatrixForm(LinearMap(sp.csr_array(C), "C", checked=True)))])
         return Constrained(objective, Constraint(forms, c, c, path.name), trace_bound)
     except InvalidInputError as error:

@@ -37,15 +37,13 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
         return None
     n = forms.n
     scale = 1.0 / np.where(norms > 0.0, norms, 1.0)
-    weights = np.where(forms.i == forms.j, 1.0, np.sqrt(0.5))  # so that |A*(w)|_F is a plain norm
-    target = np.zeros(len(forms.i))
-    target[forms.i == forms.j] = 1.0
+    weights = np.sqrt(forms.halves)  # so that |A*(w)|_F is a plain norm
+    target = (forms.i == forms.j).astype(np.float64)
     if np.count_nonzero(target) < n:
         return None  # no constraint contains this diagonal entry
     usable = np.isfinite(lower) | np.isfinite(upper)
     data = forms.B.data * weights[forms.B.indices] * np.repeat(scale, np.diff(forms.B.indptr))
     scaled = with_data(forms.B, data)  # rows A_t / |A_t|
-    w = np.zeros(forms.size)
     for _ in range(MOST_STEPS):  # each drops the constraints whose w_t has the sign of an infinite bound
         if not usable.any():
             return None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -37,13 +38,9 @@ def banded_pair_above(
     As :func:`~psdopt.linalg.definite.pair_above` for a dense S, from a band of width b: two factorisations of n b²
     flops each, memory n b.
     """
-    A = _lower_band(S, order, band)
-
-    def factor(g: float) -> tuple[Solve, float] | None:
-        return _factor_above(A, g)
-
     P = sp.csr_array(S[order][:, order])
-    pair = proven_pair(P, factor, threshold, None if start is None else start[order])
+    A = _lower_band(P, band)
+    pair = proven_pair(P, partial(_factor_above, A), threshold, None if start is None else start[order])
     if pair is None:
         return None
     vector = np.empty_like(pair.vector)
@@ -51,11 +48,10 @@ def banded_pair_above(
     return ProvenPair(pair.value, vector, pair.residual, pair.lower_bound, pair.steps)
 
 
-def _lower_band(S: sp.csr_array, order: NDArray[np.intp], band: int) -> Array:
-    """The diagonal of S in `order` and `band` diagonals below it, (band + 1, n)."""
-    P = sp.csr_array(S[order][:, order])
-    A = np.zeros((band + 1, S.shape[0]))
-    i = np.repeat(np.arange(S.shape[0]), np.diff(P.indptr))
+def _lower_band(P: sp.csr_array, band: int) -> Array:
+    """The diagonal of P and `band` diagonals below it, (band + 1, n)."""
+    A = np.zeros((band + 1, P.shape[0]))
+    i = np.repeat(np.arange(P.shape[0]), np.diff(P.indptr))
     lower = i >= P.indices
     A[(i - P.indices)[lower], P.indices[lower]] = P.data[lower]
     return A

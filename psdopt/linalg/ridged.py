@@ -50,18 +50,22 @@ def ridged_solver(M: Array) -> Callable[[Array], Array]:
     def solve(right: Array) -> Array:
         if len(M) == 0:
             return np.zeros(0)
-        right = scale * right
-        w = once(right)
-        rest = off(right, w)
-        for _ in range(ROUNDS):
-            new = w + once(rest)
-            left = off(right, new)
-            if not norm(left) < 0.5 * norm(rest):
-                break
-            w, rest = new, left
-        return np.asarray(scale * w)
+        return np.asarray(scale * refined(once, off, scale * right))
 
     return solve
+
+
+def refined(once: Callable[[Array], Array], off: Callable[[Array, Array], Array], right: Array) -> Array:
+    """w with M w = `right` for once(b) near M⁻¹ b and off(b, w) = b − M w, until a round no longer halves the rest."""
+    w = once(right)
+    rest = off(right, w)
+    for _ in range(ROUNDS):
+        new = w + once(rest)
+        left = off(right, new)
+        if not norm(left) < 0.5 * norm(rest):
+            break
+        w, rest = new, left
+    return w
 
 
 def factored(M: Array, unit: float, factor: Array) -> bool:

@@ -28,9 +28,7 @@ class Block:
         self.at, self.mirrored = self.i * self.size + self.j, self.j * self.size + self.i
         self.back = sp.csr_array(self.B.T)
         self.half = np.where(self.i == self.j, 1.0, 0.5)
-        own = self.i == self.j
-        entries = 2 * len(self.i) - int(own.sum())
-        self.scattered = SPARSE * entries < self.size**2
+        self.scattered = SPARSE * (2 * len(self.i) - int(np.count_nonzero(self.i == self.j))) < self.size**2
         self.couplings = Couplings(self.i, self.j, self.B, self.size)
 
     @property

@@ -11,9 +11,8 @@ import scipy.sparse as sp
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import FLOPS, NUMBERS, SPARED
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.limits import ROUNDS
-from psdopt.linalg.ridged import ridged_solver
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.ridged import refined, ridged_solver
 from psdopt.linalg.tolerances import rounding
 
 
@@ -89,15 +88,7 @@ class RootedSystem:
             self.R = self.R[: self.kept, : self.kept]
 
     def solve(self, right: Array) -> Array:
-        right = self.scale * right
-        w = self._once(right)
-        rest = right - self.G.T @ (self.G @ w)
-        for _ in range(ROUNDS):
-            new = w + self._once(rest)
-            left = right - self.G.T @ (self.G @ new)
-            if not norm(left) < 0.5 * norm(rest):
-                break
-            w, rest = new, left
+        w = refined(self._once, lambda b, w: b - self.G.T @ (self.G @ w), self.scale * right)
         return np.asarray(self.scale * w)
 
     def _once(self, right: Array) -> Array:

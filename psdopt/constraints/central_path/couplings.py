@@ -184,14 +184,9 @@ def _root(i: NDArray[np.intp], j: NDArray[np.intp], w: Array, k: int) -> tuple[N
     size = np.sqrt(np.abs(d))
     if np.any(sign * d <= 0.0) or len(np.unique(at)) < k:
         return None
-    p, q = np.searchsorted(at, i), np.searchsorted(at, j)
-    if (
-        np.any(p >= k)
-        or np.any(q >= k)
-        or np.any(at[np.minimum(p, k - 1)] != i)
-        or np.any(at[np.minimum(q, k - 1)] != j)
-    ):
+    if not (np.isin(i, at).all() and np.isin(j, at).all()):
         return None
+    p, q = np.searchsorted(at, i), np.searchsorted(at, j)
     entry = np.where(own, 1.0, 0.5) * w
     a = size.copy()
     first = (p == 0) != (q == 0)  # entries in the first row give the signs

@@ -61,9 +61,7 @@ class StandardForm:
         slack = sp.csc_array(
             (signs, (first + np.arange(len(signs)), np.arange(len(signs)))), shape=(self.m, len(signs))
         )
-        self.A = (
-            sp.csr_array(sp.hstack([*parts, slack], format="csr")) if parts or len(signs) else sp.csr_array((self.m, 0))
-        )
+        self.A = sp.csr_array(sp.hstack([*parts, slack], format="csr"))
         self.At = sp.csr_array(self.A.T)
         self.c = np.concatenate([diagonal[self.singles], np.zeros(len(signs))])
         self.order = sum(block.size for block in self.blocks) + len(self.c)

@@ -60,10 +60,10 @@ def _of_zeros(forms: SparseForms, rows: NDArray[np.intp]) -> tuple[Array, Array]
     touched[B.indices] = True
     if len(rows) < 2 or B.nnz > BLOCK or not np.any(touched & diagonal):
         return None
-    norms = np.sqrt(B.multiply(B) @ np.where(diagonal, 1.0, 0.5))
+    norms = forms.norms[rows]
     scaled = sp.csr_array(sp.diags_array(1.0 / norms) @ B)
     # off the diagonal B has twice the entry of the matrix
-    length = sp.diags_array(np.where(diagonal, 1.0, np.sqrt(0.5)))
+    length = sp.diags_array(np.sqrt(forms.halves))
     x = least_squares(sp.csr_array((scaled @ length).T), np.where(touched & diagonal, 1.0, 0.0))
     w = np.zeros(forms.size)
     w[rows] = x / norms
@@ -157,7 +157,8 @@ def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterato
 def _rounded(forms: SparseForms, w: dict[int, Fraction], left: dict[int, Fraction]) -> tuple[Array, Array] | None:
     """w (m,) and A*(w) (p,) in floating point; None if an entry is so small that it may be meant as zero."""
     numbers = np.array([float(number) for number in left.values()])
-    sizes = np.sum([abs(float(c)) * _sizes(forms, s) for s, c in w.items()], axis=0)[list(left)]
+    coefficients = np.array([abs(float(c)) for c in w.values()])
+    sizes = (abs(forms.B[list(w)]).T @ coefficients)[list(left)]
     cleared = _cleared(numbers, sizes)
     if cleared is None or not np.array_equal(cleared, numbers):
         return None
@@ -165,14 +166,6 @@ def _rounded(forms: SparseForms, w: dict[int, Fraction], left: dict[int, Fractio
     weights[list(w)] = [float(number) for number in w.values()]
     entries[list(left)] = numbers
     return weights, entries
-
-
-def _sizes(forms: SparseForms, t: int) -> Array:
-    """|B_t| (p,)."""
-    row = np.zeros(forms.B.shape[1])
-    part = slice(forms.B.indptr[t], forms.B.indptr[t + 1])
-    row[forms.B.indices[part]] = np.abs(forms.B.data[part])
-    return row
 
 
 def _exact(forms: SparseForms, t: int) -> dict[int, Fraction]:

@@ -51,7 +51,8 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     d = _units(forms, equations)
     scaled = forms.B[equations].toarray() * (d[forms.i] * d[forms.j])  # D A_t D: the same w
     rows = _Equations(forms, scaled, lower[equations])
-    if rows.have_a_definite_solution():
+    size = norm(rows.least(rows.b)) or 1.0
+    if any(rows.definite_near(t * size * np.eye(n)) for t in MULTIPLES):
         return None
     w = _multipliers(rows)
     if w is None:
@@ -107,7 +108,7 @@ class _Equations:
         rank = np.count_nonzero(left > CANCELLED * places.n * EPS * left[0])
         self.independent = order[:rank].astype(np.intp)
         self._Q, self.R, self.scale = Q[:, :rank], R[:rank, :rank], scale[self.independent]
-        self.forms = places.with_rows(rows[self.independent])
+        self.forms = SparseForms(places.i, places.j, rows[self.independent], places.n)
         self.b = b[self.independent] * self.scale
         self.b /= norm(self.b) or 1.0
 
@@ -124,11 +125,6 @@ class _Equations:
         x = self._Q @ solve_triangular(self.R, off, trans="T")
         X[self.forms.i, self.forms.j] = X[self.forms.j, self.forms.i] = self.lengths * x
         return X
-
-    def have_a_definite_solution(self) -> bool:
-        """Whether, for one of the MULTIPLES of I, the nearest matrix with A(M) = b is definite."""
-        size = norm(self.least(self.b)) or 1.0
-        return any(self.definite_near(t * size * np.eye(self.forms.n)) for t in MULTIPLES)
 
     def definite_near(self, M: Array) -> bool:
         """Whether the matrix with A(M') = b nearest to the symmetric M (n, n) is definite beyond rounding."""

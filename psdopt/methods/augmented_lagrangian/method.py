@@ -139,10 +139,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         problem = constrained_of(state.problem)
         inner_problem = augmented(problem, state.y, weights(problem, state.sigma))
         method = self._method(inner_problem, state.geometry)
-        state_inside: State = method.init(
-            inner_problem, state.geometry, state.geometry.from_factor(state.evaluation.factor)
-        )
-        return state_inside
+        start = state.geometry.from_factor(state.evaluation.factor)
+        begun: State = method.init(inner_problem, state.geometry, start)
+        return begun
 
     def _method(self, problem: Problem, geometry: Geometry) -> Method:
         if self.inside is not None:

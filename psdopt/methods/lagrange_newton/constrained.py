@@ -79,9 +79,8 @@ class ConstrainedNewton(Method[TurnsState]):
         tried = after.rounds >= MOST_TURNS and after.turns > state.turns
         if not tried or after.outcome is not Outcome.RUNNING:
             return after
-        best = after.best
-        if best is not None:
-            after = _at(after, best)
+        if after.best is not None:
+            after = _at(after, after.best)
         return replace(after, outcome=Outcome.STALLED)
 
     @staticmethod
@@ -96,8 +95,7 @@ class ConstrainedNewton(Method[TurnsState]):
             return after
         if newton.residual < after.reached:
             return after
-        own = replace(own, rounds=0, outcome=Outcome.RUNNING)
-        return _at(after, own)
+        return _at(after, replace(own, rounds=0, outcome=Outcome.RUNNING))
 
     @property
     def name(self) -> str:

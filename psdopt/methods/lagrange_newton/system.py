@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dpotri
+from scipy.linalg.lapack import dpotri
 
 from psdopt.contracts.quadratic_fit import Block, Coupled
-from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import EPS
 
 #: If S(w) + damping I is indefinite, this multiple of |λ_min(S(w))| is added to the damping.
@@ -66,11 +66,7 @@ class LagrangeSystem:
 
 def lacking(S: Array, damping: float) -> float:
     """−λ_min(S) where S + `damping` I is indefinite; else 0, from a Cholesky factor: n³/3."""
-    deadline.ask()
-    shifted = S.copy()
-    shifted.reshape(-1)[:: len(S) + 1] += damping
-    _, info = dpotrf(shifted.T, lower=0, clean=0, overwrite_a=1)
-    return 0.0 if info == 0 else max(-float(np.linalg.eigvalsh(S)[0]), 0.0)
+    return 0.0 if factor_above(S, -damping) is not None else max(-float(np.linalg.eigvalsh(S)[0]), 0.0)
 
 
 def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
@@ -83,13 +79,9 @@ def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
 
 
 def _shifted_inverse(S: Array, delta: float) -> Array:
-    deadline.ask()
-    shifted = S.copy()
-    shifted.reshape(-1)[:: len(S) + 1] += delta
-    # LAPACK wants column order; the matrix is symmetric, so its transpose avoids a copy
-    R, info = dpotrf(shifted.T, lower=0, clean=1, overwrite_a=1)
-    if info != 0:
+    found = factor_above(S, -delta)
+    if found is None:
         raise np.linalg.LinAlgError("the gradient cannot be shifted to a definite matrix")
-    half, _ = dpotri(R, lower=0, overwrite_c=1)
-    half.reshape(-1, order="F")[:: len(S) + 1] *= 0.5
+    half = np.triu(dpotri(found[0], lower=0, overwrite_c=1)[0])
+    half.reshape(-1)[:: len(S) + 1] *= 0.5
     return np.asarray(half + half.T)

@@ -27,7 +27,6 @@ class BoundaryPointState(PrimalDualState):
     """`penalty` of the dual equation; `primal_larger`, `dual_larger`: how many steps in a row that residual led."""
 
     penalty: float = 1.0
-    steps: int = 0
     primal_larger: int = 0
     dual_larger: int = 0
 
@@ -109,10 +108,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
             splits=True,
             factor=Y,
         )
-        new.X, new.x = (
-            Xs,
-            x,
-        )  # iterate with the overshot multiplier, but show the PSD point
+        new.X, new.x = Xs, x  # iterate with the overshot multiplier, but show the PSD point
         return self._balanced(new, norm(primal), 0.5 * dual_off**0.5)
 
     def _balanced(self, state: BoundaryPointState, primal: float, dual: float) -> BoundaryPointState:
@@ -123,7 +119,6 @@ class BoundaryPoint(Method[BoundaryPointState]):
             state.penalty, state.dual_larger = state.penalty * self.factor, 0
         elif state.primal_larger >= LEAD:
             state.penalty, state.primal_larger = state.penalty / self.factor, 0
-        state.steps += 1
         return state
 
 
