@@ -59,7 +59,7 @@ def fourth_moment_curvature(D: Array, weights: Array, most_flops: float) -> list
         part = Z[start : start + block]
         vectors = part[:, i] * part[:, j] * double
         H += vectors.T @ vectors
-    floor = ROUNDINGS * q * EPS * float(np.abs(H).sum(axis=1).max(initial=0.0))
+    floor = ROUNDINGS * q * EPS * float(np.trace(H))  # bounds the rounding of a Cholesky factor
     form, least = factor_above(H, floor), pair_above(H, 2.0 * floor)
     return [] if form is None or least is None else [Curvature(least.lower_bound - floor, C, np.triu(form[0]))]
 

@@ -144,3 +144,12 @@ def test_pairs_of_rows_are_measurements_too():
     E = symmetric(rng, 2)
     true = np.sum(np.einsum("ti,ij,tj->t", differences, E, differences) ** 2)
     assert 0.1 * true < 0.5 * found.modulus * np.sum((found.root.T @ E @ found.root) ** 2) <= true
+
+
+def test_fourth_moments_that_are_barely_definite_give_a_positive_modulus_or_none():
+    n, q = 40, 820
+    D = np.random.default_rng(0).standard_normal((3 * q, n))
+    for least in (1.75e-10, 1.778e-10, 2e-10):  # the spectrum ends where a factorisation of order 820 still succeeds
+        weights = np.ones(3 * q)
+        weights[q - 3 :] = least
+        assert all(found.modulus > 0.0 for found in fourth_moment_curvature(D, weights, 1e12))
