@@ -70,6 +70,7 @@ def graph_laplacian(W: Any, *, normalized: bool = True) -> sp.csr_array:
         raise InvalidInputError("W must hold finite weights of at least 0")
     if abs(W - W.T).max() > 0.0:
         raise InvalidInputError("W must be symmetric; pass W.maximum(W.T) or (W + W.T) / 2")
+    W.setdiag(0.0)  # SciPy subtracts the diagonal from the row sums: small weights would be lost beside it
     L: Any = laplacian(W, normed=normalized)
     return sp.csr_array(0.5 * (L + L.T))  # SciPy rounds the entries (i, j) and (j, i) of a normalised one differently
 

@@ -117,6 +117,8 @@ def test_a_vertex_without_edges_has_a_zero_row():
     W = np.zeros((3, 3))
     W[0, 1] = W[1, 0] = 2.0
     np.testing.assert_allclose(graph_laplacian(W).toarray(), [[1, -1, 0], [-1, 1, 0], [0, 0, 0]])
+    W = np.array([[1, 1e-17, 0], [1e-17, 1, 0], [0, 0, 1]])  # weights that are lost in sums with the diagonal
+    np.testing.assert_allclose(graph_laplacian(W).toarray(), [[1, -1, 0], [-1, 1, 0], [0, 0, 0]])
 
 
 @pytest.mark.parametrize(
