@@ -29,10 +29,10 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
     """
     target = check_writable(path)
     _remove_strays(target)
-    before = target.stat() if target.exists() else None
-    mode = 0o666 if before is None else stat.S_IMODE(before.st_mode)
     partial = target.parent / f"{_prefix(target)}{os.getpid()}.{uuid4().hex}{PARTIAL}"
     try:
+        before = target.stat() if target.exists() else None
+        mode = 0o666 if before is None else stat.S_IMODE(before.st_mode)
         with open(partial, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as handle:
             yield handle
             handle.flush()

@@ -72,7 +72,7 @@ def named(path: Path, X: Any, y: Any = None, **fields: Any) -> Dataset:
 def _npy(path: Path) -> Any:
     """The array of a .npy file, mapped."""
     try:
-        array = np.load(path, mmap_mode="r", allow_pickle=False)
+        array = np.lib.format.open_memmap(path, mode="r")
     except Exception as error:  # of damaged headers: ValueError, SyntaxError, tokenize.TokenError, ...
         raise InvalidInputError(f"{path} is no usable .npy file: {brief(error)}") from error
     rows = row_source(array, f"{path}: X")

@@ -107,3 +107,8 @@ def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) 
     write(path)
     assert not stray.exists()
     assert all(other.exists() for other in (*others, alive))
+
+
+def test_a_name_that_is_too_long_is_reported_as_such(tmp_path: Path) -> None:
+    with pytest.raises(DataFileError, match="File name too long"):
+        write(tmp_path / ("a" * 300))

@@ -81,6 +81,13 @@ def test_single_arrays_are_mapped(table, tmp_path, small):
     assert read_data_file(tmp_path / "a.zarr").y is None
 
 
+def test_an_archive_named_npy_is_no_array(tmp_path, small, table):
+    np.savez(tmp_path / "x.npz", X=table[0])
+    (tmp_path / "x.npz").rename(tmp_path / "x.npy")
+    with pytest.raises(InvalidInputError, match=r"is no usable \.npy file"):
+        read_data_file(tmp_path / "x.npy")
+
+
 def test_the_command_line_learns_from_blocks(table, tmp_path, small, capsys):
     X, y = table
     path = parquet(tmp_path / "t.parquet", X, y)
