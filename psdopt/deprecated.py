@@ -26,7 +26,7 @@ FORMER_COMPONENTS = {("method", "closed-form"): "eigen-splitting"}
 
 def former_component(kind: str, name: str) -> str:
     """The name now of the component called `name`, with a warning if that is a former one."""
-    new = FORMER_COMPONENTS.get((kind, name), name)
+    new = FORMER_COMPONENTS.get((kind, str(name)), name)
     if new != name:
         warnings.warn(f"the {kind} {name!r} is now {new!r}", DeprecationWarning, stacklevel=3)
     return new

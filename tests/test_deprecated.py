@@ -59,6 +59,7 @@ def test_a_former_component_is_the_one_of_the_new_name() -> None:
     with pytest.warns(DeprecationWarning, match="the method 'closed-form' is now 'eigen-splitting'"):
         assert former_component("method", "closed-form") == "eigen-splitting"
     assert former_component("geometry", "closed-form") == "closed-form"
+    assert former_component("method", ["lbfgs"]) == ["lbfgs"]  # type: ignore[arg-type, comparison-overlap]  # refused later
 
 
 def test_former_arguments_are_taken_as_the_new_ones_or_have_no_effect() -> None:
