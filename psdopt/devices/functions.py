@@ -143,5 +143,5 @@ NUMPY |= {
     np.shape: operator.attrgetter("shape"),
     np.ndim: operator.attrgetter("ndim"),
     np.size: operator.attrgetter("size"),
-    np.bitwise_or: lambda a, b: b | a,
+    np.bitwise_or: lambda a, b: a | b if isinstance(a, OnDevice) else b | a,
 }

@@ -32,6 +32,7 @@ CASES: dict[str, tuple[Callable[..., Any], str]] = {
     "any": (lambda Y, Z: np.any(Y > 10.0), "number"),
     "where": (lambda Y, Z: np.where(Y > 0.0, 0.0, Z), "device"),
     "where of arrays": (lambda Y, Z: np.where(Y > Z, Y, Z), "device"),
+    "or of a flag": (lambda Y, Z: np.bitwise_or(Y > 0.0, False), "device"),
     "broadcast_to": (lambda Y, Z: np.broadcast_to(Y[:, 0], (2, 7)), "device"),
     "shape": (lambda Y, Z: np.shape(Y), "number"),
     "ndim": (lambda Y, Z: np.ndim(Y), "number"),
