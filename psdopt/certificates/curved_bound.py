@@ -57,7 +57,8 @@ def gap_by_factor(S: Array, Y: Array, curvature: Curvature, P: Array, size: floa
     rest, unit = _scaled(S - P @ P.T, curvature.root), math.sqrt(curvature.modulus)
     far = _norm(rest) / unit if curvature.form is None else _norm(_half(curvature.form, rest))
     far += ROUNDINGS * math.sqrt(len(S)) * EPS * size / unit
-    gap = _norm(P.T @ Y) ** 2 + 0.5 * far**2
+    own = _norm(P.T @ Y)
+    gap = own * own + 0.5 * far * far  # inf where it overflows; a power would raise OverflowError
     return gap if math.isfinite(gap) else math.inf
 
 

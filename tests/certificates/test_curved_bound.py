@@ -135,6 +135,11 @@ def test_a_gradient_or_a_modulus_without_numbers_gives_no_bound():
     assert curved_gap(1e300 * np.eye(2), np.eye(2), Curvature(1e-300)) == math.inf
 
 
+def test_a_gap_that_overflows_is_infinite():
+    for form in (None, np.eye(3)):
+        assert curved_gap(-1e200 * np.eye(2), np.eye(2), Curvature(1.0, form=form)) == math.inf
+
+
 def test_at_a_tiny_matrix_the_curvature_is_not_rounding():
     """min F = −9 at a well-conditioned A: ∇F(M + Z) − ∇F(M) for a Z as small as M would be noise."""
     problem = QuadraticSDP(np.array([[2.0, 1.0], [1.0, 2.0]]), None, np.array([[0.0, 3.0], [3.0, 0.0]]))
