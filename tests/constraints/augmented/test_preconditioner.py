@@ -112,28 +112,6 @@ def test_where_no_constraint_is_active_rows_are_divided_by_the_slack() -> None:
 ORDER = 8
 
 
-def first(c: float = 1.0, s: float = 1.0, units: float = 1.0) -> tuple[float, float]:
-    rng = np.random.default_rng(0)
-    G, i = rng.standard_normal((ORDER, ORDER)), np.arange(ORDER)
-    forms = constraints.SparseForms(i, i, np.diag(np.where(i == 2, units, 1.0)), ORDER)
-    group = constraints.sparse_forms(forms, s * np.where(i == 2, units, 1.0))
-    problem = Constrained(QuadraticSDP(C=0.5 * c * (G + G.T)), group)
-    return first_multipliers(problem, problem.at(np.sqrt(s) * rng.standard_normal((ORDER, 3))))
-
-
-def test_scales() -> None:
-    sigma, size = first()
-    assert first(c=1e6) == pytest.approx((1e6 * sigma, 1e6 * size))
-    assert first(s=1e4) == pytest.approx((1e-4 * sigma, size))
-    assert first(units=1e5) == pytest.approx((sigma, size))
-
-
-def test_an_objective_of_zero_has_a_penalty_all_the_same() -> None:
-    sigma, size = first(c=0.0)
-    assert sigma > 0.0
-    assert size > 0.0
-
-
 def test_beside_a_quadratic_f_of_entries_the_penalty_is_a_multiple_of_its_curvature() -> None:
     """Of equal weights the curvature is about the same in every direction, whatever M and the bounds are."""
     i, j = np.triu_indices(ORDER)

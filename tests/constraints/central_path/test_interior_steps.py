@@ -115,27 +115,6 @@ def both(form: StandardForm, decades: float = 0.0) -> tuple[SchurSystem, RootedS
     return schur, RootedSystem(form, L, K, ratio)
 
 
-def complement(form: StandardForm, system: SchurSystem | RootedSystem, ratio: np.ndarray) -> np.ndarray:
-    """The matrix of the system, column by column from what `through` gives."""
-    columns = []
-    for e in np.eye(form.m):
-        column = form.A @ (ratio * (form.At @ e))
-        for k, block in enumerate(form.blocks):
-            column = column + block.measure(system.through(k, e, system.right(k, e)))
-        columns.append(column)
-    return np.array(columns).T
-
-
-def test_both_solve_the_system_that_their_products_are_of() -> None:
-    form = form_of()
-    _, _, ratio = roots(form)
-    right = np.random.default_rng(1).standard_normal(form.m)
-    for system in both(form):
-        M = complement(form, system, ratio)
-        assert np.allclose(M, M.T, rtol=0, atol=1e-12 * np.abs(M).max())
-        assert np.allclose(M @ system.solve(right), right, rtol=0, atol=1e-10)
-
-
 def test_systems_of_two_threads_share_no_memory() -> None:
     form = form_of()
     L, K, ratio = roots(form)

@@ -69,22 +69,6 @@ def test_multipliers_make_the_slack_of_the_problem_itself() -> None:
     assert np.allclose(S[form.singles, form.singles], singles, rtol=0, atol=1e-12)
 
 
-def test_weak_duality_holds_for_every_pair() -> None:
-    """⟨C, M⟩ − σ-free dual value = Σ ⟨X_k, Z_k⟩ + xᵀz − vᵀ(A(X) − b) in the units of the problem."""
-    conic = conic_of(5)
-    form = StandardForm(conic)
-    X, x = primal(form, 6)
-    v = np.random.default_rng(7).standard_normal(form.m)
-    Y = form.factor(X, x)
-    value = float(np.sum(conic.C.toarray() * (Y @ Y.T)))
-    rest = form.A @ x - form.b
-    pairing = float(x @ (form.c - form.At @ v))
-    for block, P in zip(form.blocks, X, strict=True):
-        rest = rest + block.measure(P)
-        pairing += float(np.sum(P * (block.C - block.adjoint(v))))
-    assert value == pytest.approx(form.beta * form.gamma * (pairing + v @ (rest + form.b)), rel=1e-11)
-
-
 def test_factors_have_the_blocks_side_by_side() -> None:
     form = StandardForm(conic_of(8))
     X, x = primal(form, 9)

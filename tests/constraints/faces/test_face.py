@@ -237,10 +237,8 @@ def test_many_rows_that_one_row_contains_leave_its_last_entry() -> None:
 def test_rounding_of_a_face_that_was_searched_for_defines_no_smaller_one() -> None:
     """On the face of M = x xᵀ, the only feasible matrix, a row with b = 0 that vanishes there is 1e-7, not 0."""
     x = np.array([2.0, -4.0, 2.0])
-    rows = [np.eye(3), np.diag([4.0, 0.0, -4.0])]
-    for entries in (([0, 1], 2.0), ([0, 2], 3.0), ([1, 1], 2.0)), (([0, 2], 1.0), ([2, 2], 2.0)):
-        rows.append(symmetric_of(entries))
-    rows.append(symmetric_of((([0, 0], 2.0), ([0, 1], -1.0), ([1, 1], 2.0))))
+    rows = [np.eye(3), np.diag([4.0, 0.0, -4.0]), E(0, 1, 2.0, 3) + E(0, 2, 3.0, 3) + E(1, 1, 2.0, 3)]
+    rows += [E(0, 2, 1.0, 3) + E(2, 2, 2.0, 3), E(0, 0, 2.0, 3) + E(0, 1, -1.0, 3) + E(1, 1, 2.0, 3)]
     values = [float(x @ A @ x) for A in rows]
     problem = Constrained(QuadraticSDP(C=np.diag([0.5, 1.0, 1.5])), constraints.sparse_forms(rows, values))
     assert not problem.only_zero
@@ -248,10 +246,3 @@ def test_rounding_of_a_face_that_was_searched_for_defines_no_smaller_one() -> No
     assert result.value == pytest.approx(48.0, rel=1e-5)
     bound = certify(problem, x[:, None], dual=np.array([-5.0, 0.0, 0.0, 0.0, 0.0])).dual_value
     assert bound is None or bound <= 48.0 * (1.0 + 1e-6)  # the basis of the face is exact to some 1e-7
-
-
-def symmetric_of(entries):
-    A = np.zeros((3, 3))
-    for (i, j), value in entries:
-        A[i, j] = A[j, i] = value
-    return A

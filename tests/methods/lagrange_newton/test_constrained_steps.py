@@ -31,24 +31,6 @@ def test_local_convergence_is_quadratic_and_the_end_is_certified(seed) -> None:
     assert certificate.proves(1e-9)
 
 
-def test_least_squares_multipliers_leave_the_least_pull() -> None:
-    rng = np.random.default_rng(0)
-    problem = cut(9)
-    here = problem.at(rng.standard_normal((9, 3)))
-    y = least_squares_multipliers(problem.constrained_fit(), here)
-    pulls = [np.linalg.norm(slack_operator(problem, here, y + h) @ here.factor)
-             for h in (0.0, *1e-4 * rng.standard_normal((8, 9)))]  # fmt: skip
-    assert pulls[0] == min(pulls)
-    mixed = curved()
-    above = mixed.at(rng.standard_normal((8, 8)))
-    y = least_squares_multipliers(mixed.constrained_fit(), above)
-    a = mixed.measured(above.factor)
-    loose = mixed.lower < mixed.upper
-    assert np.all(y[loose & (a > mixed.upper)] >= 0.0)
-    assert np.all(y[loose & (a < mixed.lower)] <= 0.0)
-    assert np.all(y[loose & (a >= mixed.lower) & (a <= mixed.upper)] == 0.0)
-
-
 def test_columns_to_spare_and_repeated_constraints_do_no_harm() -> None:
     problem, method = cut(12), ConstrainedSteps()
     twice = Constrained(problem.problem, 2 * list(problem.constraints))
@@ -130,7 +112,7 @@ def test_where_all_bounds_are_zero_errors_are_relative_to_m() -> None:
 def test_first_multipliers_are_of_equations_and_of_what_is_violated_with_the_right_sign(scale) -> None:
     """tr M = 2 is met and counts; M_01 within its bounds does not, and beyond them only if y pushes back."""
     form = np.array([[0.0, 1.5], [1.5, 0.0]])
-    for entry, cost, pushes in ((0.1, 1.0, False), (0.5, -1.0, True), (0.5, 1.0, False)):
+    for entry, cost, pushes in ((0.1, 1.0, False), (0.5, -1.0, True), (0.5, 1.0, False), (-0.5, 1.0, True)):
         C = scale * np.array([[1.0, cost], [cost, 2.0]])
         problem = Constrained(
             QuadraticSDP(C=0.5 * C),
@@ -138,7 +120,7 @@ def test_first_multipliers_are_of_equations_and_of_what_is_violated_with_the_rig
         )
         Y = np.linalg.cholesky(np.array([[1.0, entry], [entry, 1.0]]))
         y = least_squares_multipliers(problem.constrained_fit(), problem.at(Y))
-        tied = [np.eye(2), form] if pushes or entry > 0.2 else [np.eye(2)]
+        tied = [np.eye(2), form] if abs(entry) > 0.2 else [np.eye(2)]
         columns = np.array([(A @ Y).ravel() for A in tied]).T
         expected = np.linalg.lstsq(columns, -(C @ Y).ravel(), rcond=None)[0]
         assert y[0] == pytest.approx(expected[0], rel=1e-9)
@@ -188,22 +170,6 @@ def test_the_slope_of_the_merit_function_is_its_derivative(problem) -> None:
     assert np.isfinite(needed)
     steep = Active.of(fit, fit.measured(here), active.y, max(2.0 * needed, sigma), keep=True)
     assert move.slope(steep) < 0.0
-
-
-def test_the_residual_is_that_of_lagranges_conditions() -> None:
-    """Its square falls along a Newton step as that of an exact linearisation: slope −2 at the start."""
-    problem = cut(10)
-    here, fit, active, move = first_move(problem, seed=5, damping=1e-9)
-
-    def squares(mu: float) -> float:
-        y = active.y.copy()
-        y[active.rows] += mu * move.v
-        there = problem.at(here.factor + mu * move.X)
-        S = np.asarray(slack_operator(problem, there, y) @ there.factor) + mu * move.delta * move.X
-        return float(np.sum(S**2) + np.sum(problem.violation(fit.measured(there)) ** 2))
-
-    h = 1e-6
-    assert (squares(h) - squares(-h)) / (2.0 * h) == pytest.approx(-2.0 * squares(0.0), rel=1e-5)
 
 
 @pytest.mark.parametrize("problem", [cut(9), curved()], ids=["linear", "curved"])
