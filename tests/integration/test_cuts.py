@@ -11,7 +11,7 @@ import pytest
 from sklearn.datasets import load_iris
 
 import psdopt.running.beginning
-from psdopt import LBFGS, ConjugateGradient, FlatQuotient, QuadraticSDP, Result, Status, methods, solve
+from psdopt import LBFGS, ConjugateGradient, FlatQuotient, LowRankPSD, QuadraticSDP, Result, Status, methods, solve
 from psdopt.linalg.deadline import OutOfTime
 from psdopt.linalg.tolerances import EPS
 from psdopt.running.driver import Driver
@@ -113,21 +113,28 @@ class Calls:
 
 @pytest.mark.filterwarnings("ignore:the checkpoint was not written")
 @pytest.mark.parametrize("kind", [KeyboardInterrupt, MemoryError])
-def test_a_cut_in_any_call_of_the_run_is_a_result_with_its_best_point(tmp_path, kind):
+@pytest.mark.parametrize("start", [None, LowRankPSD(np.arange(1.0, 9.0).reshape(4, 2))])
+def test_a_cut_in_any_call_of_the_run_is_a_result_with_its_best_point(tmp_path, kind, start):
+    """Before F is known that is the start that was given; without one it is zero until a point is drawn."""
     C, file = np.diag([-3.0, -1.0, 2.0, 5.0]), tmp_path / "run.ckpt"
     pieces = QuadraticSDP(B=1.0, C=C), FlatQuotient(4, 2), LBFGS()
-    options = {"rng": 1, "max_iterations": 1, "checkpoint": file}
+    options = {"start": start, "rng": 1, "max_iterations": 1, "checkpoint": file}
     with Calls() as calls:
         whole = solve(*pieces, **options)
     assert calls.seen > 50
     threads = psdopt.linalg.threads.libraries().info()
+    kept: list[np.ndarray] = []
     for k in range(2, calls.seen + 1):  # the first is solve() asking for the time
         file.unlink(missing_ok=True)
         with Calls(kind, k):
             cut = solve(*pieces, **options)
         assert isinstance(cut, Result), k
         assert cut.status in (CUTS[kind], whole.status), k
-        if len(cut.history):
+        assert cut.as_dict()["status"] == cut.status.label
+        if not len(cut.history):
+            assert np.isnan(cut.value), k
+            kept.append(cut.matrix.to_dense())
+        else:
             assert cut.value == pytest.approx(float(np.min(cut.history["value"])), rel=1e-12), k
             assert cut.value == pytest.approx(pieces[0].at(cut.matrix.factor).value, rel=1e-12), k
         if file.exists():
@@ -135,6 +142,9 @@ def test_a_cut_in_any_call_of_the_run_is_a_result_with_its_best_point(tmp_path, 
             assert (resumed.status, resumed.value) == (whole.status, whole.value), k
             assert np.array_equal(resumed.history["value"], whole.history["value"]), k
     assert psdopt.linalg.threads.libraries().info() == threads
+    first = np.zeros((4, 4)) if start is None else start.to_dense()
+    assert np.array_equal(kept[0], first)
+    assert start is None or all(np.array_equal(M, first) for M in kept)
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -34,16 +34,6 @@ def begun(scale: float = 0.5) -> Run:
     return Run(state, GEOMETRY, 1e-6)
 
 
-def test_steps_without_progress_are_counted_and_a_smaller_gradient_is_progress():
-    run = begun()
-    for expected in (0, 1, 2):
-        run.record(PROBLEM, True, {})
-        assert run.idle_steps == expected
-    run.state = replace(run.state, gradient_norm=0.5 * run.state.gradient_norm)
-    run.record(PROBLEM, True, {})
-    assert run.idle_steps == 0
-
-
 def test_at_rest_at_zero_stationarity_is_zero():
     run = begun(0.0)
     run.state = replace(run.state, gradient_norm=0.0)
