@@ -49,17 +49,6 @@ def test_an_iteration_is_one_product_with_X_and_one_with_its_transpose():
         assert shared.columns == before[1] + 2 * 3 * iteration
 
 
-def test_each_of_three_operators_once():
-    rng = np.random.default_rng(2)
-    problem = QuadraticSDP(psd(rng, 20), psd(rng, 20), -psd(rng, 20))
-    method, geometry = BlockConjugateGradient(), FlatQuotient(20, 3)
-    state = method.init(problem, geometry, geometry.random_point(rng))
-    before = [m.applications for m in problem.maps]
-    for _ in range(4):
-        state = method.step(state)
-    assert [m.applications - b for m, b in zip(problem.maps, before, strict=True)] == [4, 4, 4]
-
-
 def test_a_rank_deficient_start_and_an_optimum_of_lower_rank():
     problem, best = planted(np.random.default_rng(5), rank=2)
     start = np.zeros((problem.n, 5))

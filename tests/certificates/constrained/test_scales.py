@@ -223,15 +223,6 @@ def test_a_gap_of_rounding_is_none() -> None:
     assert scales.gradient_size(curved, at) == pytest.approx(5.0 * math.sqrt(2.0), rel=0.7)
 
 
-def test_every_violation_is_relative_to_its_own_bound() -> None:
-    held = [constraints.entries([0], [0], 3, 2.0), constraints.entries([1, 2], [1, 2], 3, lower=-100.0, upper=50.0)]
-    problem = Constrained(QuadraticSDP(C=np.eye(3)), held)
-    Y = np.eye(3)
-    assert scales.relative_violation(problem, np.array([2.2, 1.0, 1.0]), Y) == pytest.approx(0.1)
-    assert scales.row_violations(problem, np.array([2.2, 60.0, 1.0]), Y) == pytest.approx([0.1, 0.2, 0.0])
-    assert scales.relative_violation(problem, np.array([2.2, 60.0, 1.0]), Y) == pytest.approx(0.2)
-
-
 def test_the_search_for_a_feasible_matrix_ends_with_the_time() -> None:
     """Without the time to find one its range does not count; the next certificate looks again."""
     groups = [constraints.diagonal(4, np.arange(1.0, 5.0)), constraints.entries([0], [1], 4, 0.3)]

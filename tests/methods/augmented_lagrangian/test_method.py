@@ -241,17 +241,6 @@ def begun(length: float = 1.0) -> AugmentedLagrangianState:
     return AugmentedLagrangianState(problem, FlatQuotient(3, 3), evaluation.factor, evaluation, gradient_norm=1.0)
 
 
-def test_rounds_without_a_gain_end_the_run() -> None:
-    run = begun()
-    run.infeasibility = 1e-3
-    run.note_progress(1e-2, 25)
-    for k in range(1, 25 + 1):
-        assert run.outcome is Outcome.RUNNING
-        run.note_progress(0.95e-2, 25)
-        assert run.idle == k
-    assert run.outcome is Outcome.STALLED
-
-
 @pytest.mark.parametrize("what", ["infeasibility", "gap", "columns"])
 def test_any_gain_begins_the_count_anew(what: str) -> None:
     run = begun()
