@@ -17,21 +17,6 @@ from psdopt.interop._cone_solve import Answer, solved
 from tests.interop.cone_programs import defects, random_cone_program, refuted, slack_matrix
 
 
-def test_the_slacks_of_a_point_are_the_blocks_of_m() -> None:
-    program = random_cone_program(1)
-    form = PrimalForm(program)
-    Y = np.random.default_rng(0).standard_normal((form.n, 2))
-    x = form.point(Y, np.zeros(form.m)).x
-    s = program.b - program.A @ x
-    used = form.elimination.used
-    M = Y @ Y.T
-    i, j = program.places()
-    held = used[program.first_psd :]
-    assert held.any()
-    assert np.allclose(s[program.first_psd :][held], M[i, j][held], rtol=0, atol=1e-10)
-    assert form.problem().problem.at(Y).value == pytest.approx(program.value(x), rel=1e-10)
-
-
 def test_rows_without_unknowns_that_ask_for_the_impossible_are_a_contradiction_with_its_proof() -> None:
     rows = sp.csr_array(np.array([[0.0, 0.0], [1.0, 1.0], [0.0, -1.0], [-1.0, 0.0]]))
     form = PrimalForm(ConeProgram(np.ones(2), None, rows, np.array([1.0, 1.0, 3.0, 0.0]), 2, 1, (1,)))
@@ -69,18 +54,6 @@ def test_a_constant_objective_asks_for_the_least_trace_and_has_no_multipliers() 
     assert max(found[name] for name in ("equations", "inequalities", "slack")) <= 1e-4
     least = np.linalg.eigvalsh(slack_matrix(program, (program.b - program.A @ point.x)[program.first_psd :]))[0]
     assert least >= -1e-4
-
-
-def test_unknowns_that_nothing_defines_are_differences_of_two_diagonal_entries() -> None:
-    """min x_1 with x_0 + x_1 = 0 and x_0 <= 1, and no PSD row on x_1 alone: x = (1, −1)."""
-    A = np.array([[1.0, 1.0], [1.0, 0.0], [0.0, 0.0]])
-    program = ConeProgram(np.array([0.0, 1.0]), None, sp.csr_array(A), np.array([0.0, 1.0, 1.0]), 1, 1, (1,))
-    for form in (PrimalForm(program), DualForm(program)):
-        if isinstance(form, DualForm) and not form.suits:
-            continue
-        result = solve(form.problem(), tol=1e-7)
-        x = form.point(result.matrix.factor, result.certificate.constraints.multipliers).x
-        assert np.allclose(x, [1.0, -1.0], rtol=0, atol=1e-4)
 
 
 def test_multipliers_that_need_a_bound_on_the_trace_are_completed_by_those_that_prove_it() -> None:
@@ -145,39 +118,10 @@ def test_a_bound_on_the_trace_ends_every_fall() -> None:
     assert not looked_at(boxed)
 
 
-def test_rays_of_the_program_are_the_points_of_its_recession_program() -> None:
-    program = halfplane([0.5, -2.0], np.diag([1.0, 0.0]))
-    ray = recession(program)
-    assert ray.P is None
-    assert np.array_equal(ray.c, program.c)
-    assert recession(halfplane([0.0, -1.0], None)).zero == 0
-    assert not np.any(ray.b)
-    assert (ray.nonneg, ray.psd) == (program.nonneg, program.psd)
-    assert ray.zero == program.zero + 1  # P has one row that is not zero
-    s = -(ray.A @ np.array([0.0, 1.0]))
-    assert np.array_equal(s[: ray.zero], [0.0])
-    assert np.all(s[ray.zero :] >= 0.0)
-    for wrong in (np.array([1.0, 1.0]), np.array([0.0, -1.0])):  # curved there; out of the cone
-        off = -(ray.A @ wrong)
-        assert np.abs(off[: ray.zero]).max() > 1e-3 or off[ray.zero :].min() < 0.0
-
-
 def test_the_size_of_the_quadratic_part_does_not_matter() -> None:
     for size in (1e-12, 1.0, 1e12):
         ray = recession(halfplane([0.5, -2.0], size * np.array([[1.0, -1e-3], [-1e-3, 1e-6]])))
         assert np.allclose(abs(ray.A[: ray.zero]).sum(axis=1), 1.0)
-
-
-def test_the_last_solution_is_kept_where_it_still_is_one_and_the_work_is_saved() -> None:
-    form = PrimalForm(random_cone_program(1))
-    first = solved(form, {"tol": 1e-6}, None, False)
-    second = solved(form, {"tol": 1e-5}, first.warm, False)
-    assert second.status is Status.OPTIMAL
-    assert second.iterations == 0
-    assert "last solution still is" in second.message
-    other = solved(PrimalForm(random_cone_program(2)), {"tol": 1e-6}, first.warm, False)
-    assert other.status is Status.OPTIMAL
-    assert other.iterations > 0
 
 
 def test_a_curvature_of_any_size_keeps_an_objective_from_falling_without_end() -> None:
@@ -215,13 +159,6 @@ def test_what_is_proven_depends_on_the_errors_not_on_the_word() -> None:
     assert replace(stalled, certificate=nearly).proven(max(10.0 * answer.residual, 1e-6)) == "within"
     assert Answer(Status.NO_PROGRESS, "nothing").proven(1.0) == ""
     assert Answer(Status.NO_PROGRESS, "nothing").residual == np.inf
-
-
-def test_options_reach_the_run() -> None:
-    form = PrimalForm(random_cone_program(4))
-    cut = solved(form, {"max_iterations": 1}, None, False)
-    assert cut.status is not Status.OPTIMAL
-    assert cut.iterations == 1
 
 
 def corner(unit: float = 1.0) -> ConeProgram:

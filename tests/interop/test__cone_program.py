@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from psdopt.errors import InvalidInputError
 from psdopt.interop import _cone_objective
-from psdopt.interop._cone_objective import coefficients, objective, square_root
+from psdopt.interop._cone_objective import objective, square_root
 from psdopt.interop._cone_program import ConeProgram, lower_triangles
 from psdopt.interop._elimination import eliminate, merged, pruned, violated
 from psdopt.terms.measured import MeasuredTerm
@@ -52,39 +52,6 @@ def test_second_order_cones_become_arrow_matrices_with_the_same_cone():
         assert t >= np.linalg.norm(u) - 1e-12
 
 
-def test_the_transpose_makes_symmetric_multipliers_with_the_same_pairing():
-    rng = np.random.default_rng(1)
-    H, _ = lower_triangles(0, [], [(3, 3)])
-    y = rng.standard_normal(6)
-    Y = (H.T @ y).reshape(3, 3)
-    assert np.array_equal(Y, Y.T)
-    S = rng.standard_normal((3, 3))
-    S = S + S.T
-    assert np.isclose(np.vdot(Y, S), y @ (H @ S.ravel()))
-
-
-def test_places_number_the_blocks_side_by_side():
-    program = ConeProgram(np.zeros(1), None, sp.csr_array((9, 1)), np.zeros(9), 2, 1, (2, 1, 2))
-    i, j = program.places()
-    assert list(zip(i.tolist(), j.tolist(), strict=True)) == [(0, 0), (1, 0), (1, 1), (2, 2), (3, 3), (4, 3), (4, 4)]
-    assert program.first_psd == 3
-
-
-def test_value_and_gradient():
-    rng = np.random.default_rng(2)
-    G = rng.standard_normal((4, 4))
-    c, x, D = rng.standard_normal(4), rng.standard_normal(4), rng.standard_normal(4)
-    rows = lower_triangles(0, [], [(2, 2)])
-    program = ConeProgram.from_rows(c, sp.csr_array(G @ G.T), sp.csr_array((4, 4)), np.zeros(4), 0, 0, rows)
-    assert np.isclose(program.value(x), 0.5 * x @ G @ G.T @ x + c @ x)
-    h = 1e-6
-    difference = (program.value(x + h * D) - program.value(x - h * D)) / (2.0 * h)
-    assert np.isclose(difference, program.gradient(x) @ D, rtol=1e-7)
-    linear = ConeProgram.from_rows(c, sp.csr_array((4, 4)), sp.csr_array((4, 4)), np.zeros(4), 0, 0, rows)
-    assert linear.P is None
-    assert np.isclose(linear.value(x), c @ x)
-
-
 N = 4
 COLUMN, ROW = np.triu_indices(N)
 
@@ -127,17 +94,6 @@ def test_sums_of_entries_and_entries_that_occur_twice():
     rng = np.random.default_rng(2)
     squares = np.vstack([rng.standard_normal((3, 10)), np.eye(10)[[2, 2, 5]], np.zeros((1, 10))])
     check(rng.standard_normal(10), squares, rng.standard_normal(7))
-
-
-def test_coefficients_pair_with_entries():
-    rng = np.random.default_rng(3)
-    linear = rng.standard_normal(10) * (rng.random(10) < 0.4)
-    C = coefficients(linear, ROW, COLUMN, N)
-    C = C.toarray() if sp.issparse(C) else C
-    M = rng.standard_normal((N, N))
-    M = M + M.T
-    assert np.array_equal(C, C.T)
-    assert np.isclose(np.vdot(C, M), linear @ M[ROW, COLUMN])
 
 
 def test_square_roots_part_by_part(monkeypatch):

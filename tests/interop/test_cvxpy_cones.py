@@ -157,36 +157,10 @@ def test_every_form_meets_the_optimality_conditions(seed, kind):
     assert max(found.values()) <= loose, found
 
 
-def test_random_programs_with_scalars_and_several_matrices_agree_with_clarabel(capsys) -> None:
-    """A few of what ``python -m tests.interop.cvxpy_claims`` runs by the hundred."""
-    assert cvxpy_claims.main(["--runs", "12", "--seed", "1000"]) == 0
-    assert "false" not in capsys.readouterr().out
-
-
-@settings(max_examples=25)
-@given(st.integers(0, 10**6))
-def test_random_problems_have_the_value_and_status_of_clarabel(seed):
-    rng = np.random.default_rng(seed)
-    n, m = int(rng.integers(2, 6)), int(rng.integers(1, 4))
-    X, t, u = cp.Variable((n, n), PSD=True), cp.Variable(), cp.Variable(2, nonneg=True)
-    feasible = rng.standard_normal((n, n))
-    feasible = feasible @ feasible.T + 0.1 * np.eye(n)
-    constraints = [cp.trace(X) + u[0] <= np.trace(feasible) + 2.0, t >= X[0, 1] - u[1], t <= 50, u[1] <= 3]
-    for k in range(m):
-        A = rng.standard_normal((n, n))
-        a = float(np.sum(A * feasible))
-        constraints.append(cp.trace(A @ X) == a if k % 2 else cp.trace(A @ X) + t <= a + 1.0)
-    C = rng.standard_normal((n, n))
-    cost = cp.trace((C + C.T) @ X) + t + u[0] + 0.1 * u[1]
-    if seed % 2:
-        cost = cost + cp.sum_squares(X - feasible) + cp.square(t)
-    problem = cp.Problem(cp.Minimize(cost), constraints)
-    expected = problem.solve(solver="CLARABEL")
-    status = problem.status
-    value = problem.solve(solver=PSDOPT(), tol=1e-7, warm_start=False)
-    assert problem.status == status
-    if status == "optimal":
-        assert value == pytest.approx(expected, rel=1e-5, abs=1e-5)
+@pytest.mark.parametrize("seed", range(1000, 1025))
+def test_random_programs_with_scalars_and_several_matrices_agree_with_clarabel(seed) -> None:
+    """A few of what ``python -m tests.interop.cvxpy_claims`` runs by the hundred, to more digits."""
+    assert cvxpy_claims.judged(seed, agree=1e-5, tol=1e-7) == "agrees"
 
 
 def test_an_unknown_of_a_small_coefficient_is_not_eliminated():

@@ -24,7 +24,7 @@ def bounded_form(n: int = 12) -> StandardForm:
     return StandardForm(Constrained(QuadraticSDP(C=0.25 * (C + C.T)), group).conic)
 
 
-def iterate(form: StandardForm, feasible: bool = False) -> Iterate:
+def iterate(form: StandardForm) -> Iterate:
     rng = np.random.default_rng(1)
     X, Z = [], []
     v = 0.1 * rng.standard_normal(form.m)
@@ -33,9 +33,6 @@ def iterate(form: StandardForm, feasible: bool = False) -> Iterate:
         G, H = 0.3 * rng.standard_normal((2, block.size, block.size))
         X.append(np.eye(block.size) + G @ G.T)
         Z.append(np.eye(block.size) + H @ H.T)
-    if feasible:
-        v = np.r_[np.full(form.m - 4, -8.0), 0.1, 0.1, -0.1, -0.1]
-        Z = [block.C - block.adjoint(v) for block in form.blocks]
     return Iterate.of(X, Z, rng.random(len(form.c)) + 0.5, z, v)
 
 
