@@ -61,8 +61,8 @@ def test_neither_the_batch_size_nor_the_rank_has_to_be_right(rank, batch_size):
     assert loss_of(model, *test) <= 1.05 * best
 
 
-@pytest.mark.parametrize("condition", [1.0, 100.0])
-def test_distance_bounds_from_a_stream_are_as_good_as_all_at_once(condition):
+@pytest.mark.parametrize(("condition", "geometry"), [(1.0, "flat"), (100.0, "flat"), (1.0, "polar")])
+def test_distance_bounds_from_a_stream_are_as_good_as_all_at_once(condition, geometry):
     Z = data(10, 2, 0)[2]
     X = data(10, 2, 0, condition)[2]
     rng = np.random.default_rng(1)
@@ -80,10 +80,12 @@ def test_distance_bounds_from_a_stream_are_as_good_as_all_at_once(condition):
         return np.mean(np.where(rest[:, 2] == 1, np.maximum(0.0, D - upper), np.maximum(0.0, lower - D)) ** 2)
 
     best = value(DistanceRegression(2, bounds=bounds, solver_options={"tol": 1e-3}).fit(X, pairs=pairs[:5000]))
-    model = DistanceRegression(2, bounds=bounds)
+    model = DistanceRegression(2, geometry=geometry, bounds=bounds)
     for _ in range(4):
         model.partial_fit(X, pairs=pairs[:5000])
     assert value(model) <= 1.05 * best
+    assert not hasattr(model, "result_")
+    assert np.linalg.matrix_rank(model.components_) <= 2
 
 
 def begun(seed=0, d=6, r=2):

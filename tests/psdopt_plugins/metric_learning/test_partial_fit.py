@@ -53,21 +53,6 @@ def loss_of_pairs(model):
     return np.mean(np.where(PAIRS[:, 2] == 1, np.maximum(0, d - upper), np.maximum(0, lower - d)) ** 2) / 2
 
 
-@pytest.mark.parametrize("geometry", ["flat", "polar"])
-def test_distances_from_a_stream_come_near_the_batch_problem(geometry):
-    bounds = (5.0, 20.0)
-    best = loss_of_pairs(DistanceRegression(4, geometry=geometry, bounds=bounds).fit(X, pairs=PAIRS))
-    model = DistanceRegression(4, geometry=geometry, bounds=bounds, random_state=0)
-    losses = []
-    for part in parts(PAIRS, 5) * 6:
-        model.partial_fit(X, pairs=part)
-        losses.append(loss_of_pairs(model))
-    assert losses[-1] < 0.6 * losses[0]
-    assert best <= losses[-1] < 2.0 * best  # steps are annealed: ten more epochs bring a tenth
-    assert not hasattr(model, "result_")
-    assert np.linalg.matrix_rank(model.components_) <= 4
-
-
 def test_a_fitted_metric_is_not_wrecked_by_a_few_pairs():
     model = DistanceRegression(bounds=(5.0, 20.0)).fit(X, pairs=PAIRS)
     before = loss_of_pairs(model)
