@@ -34,12 +34,6 @@ def begun(scale: float = 0.5) -> Run:
     return Run(state, GEOMETRY, 1e-6)
 
 
-def test_at_rest_at_zero_stationarity_is_zero():
-    run = begun(0.0)
-    run.state = replace(run.state, gradient_norm=0.0)
-    assert run.record(PROBLEM, True, {}) == 0.0
-
-
 def test_a_run_goes_on_from_a_better_point_as_from_a_fresh_start():
     run = begun()
     run.record(PROBLEM, True, {})
