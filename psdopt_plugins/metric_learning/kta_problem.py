@@ -59,7 +59,7 @@ def kta_problem(
 
     Cost of one step along D (d, r): one product with X and one with Xᵀ, or one with XᵀX; YᵀX (c, d) is formed once,
     at O(m d), so that labels cost O(c d r). No (m, m) array is ever formed, and for sparse X and operators no (d, d)
-    array unless gram=True.
+    array beyond d = 500 unless gram=True.
     """
     data = linear_map(X, "X")
     m, d = data.shape

@@ -56,7 +56,7 @@ def linearity_problem(
     regulariser.
 
     Cost of one step along D (d, r): one product with X, one with Xᵀ and O(p r). For sparse X and operators
-    no (d, d) array is formed unless gram=True.
+    no (d, d) array is formed beyond d = 500 unless gram=True.
     """
     data = linear_map(X, "X")
     given = signed_pairs(pairs, data.shape[0])

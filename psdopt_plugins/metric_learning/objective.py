@@ -11,6 +11,7 @@ from psdopt import QuadraticSDP
 from psdopt.checks import brief, classes, is_name, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import LinearMap
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.terms import Form, IdentityForm
 from psdopt_plugins.limits import SPECTRUM_ORDER
 
@@ -62,7 +63,7 @@ def forms_gram(X: LinearMap, gram: bool | str) -> bool:
 
 
 def without_large_arrays(problem: QuadraticSDP, X: LinearMap) -> QuadraticSDP:
-    """`problem`, without the forms that need (d, d) arrays unless X is a dense array."""
-    if X.is_sparse or not X.is_matrix:
+    """`problem`, without the forms that need (d, d) arrays beyond d = 500, where proofs do not, unless X is dense."""
+    if problem.n > DENSE_LIMIT and (X.is_sparse or not X.is_matrix):
         problem.without_dense_arrays()
     return problem

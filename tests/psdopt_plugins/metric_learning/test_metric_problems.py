@@ -10,6 +10,7 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import AutogradProblem, FlatQuotient, QuadraticSDP, solve
 from psdopt.errors import InvalidInputError, UnknownNameError
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.running.choose import choose
 from psdopt.testing import CheckStatus, run_checks
 from psdopt_plugins.metric_learning import kta_problem, linearity_problem
@@ -110,11 +111,15 @@ def test_large_data_make_no_square_array(data, build, most):
     assert peak < most
 
 
-def test_wide_sparse_data_have_no_closed_form():
-    for large in (kta_problem(sp.csr_array(X), Y, 1.0), linearity_problem(aslinearoperator(X), PAIRS, 1.0)):
+def test_wide_sparse_data_have_no_closed_form_and_narrow_ones_do():
+    wide = sp.hstack([sp.csr_array(X), sp.csr_array((len(X), DENSE_LIMIT))]).tocsr()
+    for large in (kta_problem(wide, Y, 1.0), linearity_problem(aslinearoperator(wide), PAIRS, 1.0)):
         assert not {"closed-form", "diagonal-form"} & large.abilities
         assert choose(large, None, None)[1].name == "ConjugateGradient"
-    assert "closed-form" in kta_problem(sp.csr_array(X), Y, 1.0, gram=True).abilities
+    assert "closed-form" in kta_problem(wide, Y, 1.0, gram=True).abilities
+    narrow = kta_problem(sp.csr_array(X), Y, 1.0)
+    assert choose(narrow, None, None)[1].name == "EigenSplitting"
+    np.testing.assert_allclose(solve(narrow).value, solve(kta_problem(X, Y, 1.0)).value, rtol=1e-5)
 
 
 BAD_X = X.copy()
