@@ -14,8 +14,9 @@ ROOT_EPS = EPS**0.5
 SLIGHT = 0.1
 #: What is below this share of the largest of its kind is minor.
 MINOR = 1e-3
-#: Up to this order a spectrum is computed, about 9 n³ flops, and up to FACTOR_ORDER a matrix is factorised, n³ / 3.
-SPECTRUM_ORDER, FACTOR_ORDER = 1500, 3000
+#: Up to the first order (n, n) arrays are formed whatever the data are, up to the second a spectrum is computed, about
+#: 9 n³ flops, and up to the third a matrix is factorised, n³ / 3.
+DENSE_ORDER, SPECTRUM_ORDER, FACTOR_ORDER = 500, 1500, 3000
 #: Numbers in a block that stays in the cache of a core (256 KiB), and in a block of memory (8 MiB).
 CACHED, BLOCK = 2**15, 2**20
 #: Steps after which a loop ends that converges in far fewer: of Newton's method, stages, halvings.

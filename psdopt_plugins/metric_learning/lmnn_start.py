@@ -27,7 +27,7 @@ from psdopt.linalg import (
 from psdopt.problems.distributed import touched
 from psdopt.terms import SquaredHinge
 from psdopt_plugins.block_neighbours import ANY, nearest_rows
-from psdopt_plugins.limits import BLOCK, MINOR, ROUNDINGS, SLIGHT, SPECTRUM_ORDER
+from psdopt_plugins.limits import BLOCK, DENSE_ORDER, MINOR, ROUNDINGS, SLIGHT, SPECTRUM_ORDER
 from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
 from psdopt_plugins.pairs import pair_laplacian
 
@@ -199,7 +199,7 @@ def principal_axes(X: Any, rank: int) -> Array:
         mean = np.zeros(d) if sums is None else sums[:, 0] / m
     else:
         mean, sparse = np.asarray(X.mean(axis=0)).ravel(), sp.issparse(X)
-        if sparse and d > 500:
+        if sparse and d > DENSE_ORDER:
             scatter = LinearOperator((d, d), lambda v: X.T @ (X @ v) - m * mean * (mean @ v), dtype=np.float64)
             return np.ascontiguousarray(eigsh(scatter, k=rank, v0=np.ones(d))[1][:, ::-1])
         if not sparse and rank <= m < d:

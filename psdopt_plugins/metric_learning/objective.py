@@ -11,9 +11,8 @@ from psdopt import QuadraticSDP
 from psdopt.checks import brief, classes, is_name, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import LinearMap
-from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.terms import Form, IdentityForm
-from psdopt_plugins.limits import SPECTRUM_ORDER
+from psdopt_plugins.limits import DENSE_ORDER, SPECTRUM_ORDER
 
 
 class Regularizer(NamedTuple):
@@ -64,6 +63,6 @@ def forms_gram(X: LinearMap, gram: bool | str) -> bool:
 
 def without_large_arrays(problem: QuadraticSDP, X: LinearMap) -> QuadraticSDP:
     """`problem`, without the forms that need (d, d) arrays beyond d = 500, where proofs do not, unless X is dense."""
-    if problem.n > DENSE_LIMIT and (X.is_sparse or not X.is_matrix):
+    if problem.n > DENSE_ORDER and (X.is_sparse or not X.is_matrix):
         problem.without_dense_arrays()
     return problem

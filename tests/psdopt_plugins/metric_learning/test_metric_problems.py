@@ -10,9 +10,9 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import AutogradProblem, FlatQuotient, QuadraticSDP, solve
 from psdopt.errors import InvalidInputError, UnknownNameError
-from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.running.choose import choose
 from psdopt.testing import CheckStatus, run_checks
+from psdopt_plugins.limits import DENSE_ORDER
 from psdopt_plugins.metric_learning import kta_problem, linearity_problem
 
 M, D_ = 30, 6
@@ -112,7 +112,7 @@ def test_large_data_make_no_square_array(data, build, most):
 
 
 def test_wide_sparse_data_have_no_closed_form_and_narrow_ones_do():
-    wide = sp.hstack([sp.csr_array(X), sp.csr_array((len(X), DENSE_LIMIT))]).tocsr()
+    wide = sp.hstack([sp.csr_array(X), sp.csr_array((len(X), DENSE_ORDER))]).tocsr()
     for large in (kta_problem(wide, Y, 1.0), linearity_problem(aslinearoperator(wide), PAIRS, 1.0)):
         assert not {"closed-form", "diagonal-form"} & large.abilities
         assert choose(large, None, None)[1].name == "ConjugateGradient"
