@@ -24,7 +24,6 @@ REQUIRES = {"problem": ("gradient", ("quadratic", "margins")), "geometry": ("fac
         ("problem", {"gradient", "margins"}, []), ("problem", {"gradient"}, ["quadratic or margins"]),
         ("problem", set(), ["gradient", "quadratic or margins"]), ("geometry", {"straight-lines"}, ["factor"]),
         ("method", set(), []),
-
     ],
 )  # fmt: skip
 def test_missing_needs(role, offered, missing):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import FixedTrace, FlatQuotient, LowRankPSD, Polar, PSDCone, QuadraticSDP, Spectraplex, factor_residual
+from psdopt import FixedTrace, FlatQuotient, LowRankPSD, PSDCone, QuadraticSDP, Spectraplex, factor_residual
 from psdopt.contracts.method import State, ensure_finite
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.tolerances import EPS
@@ -41,14 +41,6 @@ def test_the_residual_is_the_factor_gradient_without_the_multiplier_of_a_fixed_t
     S = p.at(Y).gradient @ np.eye(6)
     s = np.trace(Y.T @ S @ Y) / trace if trace else 0.0
     assert factor_residual(geometry, p.at(Y)) == pytest.approx(2.0 * np.linalg.norm(S @ Y - s * Y), rel=1e-12)
-
-
-def test_of_a_restricted_geometry_only_the_reachable_part_counts():
-    p, rng = problem()
-    geometry = Polar(6, 2, 0.0)  # the range is kept
-    point = geometry.random_point(rng)
-    at = p.at(geometry.factor(point))
-    assert factor_residual(geometry, at, point) < factor_residual(FlatQuotient(6, 2), at)
 
 
 def test_what_is_not_finite_is_refused_and_a_state_is_described_by_keyword():

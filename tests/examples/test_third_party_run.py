@@ -37,11 +37,6 @@ def test_it_runs_without_solver_options_and_draws_its_own_picture(manager, capsy
     assert (tmp_path / "c.png").stat().st_size > 0
 
 
-def test_what_it_has_no_way_to_take_is_refused(manager, capsys):
-    assert main(["run", "low-rank-correlation", "--data", "wine", "--tol", "1e-3"], manager) == 2
-    assert "takes no solver_options, through which a run sets tol" in capsys.readouterr().err
-
-
 def _figure(width, height):
     from matplotlib.figure import Figure
 

@@ -70,15 +70,16 @@ def test_columns_that_a_constraint_needs_stay_however_large_the_trace() -> None:
     assert narrowed(other, Y, 1e-3).shape == (N, 1)
 
 
-def test_no_unit_of_a_constraint_changes_what_is_kept() -> None:
-    """A column with 3e-4 of what a constraint asks for goes where 1e-3 of it may be missing, and stays at 1e-4."""
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_what_is_dropped_is_measured_by_the_bounds_in_any_unit_and_by_m_without_any(unit) -> None:
+    """A column with 3e-4 of what a constraint asks for goes where 4e-4 of it may be missing, and stays at 2e-4."""
     Y = np.eye(N)[:, :2] * np.array([1.0, math.sqrt(3e-4)])
-    for unit in (1e-6, 1.0, 1e6):
-        form = np.zeros((N, N))
-        form[0, 0] = form[1, 1] = unit
-        asked = Constrained(QuadraticSDP(C=0.5 * S), constraints.sparse_forms([form], [unit]))
-        assert narrowed(asked, Y, 1e-3).shape == (N, 1)
-        assert narrowed(asked, Y, 1e-4) is None
+    asked = constraints.sparse_forms([unit * np.diag([1.0, 1.0, 0.0, 0.0, 0.0, 0.0])], [unit])
+    free = constraints.sparse_forms([np.diag([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])], upper=0.0)  # no bound has a size
+    for group, factor in ((asked, Y), (free, math.sqrt(unit) * Y)):
+        problem = Constrained(QuadraticSDP(C=0.5 * S), group)
+        assert narrowed(problem, factor, 4e-4).shape == (N, 1)
+        assert narrowed(problem, factor, 2e-4) is None
 
 
 @pytest.mark.parametrize("bound", [1.0, 0.0])
@@ -129,12 +130,3 @@ def test_a_part_of_the_columns_at_once_and_at_least_one_where_there_is_room(colu
     Y = np.random.default_rng(0).standard_normal((N, columns))
     wider = widened(evaluation(Y), S, np.eye(N)[:, :1], most, 1.0)
     assert (None if wider is None else wider.shape[1]) == width
-
-
-@pytest.mark.parametrize("scale", [1e-4, 1.0, 1e4])
-def test_what_is_dropped_is_measured_by_the_size_of_the_bounds_or_by_m_without_any(scale) -> None:
-    Y = np.sqrt(scale) * np.eye(N)[:, :2] * np.array([1.0, math.sqrt(3e-4)])
-    form = np.diag([0.0, 1.0, 0.0, 0.0, 0.0, 0.0])
-    free = Constrained(QuadraticSDP(C=0.5 * S), constraints.sparse_forms([form], upper=0.0))  # no bound has a size
-    assert narrowed(free, Y, 4e-4).shape == (N, 1)
-    assert narrowed(free, Y, 2e-4) is None

@@ -115,16 +115,16 @@ def test_a_proposal_of_any_size_is_scaled_best(factor, value, monkeypatch):
     assert SEARCHED._first_block(SEARCHED.init(problem, PSDCone(3), np.zeros((3, 1)))) is None
 
 
-@pytest.mark.parametrize(("every", "due"), [(1, [True]), (2, [False, True]), (3, [False, False, True])])
-def test_a_search_is_due_after_every_so_many_atoms(every, due):
+@pytest.mark.parametrize(("rule", "every", "due"), [("bilgo", 1, 1), ("bilgo", 2, 2), ("bilgo", 3, 3), ("laue", 5, 1)])
+def test_a_search_is_due_after_every_so_many_atoms_and_by_laue_after_each(rule, every, due):
     problem, _, _ = planted(10, 4)
-    method = BILGO(every=every, eigenvectors=1, backend="dense")
+    method = BILGO(rule=rule, every=every, eigenvectors=1, backend="dense")
     state, told = method.init(problem, PSDCone(10), zero(problem)), []
     while not any(told):
         state = method.step(state)
         told.append(state.search is not None)
         assert state.atoms == (0 if state.search else len(told))
-    assert told == due
+    assert len(told) == due
 
 
 @pytest.mark.parametrize("searched", [False, True])
