@@ -75,10 +75,7 @@ def test_a_refusal_of_scikit_learn_is_wrong_data_and_another_value_error_is_not(
 def test_a_symmetric_matrix_goes_to_topk(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.savez(tmp_path / "K.npz", K=np.diag([3.0, 1.0, -2.0]))
     assert main(["run", "topk", "--data", str(tmp_path / "K.npz")]) == 0
-    out = capsys.readouterr().out
-    assert "K, a symmetric matrix" in out
-    assert main(["run", "sstress", "--data", str(tmp_path / "K.npz")]) == 2
-    assert "holds a symmetric matrix K and no samples, but sstress needs samples X" in capsys.readouterr().err
+    assert "K, a symmetric matrix" in capsys.readouterr().out
 
 
 def test_the_report_names_label_and_index(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -65,8 +65,3 @@ def test_list_prints_every_claim(capsys, monkeypatch):
     for check in CHECKS.values():
         assert check.name in printed
         assert " ".join(check.statement.split()[:4]) in printed
-
-
-def test_a_target_is_asked_for(capsys):
-    assert main(["check"]) == 2
-    assert "TARGET" in capsys.readouterr().err
