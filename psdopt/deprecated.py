@@ -12,8 +12,9 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 Class = TypeVar("Class", bound=type)
-#: Former module -> where its names are now: module -> names.
+#: Former module -> where its names are now: module -> names, "old=new" where the name is another.
 FORMER_MODULES: dict[str, dict[str, str]] = {
+    "psdopt.methods.closed_form": {"psdopt.methods.splitting": "ClosedForm=EigenSplitting"},
     "psdopt.oracles": {"psdopt.linalg": "BACKENDS least_eigenpairs"},
     "psdopt.plotting": {
         "psdopt.plugins": "BLUE COLOURS GREY MARKERS draw_certificate draw_gap new_figure plot_convergence plot_run",
@@ -73,5 +74,6 @@ class FormerModules(MetaPathFinder, Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         places = FORMER_MODULES[module.__name__].items()
-        names = {name: f"{where}:{name}" for where, found in places for name in found.split()}
+        pairs = [(where, pair.split("=")) for where, found in places for pair in found.split()]
+        names = {pair[0]: f"{where}:{pair[-1]}" for where, pair in pairs}
         vars(module).update(__doc__="Moved.", __all__=sorted(names), __getattr__=former_names(module.__name__, names))

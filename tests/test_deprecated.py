@@ -25,7 +25,7 @@ FORMER = {
     "psdopt.testing.Measurement": "psdopt.testing.Deviation",
     "psdopt.testing.Verdict": "psdopt.testing.CheckStatus",
     **{
-        f"{old}.{name}": f"{new}.{name}"
+        f"{old}.{name.split('=')[0]}": f"{new}.{name.split('=')[-1]}"
         for old, places in FORMER_MODULES.items()
         for new, names in places.items()
         for name in names.split()
