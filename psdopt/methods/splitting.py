@@ -16,11 +16,12 @@ from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.limits import ROUNDS
 from psdopt.linalg.subset import spectrum
-from psdopt.linalg.tolerances import EPS, ROUNDINGS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
 from psdopt.problems.diagonal_form import DiagonalForm
 
-#: The penalty changes by this factor once one residual is larger than the other by more than its square.
+#: The penalty changes by this factor once one residual is larger than the other by more than it.
 BALANCE = 2.0
 
 
@@ -44,13 +45,15 @@ class EigenSplitting(Method[SplittingState]):
 
     With h, c and B of :class:`~psdopt.problems.diagonal_form.DiagonalForm`, an iteration is
     N = (rho (Z − U) − c) / (h + rho), elementwise; T = relaxation N + (1 − relaxation) Z + U; Z = T₊, U = T − Z ⪯ 0.
-    Ψ = −rho U ⪰ 0 proves min F >= constant − Σ (c − Ψ)²/(2 h), so the gap is known after every iteration. The penalty
-    rho balances the residuals |N − Z| and rho |Z⁺ − Z|. Cost: 9 n³ flops an iteration, whatever the rank of the
-    solution; O(n²) memory. The rate depends on √b / max a, not on the condition number of A.
+    From M = 0 it begins with Z and U the positive and the negative part of −c/h, the minimiser over all symmetric N.
+    Ψ = −rho U ⪰ 0 proves min F >= constant − Σ (c − Ψ)²/(2 h), so the gap is known after every iteration; a step ends
+    once the gap is a tenth of what it was, at the latest with the third change of the penalty rho, which balances the
+    residuals |N − Z| and |Z⁺ − Z|. Cost: 9 n³ flops an iteration, whatever the rank of the solution; O(n²) memory. The
+    rate depends on √b / max a, not on the condition number of A.
 
     Parameters
     ----------
-    iterations : iterations of a step, between two evaluations of F from its own data and two changes of rho.
+    iterations : iterations between two changes of rho.
     relaxation : between 1 and 2.
 
     Raises IncompatibleError in the first step if the data admit no closed form (for instance if the unconstrained
@@ -83,9 +86,13 @@ class EigenSplitting(Method[SplittingState]):
         if Ability.DIAGONAL_FORM not in problem.abilities or _minimizer(problem) is not None:
             return state
         form = _form(problem)
-        Z = form.coordinates(LowRankPSD(evaluation.factor))
+        values, vectors = form.free
         rho = math.sqrt(float(form.h.min()) * float(form.h.max()))
-        return replace(state, Z=Z, U=np.zeros_like(Z), rho=rho)
+        if evaluation.size > 0.0:
+            Z = form.coordinates(LowRankPSD(evaluation.factor))
+            return replace(state, Z=Z, U=np.zeros_like(Z), rho=rho)
+        Z, U = ((vectors * part) @ vectors.T for part in (np.maximum(values, 0.0), np.minimum(values, 0.0)))
+        return replace(state, Z=Z, U=U, rho=rho)
 
     def step(self, state: SplittingState) -> SplittingState:
         known = _minimizer(state.problem)
@@ -96,52 +103,64 @@ class EigenSplitting(Method[SplittingState]):
                 point=state.geometry.from_matrix(known),
                 evaluation=evaluation,
                 gradient_norm=norm(evaluation.factor_gradient()),
+                dual=_multiplier(state.problem),
                 step=1.0,
                 outcome=Outcome.FINISHED,
             )
         if not len(state.Z):
             raise IncompatibleError(f"{type(state.problem).__name__} has no closed form for these data")
         form = _form(state.problem)
-        Z, U, rho, last = state.Z, state.U, state.rho, state.Z
-        for _ in range(self.iterations):
-            N = (rho * (Z - U) - form.c) / (form.h + rho)
-            T = self.relaxation * N + (1.0 - self.relaxation) * Z + U
-            values, vectors = spectrum(T)
-            positive = values > 0.0
-            root = vectors[:, positive] * np.sqrt(values[positive])
-            last, Z = Z, root @ root.T
-            U = T - Z
-        rest = vectors[:, ~positive] * np.sqrt(-rho * np.minimum(values[~positive], 0.0))
-        bound = form.bound(rest @ rest.T)
+        Z, U, rho, best, dual = state.Z, state.U, state.rho, state.bound, state.dual
+        begun = form.value(Z) - max(best, form.bound(-rho * U))
+        for _ in range(ROUNDS):
+            for _ in range(self.iterations):
+                N = (rho * (Z - U) - form.c) / (form.h + rho)
+                T = self.relaxation * N + (1.0 - self.relaxation) * Z + U
+                values, vectors = spectrum(T)
+                positive = values > 0.0
+                root = vectors[:, positive] * np.sqrt(values[positive])
+                last, Z = Z, root @ root.T
+                U = T - Z
+            bound = form.bound(-rho * U)
+            if bound >= best or dual is None:
+                best, dual = bound, vectors[:, ~positive] * np.sqrt(-rho * np.minimum(values[~positive], 0.0))
+            gap, apart, moved = form.value(Z) - best, norm(N - Z), norm(Z - last)
+            settled = max(apart, moved) <= ROUNDINGS * EPS * norm(Z)
+            if apart > BALANCE * moved:
+                rho, U = BALANCE * rho, U / BALANCE
+            elif moved > BALANCE * apart:
+                rho, U = rho / BALANCE, U * BALANCE
+            if settled or gap <= SLIGHT * begun:
+                break
         M = form.matrix(root if root.shape[1] else np.zeros((len(Z), 1)))
         evaluation = state.problem.at(M.factor)
-        best = max(state.bound, bound)
-        gap = max(evaluation.value - best, 0.0)
-        primal, dual = norm(N - Z), rho * norm(Z - last)
-        settled = max(primal, dual / rho) <= ROUNDINGS * EPS * norm(Z)
         size = norm(M.factor)
-        after = replace(
+        return replace(
             state,
             point=state.geometry.from_factor(M.factor),
             evaluation=evaluation,
-            gradient_norm=2.0 * gap / size if size > 0.0 else 0.0,  # a certificate says whether M = 0 is best
+            gradient_norm=2.0 * max(gap, 0.0) / size if size > 0.0 else 0.0,  # a certificate says whether 0 is best
             step=1.0 / rho,
-            dual=rest if bound >= state.bound or state.dual is None else state.dual,
+            dual=dual,
             outcome=Outcome.STALLED if settled and size > 0.0 else Outcome.RUNNING,
             Z=Z,
             U=U,
             rho=rho,
             bound=best,
         )
-        if primal * rho > BALANCE**2 * dual:
-            return replace(after, rho=BALANCE * rho, U=U / BALANCE)
-        if dual > BALANCE**2 * primal * rho:
-            return replace(after, rho=rho / BALANCE, U=U * BALANCE)
-        return after
 
 
 def _minimizer(problem: Problem) -> LowRankPSD | None:
     return problem.solve_in_closed_form() if Ability.CLOSED_FORM in problem.abilities else None
+
+
+def _multiplier(problem: Problem) -> Array | None:
+    """A factor of Ψ at the known minimiser, h N for the negative part N of the free one, if there is a form."""
+    if Ability.DIAGONAL_FORM not in problem.abilities:
+        return None
+    form = _form(problem)
+    values, vectors = form.free
+    return vectors * np.sqrt(float(form.h[0, 0]) * np.maximum(-values, 0.0))
 
 
 def _form(problem: Any) -> DiagonalForm:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -13,21 +15,28 @@ from psdopt.contracts.problem import Evaluation
 from psdopt.contracts.roles import Duality
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.subset import spectrum
 
 
-class DiagonalForm(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class DiagonalForm:
     """F(B N Bᵀ) = constant + Σ_ij (h_ij N_ij² / 2 + c_ij N_ij) for symmetric N (n, n).
 
     tr((A M)²) + b tr(M²) + 2 tr(C M) has this form with B = V diag(s)⁻¹, A = V diag(a) Vᵀ, s_i = (a_i² + b)^¼:
     h_ij = 2 (a_i a_j + b) / (s_i s_j)², of diagonal 2, and c = 2 BᵀCB. M ⪰ 0 if and only if N ⪰ 0.
 
-    `basis` : B (n, n). `h` : (n, n), positive. `c` : (n, n), symmetric.
+    `basis` : B (n, n), of orthogonal columns. `h` : (n, n), positive. `c` : (n, n), symmetric.
     """
 
     basis: Array
     h: Array
     c: Array
     constant: float
+
+    @cached_property
+    def free(self) -> tuple[Array, Array]:
+        """(values (n,), vectors (n, n)) of N = −c/h, the minimiser over all symmetric N, ascending. O(n³), once."""
+        return spectrum(-self.c / self.h)
 
     def value(self, N: Array) -> float:
         """F(B N Bᵀ)."""
@@ -44,7 +53,7 @@ class DiagonalForm(NamedTuple):
 
     def coordinates(self, M: LowRankPSD) -> Array:
         """N (n, n) of M = B N Bᵀ."""
-        Z = np.linalg.solve(self.basis, M.factor)
+        Z: Array = (self.basis / np.sum(self.basis**2, axis=0)).T @ M.factor
         return Z @ Z.T
 
 

@@ -18,7 +18,6 @@ from psdopt.contracts.roles import Duality, Starts
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.definite import factor_above
 from psdopt.linalg.limits import FACTOR_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.subset import spectrum
@@ -156,11 +155,13 @@ class QuadraticSDP(TermSum):
         ridge = self._ridge
         if ridge is None or self.C is None:
             return None
+        if ridge > 0.0 and rank is None:
+            return self._least_free()
         C = self.C.to_dense()
         if self.A is None:
             return LowRankPSD.from_dense(-C / ridge, rank)
         if ridge > 0.0:
-            return None if rank is not None else self._unconstrained(-C, ridge)
+            return None
         a, V = spectrum(self.A.to_dense())
         if a[0] <= len(a) * EPS * a[-1]:
             return None
@@ -168,20 +169,14 @@ class QuadraticSDP(TermSum):
         inside = LowRankPSD.from_dense(-(V.T @ C @ V) * np.outer(inverse_root, inverse_root), rank)
         return LowRankPSD(V @ (inverse_root[:, None] * inside.factor))
 
-    def _unconstrained(self, target: Array, ridge: float) -> LowRankPSD | None:
-        """The minimiser over all symmetric matrices, target_ij / (a_i a_j + b) in the eigenvectors of A, if it is PSD.
-
-        A factorisation that fails says that it is not, for a fraction of a spectrum.
-        """
-        a, V = self._eigenvectors
-        N = (V.T @ target @ V) / (np.outer(a, a) + ridge)
-        rounding = 64.0 * len(a) * EPS * float(np.abs(N).sum(axis=1).max())
-        if rounding > 0.0 and factor_above(0.5 * (N + N.T), -rounding) is None:
+    def _least_free(self) -> LowRankPSD | None:
+        """The positive part of the minimiser over all symmetric matrices, if it is PSD or h is constant (A = 0)."""
+        form = self._diagonal_form
+        values, vectors = form.free
+        if self.A is not None and values[0] < -64 * self.n * EPS * values[-1]:
             return None
-        values, vectors = spectrum(N)
-        if values[0] < -64 * len(a) * EPS * values[-1]:
-            return None
-        return LowRankPSD(V @ (vectors * np.sqrt(np.maximum(values, 0.0))))
+        kept = values > self.n * EPS * max(abs(values[0]), abs(values[-1]))
+        return form.matrix(vectors[:, kept] * np.sqrt(values[kept]) if kept.any() else np.zeros((self.n, 1)))
 
     @cached_property
     def _eigenvectors(self) -> tuple[Array, Array]:

@@ -46,8 +46,8 @@ def kta_problem(
     lam : weight of the alignment, >= 0. The loss grows with m² and with the fourth power of X's units.
     regularizer : "identity" |M − I|², "frobenius" |M|² or "trace" tr(M), which favours low rank.
     gram : True forms XᵀX (d, d) once, so that a step costs O(d² r) instead of O(m d r); False does not form it;
-        "auto" forms it for a dense X with m >= 2 d and d <= 1500, when it takes at most half the memory of X. Its
-        entries are rounded to eps |X|²: where an offset is 10⁶ times the spread of X, centre X, or use False.
+        "auto" forms it where m >= 2 d, for an array X up to d = 1500, for a sparse one up to d = 500. Its entries are
+        rounded to eps |X|²: where an offset is 10⁶ times the spread of X, centre X, or use False.
 
     weights : w (m,), at least 0 and not all 0: a weight of 2 counts a sample twice. X is then an array or a sparse
         array, of which a scaled copy is made.

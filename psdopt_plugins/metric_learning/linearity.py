@@ -46,8 +46,8 @@ def linearity_problem(
     lam : weight of the pairs, >= 0.
     regularizer : "identity" |M − I|² or "frobenius" |M|². The trace is not offered: the objective would be
         linear in M, with minimum 0 or −∞.
-    gram : True forms XᵀTX (d, d) once; False does not form it; "auto" forms it for a dense X with m >= 2 d and
-        d <= 1500.
+    gram : True forms XᵀTX (d, d) once; False does not form it; "auto" forms it where m >= 2 d, for an array X up
+        to d = 1500, for a sparse one up to d = 500.
 
     Raises
     ------

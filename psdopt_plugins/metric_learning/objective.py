@@ -52,13 +52,14 @@ def one_hot(y: Any, m: int) -> sp.csr_array:
 
 
 def forms_gram(X: LinearMap, gram: bool | str) -> bool:
-    """Whether to form XᵀX (d, d): `gram` itself, or for "auto" whether X is dense with m >= 2 d and d <= 1500."""
+    """Whether to form XᵀX (d, d): `gram` itself, or for "auto" whether X is an array with m >= 2 d and d <= 1500, or
+    sparse with m >= 2 d and d <= 500."""
     if isinstance(gram, (bool, np.bool_)):
         return bool(gram)
     if not is_name(gram, "auto"):
         raise InvalidInputError(f"gram must be 'auto', True or False; found {brief(gram)}")
     m, d = X.shape
-    return X.is_matrix and not X.is_sparse and m >= 2 * d and d <= SPECTRUM_ORDER
+    return X.is_matrix and m >= 2 * d and d <= (DENSE_ORDER if X.is_sparse else SPECTRUM_ORDER)
 
 
 def without_large_arrays(problem: QuadraticSDP, X: LinearMap) -> QuadraticSDP:

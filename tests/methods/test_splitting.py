@@ -59,7 +59,16 @@ def test_a_hundred_times_fewer_decompositions_than_steps_of_a_factor(monkeypatch
     monkeypatch.setattr(module, "spectrum", lambda T: made.append(1) or inside(T))
     result = solve(problem)
     assert result.optimal
-    assert len(made) <= 60
+    assert len(made) <= 20
+
+
+@pytest.mark.parametrize("A", [np.diag([1.0, 2.0, 3.0]), None])
+def test_a_known_minimiser_brings_the_multiplier_that_proves_it(A):
+    """Ψ = 0 where the minimiser over all symmetric matrices is PSD; with A = 0, b times its negative part."""
+    C = np.array([[-3.0, 0.1, 0.0], [0.1, -2.0, 0.2], [0.0, 0.2, -1.0 if A is not None else 1.0]])
+    result = solve(QuadraticSDP(A, 0.5, C))
+    assert (result.method, result.iterations, result.status) == ("EigenSplitting", 1, Status.OPTIMAL)
+    assert result.certificate.dual_value == pytest.approx(result.value, rel=1e-13)
 
 
 def test_any_dual_that_is_handed_over_is_below_the_minimum():

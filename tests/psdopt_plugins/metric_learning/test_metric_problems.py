@@ -66,9 +66,12 @@ def test_value_gradient_and_line_are_those_of_the_dense_formula(kind, regularize
 
 
 def test_products_are_with_X_alone_or_with_small_matrices():
-    assert sorted(m.shape for m in kta_problem(sp.csr_array(X), Y, 0.05).maps) == [(3, D_), X.shape]
-    assert [m.shape for m in linearity_problem(sp.csr_array(X), PAIRS, 0.05).maps] == [X.shape]
-    assert sorted(m.shape for m in kta_problem(X, Y, 0.05).maps) == [(3, D_), (D_, D_)]
+    sparse, wide = sp.csr_array(X), sp.csr_array(X[: 2 * D_ - 1])
+    assert sorted(m.shape for m in kta_problem(sparse, Y, 0.05, gram=False).maps) == [(3, D_), X.shape]
+    assert sorted(m.shape for m in kta_problem(wide, Y[: 2 * D_ - 1], 0.05).maps) == [(3, D_), wide.shape]
+    assert [m.shape for m in linearity_problem(sparse, PAIRS, 0.05, gram=False).maps] == [X.shape]
+    for data in (X, sparse):
+        assert sorted(m.shape for m in kta_problem(data, Y, 0.05).maps) == [(3, D_), (D_, D_)]
 
 
 def large_sparse():
