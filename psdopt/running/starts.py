@@ -119,16 +119,17 @@ def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
     along the ray are only rounding, alpha is 1. The trace is at most :func:`_most`.
     """
     evaluation: Evaluation = problem.at(geometry.factor(point))
-    alpha = evaluation.best_multiple()
-    gained = 0.0
+    ray, gained = evaluation.along_atom(np.zeros(problem.n)), 0.0
+    constrained = Ability.CONSTRAINTS in problem.abilities
+    alpha = evaluation.best_multiple() if constrained else ray.minimize(beta=(0.0, 0.0))[0]
     if math.isfinite(alpha) and alpha > 0.0:
-        gained = _gained(evaluation, alpha)
+        there = ray.value(alpha, 0.0)
+        gained = reference_value(problem, 0.0) - there
+        gained = gained if gained > 1024.0 * EPS * abs(there) else 0.0
         # under constraints, alpha M is nearest to the bounds, wherever F is least
-        alpha = alpha if gained > 0.0 or Ability.CONSTRAINTS in problem.abilities else 1.0
-    elif alpha == 0.0:
-        quadratic = evaluation.along_atom(np.zeros(problem.n)).quadratic
-        if quadratic is not None and quadratic[2][0, 0] > 0.0:
-            alpha = abs(quadratic[1][0]) / quadratic[2][0, 0]
+        alpha = alpha if gained > 0.0 or constrained else 1.0
+    elif alpha == 0.0 and ray.quadratic is not None and ray.quadratic[2][0, 0] > 0.0:
+        alpha = abs(ray.quadratic[1][0]) / ray.quadratic[2][0, 0]
     if not 0.0 < alpha < math.inf:
         alpha = 1.0
     trace = alpha * evaluation.size**2
@@ -136,15 +137,6 @@ def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
     if 0.0 < most < trace:
         alpha *= most / trace
     return point if alpha == 1.0 else geometry.from_factor(math.sqrt(alpha) * evaluation.factor)
-
-
-def _gained(evaluation: Evaluation, alpha: float) -> float:
-    """F(0) − F(alpha M); inf where F(0) is infinite; 0 if the difference is within rounding."""
-    plane = evaluation.along_atom(np.zeros(len(evaluation.factor)))
-    there, nothing = plane.value(alpha, 0.0), reference_value(evaluation.problem, 0.0)
-    if not math.isfinite(nothing):
-        return math.inf
-    return nothing - there if nothing - there > 1024.0 * EPS * max(abs(there), abs(nothing)) else 0.0
 
 
 def _most(problem: Problem, trace: float, gained: float) -> float:

@@ -117,6 +117,13 @@ def test_a_start_that_its_data_see_is_the_best_multiple(rng):
     np.testing.assert_allclose(point, np.sqrt(alpha) * random, rtol=1e-14)
 
 
+def test_a_start_costs_one_column_besides_its_own_and_those_at_zero():
+    plain = QuadraticSDP(np.eye(20), C=-np.diag(np.arange(1.0, 21.0)))
+    starting_point(FlatQuotient(20, 3), plain, None, np.random.default_rng(0))
+    start, ray, value, gradient = 3, 1, 1, 1 + 16
+    assert plain.counts()["operator_columns"] == 2 * (start + ray + value + gradient)  # of two maps
+
+
 START = np.arange(12.0).reshape(6, 2) + 1.0
 
 
