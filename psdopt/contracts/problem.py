@@ -216,11 +216,7 @@ class Problem(ABC):
 
     def value_at_zero(self) -> float:
         """F(0), from which decreases are measured. Computed once."""
-        return self._value_at_zero
-
-    @cached_property
-    def _value_at_zero(self) -> float:
-        return float(self.at(np.zeros((self.n, 1))).value)
+        return self.once("value at zero", lambda: float(self.at(np.zeros((self.n, 1))).value))
 
     def pieces(self) -> Mapping[str, Any]:
         """Objects of the problem that a run may refer to, by name. Checkpoints store the names, not the objects."""

@@ -50,7 +50,6 @@ class TermEvaluation(Evaluation):
         self._features = features if features is not None else [None] * len(problem.terms)
         self._value = value
         self._peak = 0.0
-        self._factor_gradient: Array | None = None
         self._mixed: Images | None = None
         self._inverses: dict[str, Callable[[Array], Array]] = {}
 
@@ -139,9 +138,11 @@ class TermEvaluation(Evaluation):
         return self._gradient_times(self.images)
 
     def factor_gradient(self) -> Array:
-        if self._factor_gradient is None:
-            self._factor_gradient = 2.0 * self._product
-        return self._factor_gradient
+        return self._doubled
+
+    @cached_property
+    def _doubled(self) -> Array:
+        return 2.0 * self._product
 
     def hessian_vector(self, D: Array) -> Array:
         deadline.ask()
@@ -239,7 +240,7 @@ class TermLine(LineModel):
             term.along(evaluation.images, evaluation.feature(k), direction) for k, term in enumerate(terms)
         ]
         # <2SY, D> carries less cancellation than the sum of the terms' own slopes
-        self.slope = 2.0 * inner(evaluation._product, direction.factor)
+        self.slope = inner(evaluation.factor_gradient(), direction.factor)
         if isinstance(self.slope, Deferred):
             evaluation.images.ask(direction)
         self.coefficients = self._sum_coefficients()

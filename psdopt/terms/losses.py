@@ -161,7 +161,7 @@ class LeastSquares(HalfSquaredOneSided):
 
     def __init__(self, target: Any, weights: Any = None) -> None:
         super().__init__(target, weights=weights)
-        self._second = 2.0 * self.weights
+        self._second = 2.0 * self.weights + 0.0 * self.target  # one number for each target
 
 
 class SquaredHinge(HalfSquaredOneSided):

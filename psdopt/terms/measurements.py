@@ -33,6 +33,7 @@ class QuadraticForms(RankOne):
 
     def __init__(self, X: Any) -> None:
         self.X = linear_map(X, "X")
+        self.X.by_columns = True
         self.maps = (self.X,)
         self.size, self.n = self.X.shape
         self.device = self.X.device

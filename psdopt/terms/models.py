@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.devices import Deferred
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.planes import Quadratic, quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
@@ -45,8 +44,8 @@ class PolynomialCurve(Curve):
         self, coefficients: Sequence[float] | Array, features_at: Callable[[float], Any] | None = None
     ) -> None:
         # Python numbers: calls on an array of five cost more than the arithmetic
-        numbers: Any = [c if isinstance(c, Deferred) else float(c) for c in coefficients]
-        self.coefficients = [*numbers, *ZEROS[len(coefficients) :]]
+        numbers = coefficients.tolist() if isinstance(coefficients, np.ndarray) else coefficients
+        self.coefficients = [*numbers, *ZEROS[len(numbers) :]]
         self._features_at = features_at
 
     def value(self, mu: float) -> float:

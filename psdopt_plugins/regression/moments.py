@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, TypeGuard, cast
 
 import numpy as np
+from scipy.linalg import lapack
 from scipy.sparse import issparse
 
 from psdopt import Preconditioner, TermEvaluation
@@ -71,19 +72,16 @@ class MomentPreconditioner(Preconditioner):
         return np.asarray(0.5 * (inverse + inverse.T) * scale * scale[:, None])
 
     def at(self, evaluation: TermEvaluation) -> Callable[[Array], Array]:
-        Y = evaluation.factor
-        Q = Y.T @ _times(self.moment, Y)
-        b, X = np.linalg.eigh(0.5 * (Q + Q.T))
-        if not b[-1] > 0.0:
-            return lambda G: _times(self.inverse, G)
-        b = np.maximum(b, EPS * b[-1])
+        Y, C, inverse = evaluation.factor, self.moment, self.inverse
+        b, X, failed = lapack.dsyevd(Y.T @ _times(C, Y))
+        if failed or not b[-1] > 0.0:
+            return lambda G: _times(inverse, G)
         YX = Y @ X
         # for columns below √eps of the largest, b is rounding, but their own lengths are accurate
-        lengths = np.einsum("ij,ij->j", YX, _times(self.moment, YX))
-        products = 0.5 * np.einsum("ij,ij->j", YX, evaluation.factor_gradient() @ X)
-        pull = np.divide(products, lengths, out=np.zeros_like(products), where=lengths > 0.0)
-        scale = 1.0 / (b + max(ROOT_EPS * float(b.mean()), 0.5 * float(pull.max())))
-        return lambda G: _times(self.inverse, ((G @ X) * scale) @ X.T)
+        lengths = np.maximum(np.einsum("ij,ij->j", YX, _times(C, YX)), np.finfo(float).tiny)
+        pull = 0.5 * (np.einsum("ij,ij->j", YX, evaluation.factor_gradient() @ X) / lengths).max()
+        damped = np.maximum(b, EPS * b[-1]) + max(ROOT_EPS * b.sum() / len(b), 0.5 * pull)
+        return lambda G: _times(inverse, ((G @ X) / damped) @ X.T)
 
 
 def moment_of(problem: Any) -> Array | None:

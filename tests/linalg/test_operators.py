@@ -180,3 +180,13 @@ def test_a_symmetric_map_reads_half_of_a_dense_array_and_finds_asymmetry_in_ever
         skew[i, j] += 1e-3
         with pytest.raises(InvalidInputError, match="must be symmetric; found max"):
             symmetric_map(skew, "K")
+
+
+def test_images_by_columns_are_the_same_numbers():
+    rng = np.random.default_rng(5)
+    X, V = rng.standard_normal((30, 4)), rng.standard_normal((4, 3))
+    rows, columns = LinearMap(X), LinearMap(X)
+    columns.by_columns = True
+    assert columns.apply(V).flags.f_contiguous
+    np.testing.assert_allclose(columns.apply(V), rows.apply(V), rtol=1e-14, atol=1e-14)
+    assert columns.columns == 6
