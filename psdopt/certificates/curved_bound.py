@@ -10,6 +10,7 @@ from scipy.linalg import solve_triangular
 from psdopt.contracts.curvature import Curvature
 from psdopt.linalg.arrays import Array, inner, matrix_of, norm, vector_of
 from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.simplex import shift_to
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
 
@@ -40,24 +41,23 @@ def curved_gap(S: Array, Y: Array, curvature: Curvature, trace: float | None = N
         if curvature.form is None:
             values, V = spectrum(T)
             if trace is not None and C is None:
-                shift = _shift(values, trace)
+                shift = shift_to(values, trace)
                 S, values = S + kappa * shift * np.eye(len(S)), values - shift
             P = _root(-kappa * values, V)
         else:
             P = _root_by_form(scaled, M, kappa, curvature.form, most)
         if C is not None:
             P = C @ P
-        return gap_by_factor(S, Y, curvature, P, _norm(scaled) + _norm(T) * kappa)
+        return gap_by_factor(S - P @ P.T, Y, curvature, P, norm_of_any_size(scaled) + norm_of_any_size(T) * kappa)
 
 
-def gap_by_factor(S: Array, Y: Array, curvature: Curvature, P: Array, size: float | None = None) -> float:
-    """The bound of :func:`curved_gap` that Ψ = P Pᵀ gives, for any P (n, q). `size` : of the numbers that S' − Ψ' is
-    computed from, by default |S| + κ |M| for C = I. Cost: n² q flops."""
-    size = _norm(S) + curvature.modulus * _norm(Y) ** 2 if size is None else size
-    rest, unit = _scaled(S - P @ P.T, curvature.root), math.sqrt(curvature.modulus)
-    far = _norm(rest) / unit if curvature.form is None else _norm(_half(curvature.form, rest))
-    far += ROUNDINGS * math.sqrt(len(S)) * EPS * size / unit
-    own = _norm(P.T @ Y)
+def gap_by_factor(rest: Array, Y: Array, curvature: Curvature, P: Array, size: float) -> float:
+    """The bound of :func:`curved_gap` that Ψ = P Pᵀ gives, for any P (n, q). `rest` : S − P Pᵀ. `size` : of the numbers
+    that S' − Ψ' is computed from, |S| + κ |M| for C = I. Cost: n q r flops, and two solutions with C."""
+    rest, unit = _scaled(rest, curvature.root), math.sqrt(curvature.modulus)
+    far = norm_of_any_size(rest) / unit if curvature.form is None else norm_of_any_size(_half(curvature.form, rest))
+    far += ROUNDINGS * math.sqrt(len(rest)) * EPS * size / unit
+    own = norm_of_any_size(P.T @ Y)
     gap = own * own + 0.5 * far * far  # inf where it overflows; a power would raise OverflowError
     return gap if math.isfinite(gap) else math.inf
 
@@ -109,14 +109,7 @@ def _scaled(S: Array, C: Array | None) -> Array:
     return np.asarray(solve_triangular(C, half.T, lower=True, check_finite=False))
 
 
-def _norm(A: Array) -> float:
-    """|A| without underflow of squares."""
+def norm_of_any_size(A: Array) -> float:
+    """|A|, its squares without underflow."""
     largest = float(np.abs(A).max(initial=0.0))
     return largest * norm(A / largest) if largest > 0.0 else 0.0
-
-
-def _shift(values: Array, trace: float) -> float:
-    """The θ with Σ max(values − θ, 0) = `trace`, for ascending values: the projection onto the simplex."""
-    descending = values[::-1]
-    means = (np.cumsum(descending) - trace) / np.arange(1, len(values) + 1)
-    return float(means[np.count_nonzero(descending > means) - 1])

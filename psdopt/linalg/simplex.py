@@ -26,7 +26,7 @@ def project_simplex(x: Array, total: float = 1.0, upper: float = np.inf) -> Arra
     top = float(x.max())
     y = x - top  # the projection does not change, and sums of large entries do not cancel
     upper = min(upper, total)  # no coordinate exceeds the total
-    p: Array = np.clip(y - _shift(y, total, upper), 0.0, upper)
+    p: Array = np.clip(y - shift_to(y, total, upper), 0.0, upper)
     free = (p > 0.0) & (p < upper)
     if np.any(free):  # correct the rounding of the shift, the same for every free coordinate
         p[free] += (total - float(p.sum())) / np.count_nonzero(free)
@@ -49,7 +49,7 @@ def _filled(y: Array, total: float, upper: float) -> Array:
     return p
 
 
-def _shift(y: Array, total: float, upper: float) -> float:
+def shift_to(y: Array, total: float, upper: float = np.inf) -> float:
     """s with Σ clip(y − s, 0, upper) = total. Between breakpoints the sum is linear in s."""
     points, change = y, np.ones(y.size)
     if upper < total:  # otherwise no coordinate reaches its cap before all of the total is used up

@@ -24,6 +24,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.simplex import shift_to
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
 from psdopt.methods.searches.step_lengths import SUFFICIENT
@@ -80,8 +81,7 @@ class DualNewton(Method[DualNewtonState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> DualNewtonState:
         parts = problem, *_ = _parts_of(problem)
-        y = np.zeros(problem.m)
-        first = self._at(parts, geometry, y, math.nan, _decomposed(parts, y))
+        first = self._at(parts, geometry, *_begun(parts), math.nan)
         if problem.only_zero:
             zero = problem.at(np.zeros((problem.n, 1)))
             first.evaluation, first.point, first.outcome = zero, geometry.from_factor(zero.factor), Outcome.FINISHED
@@ -89,7 +89,7 @@ class DualNewton(Method[DualNewtonState]):
         return first
 
     def _at(
-        self, parts: Parts, geometry: Geometry, y: Array, step: float, known: tuple[Array, Array, float]
+        self, parts: Parts, geometry: Geometry, y: Array, known: tuple[Array, Array, float], step: float
     ) -> DualNewtonState:
         values, V, theta = known
         problem, nearest, _ = parts
@@ -135,19 +135,16 @@ class DualNewton(Method[DualNewtonState]):
     def step(self, state: DualNewtonState) -> DualNewtonState:
         parts = problem, *_ = _parts_of(state.problem)
         scale, residual = problem.scale, state.residual
-        ended = replace(state, step=0.0, outcome=Outcome.STALLED)
-        if not norm(residual) > 0.0:
-            return ended
-        d = scale * self._direction(state, parts)
+        d = scale * self._direction(state, parts) if norm(residual) > 0.0 else residual
         slope = -float(residual @ (d / scale))
         t = 1.0
-        while t > NEGLIGIBLE:
+        while t > NEGLIGIBLE and slope < 0.0:
             y = state.y + t * d
             known = _decomposed(parts, y)
             if known[2] <= state.theta + SUFFICIENT * t * slope + rounding(state.theta, 1):
-                return self._at(parts, state.geometry, y, t, known)
+                return self._at(parts, state.geometry, y, known, t)
             t *= 0.5
-        return ended
+        return replace(state, step=0.0, outcome=Outcome.STALLED)
 
     def _direction(self, state: DualNewtonState, parts: Parts) -> Array:
         """An approximate d with (H + damping) d = residual, H the generalised Hessian in units of |A_t|."""
@@ -197,6 +194,23 @@ class DualNewton(Method[DualNewtonState]):
 
 #: A problem, its objective (rho/2) |M|² + ⟨C, M⟩ and its equations.
 Parts = tuple[Constrained, Nearest, SparseForms]
+
+
+def _begun(parts: Parts) -> tuple[Array, tuple[Array, Array, float]]:
+    """The first y, and :func:`_decomposed` there: the best multiple of w where A*(w) = I, so that the trace is fixed.
+
+    A multiple of I moves eigenvalues and leaves eigenvectors, so that it costs no further decomposition.
+    """
+    problem, nearest, forms = parts
+    y, limit = np.zeros(problem.m), problem.trace_limit
+    values, V, theta = _decomposed(parts, y)
+    w = None if limit is None or not limit.least > 0.0 else limit.weights
+    if w is not None and norm(forms.on_places(w) - (forms.i == forms.j)) <= rounding(1.0, problem.n):
+        total = float(w @ problem.lower)
+        t = shift_to(values, nearest.rho * total)
+        y, values = t * w, values - t
+        theta = inner(np.maximum(values, 0.0), values) / (2.0 * nearest.rho) + t * total
+    return y, (values, V, theta)
 
 
 def _decomposed(parts: Parts, y: Array) -> tuple[Array, Array, float]:

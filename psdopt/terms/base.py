@@ -79,7 +79,7 @@ class Term(ABC):
     def add_gradient_to(self, S: Array, U: Images, features: Any) -> None:
         """S += ∇f(M) for a dense S (n, n), without applying a map; only if `has_entries`.
 
-        For terms of entries of M. O(n² + size of the data), which is less than n products with ∇f(M).
+        O(n² r + size of the data), which is less than n products with ∇f(M).
         """
         raise InvalidTypeError(f"{type(self).__name__} offers no entries of its gradient")
 

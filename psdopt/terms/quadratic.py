@@ -18,7 +18,7 @@ from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.subset import least_eigenvalue
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
-from psdopt.terms.base import Forces, Term
+from psdopt.terms.base import Forces, Term, combine
 from psdopt.terms.curvature import product_curvature
 from psdopt.terms.forms import Form, IdentityForm, as_form
 from psdopt.terms.models import Curve, PolynomialCurve, QuadraticSurface
@@ -53,6 +53,7 @@ class ProductTerm(Term):
             raise InvalidInputError(f"A and B must share one order; found {self.n} and {self.B.n}")
         self.maps = tuple(dict.fromkeys((*self.A.maps, *self.B.maps)))
         self.convex = self.weight == 0.0 or (self.weight > 0.0 and self.A.is_psd and self.B.is_psd)
+        self.has_entries = self.A.has_entries and self.B.has_entries
 
     def features(self, U: Images) -> tuple[Array, Array]:
         P = self.A.gram(U, U)
@@ -66,6 +67,12 @@ class ProductTerm(Term):
         if self.same:
             return self.A.force(U, 2.0 * self.weight * P)
         return self.A.force(U, self.weight * Q) + self.B.force(U, self.weight * P)
+
+    def add_gradient_to(self, S: Array, U: Images, features: tuple[Array, Array]) -> None:
+        AU, BU = (combine(form.force(U), U.factor.shape) for form in (self.A, self.B))
+        half = self.weight * (AU @ BU.T)
+        S += half
+        S += half.T
 
     def hessian(self, U: Images, features: tuple[Array, Array], D: Images, V: Images) -> Forces:
         w = self.weight

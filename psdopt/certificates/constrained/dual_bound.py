@@ -12,7 +12,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.slack import pair_by_factor, slack_eigenpair, slack_operator
-from psdopt.certificates.curved_bound import curved_gap, gap_by_factor
+from psdopt.certificates.curved_bound import curved_gap, gap_by_factor, norm_of_any_size
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.problem import Evaluation
@@ -76,7 +76,7 @@ def dual_bound(
 ) -> Bounded:
     """The bound of y, admissible, at M; `offset` is F(M) − ⟨∇F(M), M⟩. Cost: :func:`slack_eigenpair`, and a spectrum if
     a known curvature may improve the bound; unless `thorough`, only if λ_min(S) >= −accuracy is not proven.
-    `P` (n, q) : S is near P Pᵀ; for a strongly convex F two products then take the place of eigenvalues."""
+    `P` (n, q) : S is near P Pᵀ; for a strongly convex F one product then takes the place of eigenvalues."""
     face = problem.face
     if face is not None:
         y = y.copy()
@@ -86,9 +86,10 @@ def dual_bound(
     if face is None:
         pair = None
         if P is not None and rho > 0.0 and isinstance(S, np.ndarray):
-            gap = gap_by_factor(S, evaluation.factor, Curvature(rho), P)
+            rest, size = S - P @ P.T, norm_of_any_size(S) + rho * norm_of_any_size(evaluation.factor) ** 2
+            gap = gap_by_factor(rest, evaluation.factor, Curvature(rho), P, size)
             if problem.trace_limit is not None and gap <= accuracy * problem.trace_limit.value:
-                left, pair = gap, pair_by_factor(S, P, evaluation.factor)
+                left, pair = gap, pair_by_factor(S, rest, evaluation.factor)
         pair = pair or slack_eigenpair(S, accuracy, start, seed, blocks)
     elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
         # λ_min(P S P) is never positive; a positive λ_min(WᵀSW) is a proof even if the trace is not bounded
@@ -118,7 +119,7 @@ def dual_bound(
     elif low < 0.0:
         bound = None
     if left < math.inf:
-        along = inner(S @ evaluation.factor, evaluation.factor)
+        along = evaluation.value - offset + inner(y, problem.measured(evaluation.factor))  # ⟨S, M⟩
         bound = max(base + along - left, -math.inf if bound is None else bound)
     elif low < (0.0 if thorough else enough):
         found = [base - loss for loss in _losses_by_curvature(problem, evaluation, S, low) if loss < math.inf]

@@ -94,17 +94,17 @@ def slack_eigenpair(
     return replace(least, vectors=vector, values=least.values[:1], failure_probability=chance, products=products)
 
 
-def pair_by_factor(S: Array, P: Array, Y: Array) -> ExtremePair:
-    """λ_min(S) >= −|S − P Pᵀ| for a dense S and any P (n, q), less rounding; its vector is the longest column of Y.
+def pair_by_factor(S: Array, rest: Array, Y: Array) -> ExtremePair:
+    """λ_min(S) >= −|rest| for a dense S with S − `rest` ⪰ 0, less rounding; its vector is the longest column of Y.
 
-    That vector is near the null space of S if M = Y Yᵀ is near a solution. Cost: n² q flops.
+    That vector is near the null space of S if M = Y Yᵀ is near a solution. O(n²).
     """
     lengths = np.linalg.norm(Y, axis=0)
     k = int(np.argmax(lengths))
     v = Y[:, k] / lengths[k] if lengths[k] > 0.0 else np.eye(len(S), 1)[:, 0]
     Sv, size = S @ v, norm(S)
     value = float(v @ Sv)
-    low = min(-norm(S - P @ P.T) - rounding(size, len(S)), value)
+    low = min(-norm(rest) - rounding(size, len(S)), value)
     return ExtremePair(np.array([value]), v[:, None], norm(Sv - value * v), low, 0.0, size, 1, "dense", True)
 
 
