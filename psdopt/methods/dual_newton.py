@@ -81,7 +81,8 @@ class DualNewton(Method[DualNewtonState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> DualNewtonState:
         parts = problem, *_ = _parts_of(problem)
-        first = self._at(parts, geometry, *_begun(parts), math.nan)
+        y, known = _begun(parts)
+        first = self._at(parts, geometry, y, math.nan, known)
         if problem.only_zero:
             zero = problem.at(np.zeros((problem.n, 1)))
             first.evaluation, first.point, first.outcome = zero, geometry.from_factor(zero.factor), Outcome.FINISHED
@@ -89,7 +90,7 @@ class DualNewton(Method[DualNewtonState]):
         return first
 
     def _at(
-        self, parts: Parts, geometry: Geometry, y: Array, known: tuple[Array, Array, float], step: float
+        self, parts: Parts, geometry: Geometry, y: Array, step: float, known: tuple[Array, Array, float]
     ) -> DualNewtonState:
         values, V, theta = known
         problem, nearest, _ = parts
@@ -142,7 +143,7 @@ class DualNewton(Method[DualNewtonState]):
             y = state.y + t * d
             known = _decomposed(parts, y)
             if known[2] <= state.theta + SUFFICIENT * t * slope + rounding(state.theta, 1):
-                return self._at(parts, state.geometry, y, known, t)
+                return self._at(parts, state.geometry, y, t, known)
             t *= 0.5
         return replace(state, step=0.0, outcome=Outcome.STALLED)
 

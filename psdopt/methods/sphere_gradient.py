@@ -58,11 +58,11 @@ class SphereGradient(Method[SphereState]):
 
     With Ĉ = D^½ C D^½ and y_i = ⟨V_i, (Ĉ V)_i⟩ half the gradient on the product of spheres is G = Ĉ V − Diag(y) V. A
     step goes from V_i to (V_i + s D_i)/|V_i + s D_i|. Its s minimises the second-order model, of curvature
-    ⟨D, Ĉ D⟩ − Σ y_i |D_i|², and is halved until F decreases. Directions are those of Polak and Ribière (PR+), carried
-    along by projection. Every point is feasible, and −y are its multipliers: S = C − D^-½ Diag(y) D^-½ with ⟨S, M⟩ = 0,
-    so that S + (eps / tr M) I ⪰ 0, one Cholesky factor, proves F(M) − min F <= eps. If r (r + 1)/2 > n, generically no
-    second-order stationary point is other than optimal; with fewer columns, one is added at a saddle, along the least
-    eigenvector of S.
+    ⟨D, Ĉ D⟩ − Σ y_i |D_i|², and is halved until F decreases. Directions are those of Polak and Ribière (PR+) for
+    gradients over the curvatures −y_i of their rows, carried along by projection. Every point is feasible, and −y are
+    its multipliers: S = C − D^-½ Diag(y) D^-½ with ⟨S, M⟩ = 0, so that S + (eps / tr M) I ⪰ 0, one Cholesky factor,
+    proves F(M) − min F <= eps. If r (r + 1)/2 > n, generically no second-order stationary point is other than optimal;
+    with fewer columns, one is added at a saddle, along the least eigenvector of S.
 
     Burer and Monteiro (2003); Journée, Bach, Absil, Sepulchre (2010); Boumal, Voroninski, Bandeira (2016).
 
@@ -114,6 +114,7 @@ class SphereGradient(Method[SphereState]):
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
         C, s, outcome, y, G = state.scaled, 0.0, Outcome.RUNNING, state.y, state.gradient
         value, noise = float(y.sum()), EPS * float(np.abs(C.data).sum())  # of sums of |Ĉ_ij|
+        product = float(np.vdot(G, _preconditioned(G, y)))
         for _ in range(self.iterations):
             deadline.ask()
             lengths = row_dots(d, d)
@@ -136,14 +137,15 @@ class SphereGradient(Method[SphereState]):
                 break
             last, V, image, value = G, W, moved, after
             G = image - y[:, None] * V
-            before, square = square, float(np.vdot(G, G))
-            # G is tangent at V, so that its product with the old gradient carried to V needs no projection
-            beta = max(0.0, (square - float(np.vdot(G, last))) / before)
+            Z, before = _preconditioned(G, y), product
+            square, product = float(np.vdot(G, G)), float(np.vdot(G, Z))
+            # Z is tangent at V, so that its product with the old gradient carried to V needs no projection
+            beta = max(0.0, (product - float(np.vdot(Z, last))) / before)
             carried = d - row_dots(d, V)[:, None] * V
-            d = beta * carried - G
+            d = beta * carried - Z
             slope = float(np.vdot(d, G))
             if not slope < 0.0:
-                d, slope = -G, -square
+                d, slope = -Z, -product
         kept: dict[str, Any] = {"tested": state.tested, "scaled": C, "factor": state.factor, "root": state.root}
         return self._widened_at_saddle(
             self._state(state.problem, state.geometry, V, image, d, step=s, outcome=outcome, **kept)
@@ -156,7 +158,7 @@ class SphereGradient(Method[SphereState]):
         conic, diagonal = _form(problem)
         factor, root, y = fields["factor"], fields["root"], row_dots(V, image)
         G = image - y[:, None] * V
-        d = -G if d is None else d
+        d = -_preconditioned(G, y) if d is None else d
         Y, B, square = np.sqrt(diagonal)[:, None] * V, conic.forms.B, float(np.vdot(G, G))
 
         def multipliers(y: Array) -> Array:
@@ -212,6 +214,11 @@ class SphereGradient(Method[SphereState]):
                 return self._state(state.problem, geometry, wider, image, tested=norm(image), **units)
             length *= 0.5
         return state
+
+
+def _preconditioned(G: Array, y: Array) -> Array:
+    """The rows of G (n, r) over their curvatures −y_i, or a hundredth of the largest |y_i|; tangent as G is."""
+    return np.asarray(G / np.maximum(-y, SLIGHT**2 * float(np.abs(y).max()) or 1.0)[:, None])
 
 
 def _unit_rows(Y: Array) -> Array:
