@@ -213,12 +213,9 @@ def proven_bound(result: Result) -> float:
     return -np.inf if bound is None else float(bound)
 
 
-def unit_rows(M: LowRankPSD) -> Array:
-    """Rows of length one (n, r), r the numerical rank of M, in its principal axes; a row of zeros is e_1."""
-    values, vectors = M.eigh()
-    if len(values) == 0:
-        return np.ones((M.n, 1))
-    V = vectors * np.sqrt(values)
+def unit_rows(Y: Array) -> Array:
+    """Y (n, r) with rows of length one; a row of zeros becomes e_1."""
+    V = np.array(Y) if Y.shape[1] else np.ones((len(Y), 1))
     lengths = np.linalg.norm(V, axis=1)
     flat = lengths <= EPS * float(lengths.max())
     V[flat] = np.eye(1, V.shape[1])

@@ -47,7 +47,9 @@ def _(measurement: Trace) -> SparseForms | None:
 
 @explicit_forms.register
 def _(measurement: Entries) -> SparseForms | None:
-    return _forms(measurement.i, measurement.j, sp.eye_array(measurement.size, format="csr"), measurement.n)
+    each = np.arange(measurement.size + 1)
+    B = sp.csr_array((np.ones(measurement.size), each[:-1], each), shape=(measurement.size, measurement.size))
+    return _forms(measurement.i, measurement.j, B, measurement.n)
 
 
 @explicit_forms.register
@@ -114,13 +116,9 @@ def linear_objective(problem: Problem) -> tuple[sp.csr_array, float] | None:
     """(C, c) with F(M) = ⟨C, M⟩ + c, C sparse symmetric (n, n); None if F is not linear or C is too large."""
     if not isinstance(problem, TermSum) or not all(isinstance(term, LinearTerm) for term in problem.terms):
         return None
-    total = sp.csr_array((problem.n, problem.n))
-    for term in problem.terms:
-        C = _entries_of(term.C) if isinstance(term, LinearTerm) else None
-        if C is None:
-            return None
-        total = total + getattr(term, "weight", 1.0) * C
-    return sp.csr_array(total), problem.constant
+    parts = [(term.weight, _entries_of(term.C)) for term in problem.terms if isinstance(term, LinearTerm)]
+    known = [weight * C for weight, C in parts if C is not None]
+    return (sp.csr_array(sum(known[1:], known[0])), problem.constant) if len(known) == len(parts) else None
 
 
 @dataclass(frozen=True)

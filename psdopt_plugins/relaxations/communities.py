@@ -84,7 +84,7 @@ class CommunityDetection(ClusterMixin, Estimator):
         random = random_source(self.random_state)
         problem = modularity_problem(graph, resolution)
         self.result_ = relaxed(problem, self.solver_options, rng=generator(random))
-        V = unit_rows(self.result_.matrix)
+        V = unit_rows(self.result_.matrix.compress().factor)
         self.embedding_ = V * column_signs(V)
         seed = random.randint(np.iinfo(np.int32).max)
         counts = range(1, min(TRIED, n) + 1) if most is None else (most,)

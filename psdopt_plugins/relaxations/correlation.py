@@ -65,7 +65,7 @@ class NearestCorrelation(Estimator):
         W = None if self.weights is None else np.asarray(self.weights, dtype=np.float64)
         result = self._solved(problem, rank, W is not None and W.ndim == 2)
         self.result_ = result
-        self.correlation_ = LowRankPSD(unit_rows(result.matrix))
+        self.correlation_ = LowRankPSD(unit_rows(result.matrix.factor))
         D = self.correlation_.to_dense() - G
         if W is not None:
             D = W * D if W.ndim == 2 else W[:, None] * D * W
@@ -86,8 +86,7 @@ class NearestCorrelation(Estimator):
         values, vectors = full.matrix.eigh()
         Y = vectors[:, :rank] * np.sqrt(values[:rank])
         scale = np.sqrt(problem.lower[:n])  # the diagonal's own bounds come first
-        Y = unit_rows(LowRankPSD(Y)) * scale[:, None]
-        Y = np.column_stack([Y, np.zeros((n, rank - Y.shape[1]))])
+        Y = unit_rows(Y) * scale[:, None]
         return relaxed(problem, self.solver_options, geometry=FlatQuotient(n, rank), start=Y, rng=0)
 
 

@@ -40,7 +40,7 @@ class Graph:
             raise InvalidInputError(f"{name} must hold a graph of at least 2 vertices; found n = {data.shape[0]}")
         A = 0.5 * sp.csr_array(data.data, dtype=np.float64)  # halve first, so that the sum is finite
         A = sp.csr_array(A + A.T)
-        A = sp.csr_array(A - sp.diags_array(A.diagonal()))
+        A.data[np.repeat(np.arange(A.shape[0]), np.diff(A.indptr)) == A.indices] = 0.0
         with np.errstate(over="ignore"):
             if np.isinf(np.abs(A.data).sum()):
                 raise InvalidInputError(f"{name} must be finite, in sum too; found weights up to {A.max():.3g}")

@@ -89,7 +89,7 @@ class MaxCut(Estimator):
         graph = Graph.of(W, checked=True)
         rng = generator(self.random_state)
         self.result_ = relaxed(maxcut_problem(graph), self.solver_options, rng=rng)
-        V = unit_rows(self.result_.matrix)
+        V = unit_rows(self.result_.matrix.compress().factor)
         self.embedding_ = V * column_signs(V)
         cut = hyperplane_cut(graph.weights, V, rng, trials, boolean(self.improve, "improve"))
         self.labels_: NDArray[np.intp] = (cut.signs != cut.signs[0]).astype(np.intp)

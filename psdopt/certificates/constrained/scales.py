@@ -50,7 +50,8 @@ def range_on_ray(problem: ConstrainedModel, evaluation: Evaluation, bound: float
     if problem.conic is not None:
         at_zero = problem.value_at_zero()
         return max(abs(value - at_zero), abs(bound - at_zero) if math.isfinite(bound) else 0.0)
-    near = [finite_value(partial(_scaled_value, evaluation, share)) for share in SHARES]
+    columns = evaluation.factor.shape[1]
+    near = [finite_value(partial(_mixed_value, evaluation, np.full(columns, share))) for share in SHARES]
     unit = _range(value, near, reference_value(problem, 0.0))
     return unit if math.isfinite(unit) else abs(value)
 
@@ -68,15 +69,10 @@ def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     apart = math.sqrt(max(size**2 + norm(N.T @ N) ** 2 - 2.0 * norm(Y.T @ N) ** 2, 0.0))
     if not (size > 0.0 and apart > 0.0):
         return 0.0
-    whole = min(1.0, size / apart)
-
-    def value_at(share: float) -> float:
-        theta = share * whole
-        factor = np.column_stack([math.sqrt(1.0 - theta) * Y, math.sqrt(theta) * N])
-        return float(problem.problem.at(factor).value)
-
-    near = [finite_value(partial(value_at, share)) for share in SHARES]
-    unit = _range(evaluation.value, near, finite_value(partial(value_at, 1.0)))
+    both, whole, columns = evaluation.append(N), min(1.0, size / apart), (Y.shape[1], N.shape[1])
+    way = [np.repeat([1.0 - share * whole, share * whole], columns) for share in (*SHARES, 1.0)]
+    *near, far = (finite_value(partial(_mixed_value, both, shares)) for shares in way)
+    unit = _range(evaluation.value, near, far)
     return unit if math.isfinite(unit) else 0.0
 
 
@@ -122,9 +118,9 @@ def gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     return norm(evaluation.gradient @ V) / 2.0
 
 
-def _scaled_value(evaluation: Evaluation, share: float) -> float:
-    """F(share M)."""
-    return float(evaluation.mix(math.sqrt(share) * np.eye(evaluation.factor.shape[1])).value)
+def _mixed_value(evaluation: Evaluation, shares: Array) -> float:
+    """F(Σ shares_k y_k y_kᵀ) for the columns y_k of the factor."""
+    return float(evaluation.mix(np.diag(np.sqrt(shares))).value)
 
 
 def row_violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
