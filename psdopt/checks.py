@@ -237,8 +237,8 @@ def indices(
     Raises InvalidInputError for a wrong shape or an index out of range, InvalidTypeError for entries that are no
     integers.
     """
-    array = real_array(values, name)
-    known = values.below if isinstance(values, CheckedIndices) else None
+    checked = isinstance(values, CheckedIndices)
+    array, known = (values.array, values.below) if checked else (real_array(values, name), None)
     shape = "(m,)" if columns is None else f"(m, {columns})"
     if array.size == 0:
         if not empty:

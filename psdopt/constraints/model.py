@@ -131,7 +131,7 @@ class ConstrainedModel(Composite):
         if forms is None or not self.m == forms.n == len(forms.i) or np.any(forms.i != forms.j):
             return None
         rows, equations = forms.B.indices, bool(np.all(self.lower == self.upper))
-        if not (equations and np.all(np.diff(forms.B.indptr) == 1) and len(np.unique(rows)) == forms.n):
+        if not (equations and np.all(np.diff(forms.B.indptr) == 1) and np.all(np.bincount(rows) == 1)):
             return None
         d = np.empty(forms.n)
         d[rows] = self.lower / forms.B.data

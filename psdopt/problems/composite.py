@@ -99,7 +99,8 @@ class CompositeEvaluation(Evaluation):
         return CompositePlane(self, v, [part.along_atom(self.problem.lifted(v)) for part in self.parts])
 
     def mix(self, T: Array) -> Self:
-        return self.moved(self.factor @ T, [part.mix(T) for part in self.parts])
+        parts = [part.mix(T) for part in self.parts]
+        return self.moved(parts[0].factor if self.problem.W is None else self.factor @ T, parts)
 
     def append(self, v: Array) -> Self:
         columns = v.reshape(self.problem.n, -1)

@@ -62,6 +62,7 @@ class Entries(Measurement):
         _, rows, self.n = rows_of(None, n)
         self.device = device_of_measurements(None, i=i, j=j)
         self.i, self.j = checked_indices({"i": i, "j": j}, rows)
+        self.j = self.i if np.array_equal(self.i, self.j) else self.j  # entries of the diagonal need no second order
         self._there: dict[Device, tuple[Any, Any]] = {}
         self.size = len(self.i)
         self._ends = np.stack([self.i, self.j])
@@ -83,7 +84,7 @@ class Entries(Measurement):
             products = U.factor @ V.factor.T
             return np.asarray(products[i, j] if V is U else 0.5 * (products[i, j] + products[j, i]))
         direct = gathered_row_dots(i, j, U.factor, V.factor)
-        return direct if V is U else 0.5 * (direct + gathered_row_dots(i, j, V.factor, U.factor))
+        return direct if V is U or i is j else 0.5 * (direct + gathered_row_dots(i, j, V.factor, U.factor))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         A = self.pattern(0.5 * weights)

@@ -67,7 +67,7 @@ def improved(W: sp.csr_array, signs: Array) -> Array:
     """
     s = signs.copy()
     gain = s * np.asarray(W @ s)
-    least = 8.0 * EPS * float(np.asarray(abs(W).sum(axis=1)).max(initial=0.0))
+    least = 8.0 * EPS * int(np.diff(W.indptr).max()) * float(np.abs(W.data).max(initial=0.0))
     while True:
         i = int(np.argmax(gain))
         if not gain[i] > least:

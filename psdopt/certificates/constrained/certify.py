@@ -92,7 +92,8 @@ def certify_constrained(
         if tau is not None:  # without it a negative bound on λ_min(S) proves nothing, however small it is
             # an error of λ_min(S) that is slight beside the tolerance costs the bound little; in a run one factor is
             # enough that proves what the rest of the gap leaves of the tolerance
-            room = allowed - (value - offset + problem.support(y)) if proof == "needed" else 0.0
+            taken = value - offset + problem.support(y)
+            room = allowed - (taken if P is None else max(taken, 0.0)) if proof == "needed" else 0.0
             accuracy = max(SLIGHT * allowed, (1.0 - SLIGHT) * room) / reach
         return dual_bound(problem, evaluation, offset, y, accuracy, start, seed, proof == "full", P)
 

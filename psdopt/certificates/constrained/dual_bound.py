@@ -81,15 +81,16 @@ def dual_bound(
     if face is not None:
         y = y.copy()
         y[face.rows] = 0.0  # P A_t P = 0
-    S, rho, left = slack_operator(problem, evaluation, y), problem.problem.lower_curvature, math.inf
+    S, rho, loss = slack_operator(problem, evaluation, y), problem.problem.lower_curvature, math.inf
     blocks = () if problem.conic is None else problem.conic.blocks
     if face is None:
         pair = None
         if P is not None and rho > 0.0 and isinstance(S, np.ndarray):
             rest, size = S - P @ P.T, norm_of_any_size(S) + rho * norm_of_any_size(evaluation.factor) ** 2
+            product = evaluation.value - offset + inner(y, problem.measured(evaluation.factor))  # ⟨S, M⟩
             gap = gap_by_factor(rest, evaluation.factor, Curvature(rho), P, size)
             if problem.trace_limit is not None and gap <= accuracy * problem.trace_limit.value:
-                left, pair = gap, pair_by_factor(S, rest, evaluation.factor)
+                loss, pair = gap - product, pair_by_factor(S, rest, evaluation.factor)
         pair = pair or slack_eigenpair(S, accuracy, start, seed, blocks)
     elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
         # λ_min(P S P) is never positive; a positive λ_min(WᵀSW) is a proof even if the trace is not bounded
@@ -118,9 +119,8 @@ def dual_bound(
         bound = base + low * (limit.least if low > 0.0 else limit.value)
     elif low < 0.0:
         bound = None
-    if left < math.inf:
-        along = evaluation.value - offset + inner(y, problem.measured(evaluation.factor))  # ⟨S, M⟩
-        bound = max(base + along - left, -math.inf if bound is None else bound)
+    if loss < math.inf:
+        bound = max(base - loss, -math.inf if bound is None else bound)
     elif low < (0.0 if thorough else enough):
         found = [base - loss for loss in _losses_by_curvature(problem, evaluation, S, low) if loss < math.inf]
         bound = max(found if bound is None else [bound, *found], default=None)
