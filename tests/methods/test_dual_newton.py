@@ -219,7 +219,7 @@ def test_a_factor_of_the_slack_is_checked_and_a_wrong_one_costs_only_a_decomposi
 
 
 def test_directions_take_few_products_where_constraints_differ_in_curvature(monkeypatch) -> None:
-    """The diagonal of the Hessian scales them: a dozen products at most with weights of 0.1 to 10, without it dozens."""
+    """The diagonal of the Hessian scales them: a dozen products at most with weights of 0.1 to 10; else dozens."""
     products: list[int] = []
 
     def counted(self, state, parts):

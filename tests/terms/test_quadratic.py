@@ -66,14 +66,11 @@ def test_terms_without_entries_say_so():
     """S is then known without products only if the data are dense arrays, which are the images of I."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((3, N))
-    for data, dense in ((X, True), (sp.csr_array(X), False), (aslinearoperator(X), False), (None, False)):
-        made = [terms.ProductTerm(terms.IdentityForm(N), terms.IdentityForm(N))]
-        if data is not None:
-            made = [
-                terms.LinearTerm(terms.GramForm(data)),
-                terms.MeasuredTerm(terms.QuadraticForms(data), terms.LeastSquares(1.0)),
-            ]
-        for term in made:
+    for data, dense in ((X, True), (sp.csr_array(X), False), (aslinearoperator(X), False)):
+        for term in (
+            terms.LinearTerm(terms.GramForm(data)),
+            terms.MeasuredTerm(terms.QuadraticForms(data), terms.LeastSquares(1.0)),
+        ):
             assert not term.has_entries
             problem = TermSum([term])
             here = problem.at(rng.standard_normal((N, 1)))
@@ -84,8 +81,30 @@ def test_terms_without_entries_say_so():
             if dense:
                 assert problem.counts()["operator_columns"] == before + N  # the adjoint alone
                 np.testing.assert_allclose(entries, products, atol=64 * EPS * np.abs(products).max())
-    with pytest.raises(InvalidTypeError, match="ProductTerm offers no entries of its gradient"):
-        terms.ProductTerm(terms.IdentityForm(N), terms.IdentityForm(N)).add_gradient_to(np.zeros((N, N)), None, None)
+    with pytest.raises(InvalidTypeError, match="LinearTerm offers no entries of its gradient"):
+        terms.Term.add_gradient_to(terms.LinearTerm(np.eye(N)), np.zeros((N, N)), None, None)
+
+
+def test_products_of_forms_by_entries_give_their_gradient_by_entries():
+    """w (A M B + B M A) from the images of Y, which are known: A and B are not applied to n columns."""
+    rng = np.random.default_rng(4)
+    A, C, Y = symmetric(rng, N), symmetric(rng, N), rng.standard_normal((N, 2))
+    identity, sparse = terms.IdentityForm(N, 3.0), terms.MatrixForm(sp.csr_array(C))
+    both = terms.SumForm([identity, sparse])
+    for left, right, L, R in (
+        (identity, identity, 3.0 * np.eye(N), 3.0 * np.eye(N)),
+        (terms.MatrixForm(A), identity, A, 3.0 * np.eye(N)),
+        (sparse, both, C, C + 3.0 * np.eye(N)),
+    ):
+        problem = TermSum([terms.ProductTerm(left, right, 0.7)])
+        here = problem.at(Y)
+        assert here.value == pytest.approx(0.7 * np.trace(L @ Y @ Y.T @ R @ Y @ Y.T))
+        before = problem.counts()["operator_columns"]
+        entries = here.gradient.entries()
+        assert problem.counts()["operator_columns"] == before
+        half = L @ Y @ Y.T @ R
+        np.testing.assert_allclose(entries, 0.7 * (half + half.T), atol=64 * EPS * np.abs(half).max())
+    assert not terms.ProductTerm(terms.GramForm(A), identity).has_entries
 
 
 @pytest.mark.parametrize(
