@@ -53,7 +53,8 @@ class DualNewton(Method[DualNewtonState]):
     b − A(M). Its generalised Hessian is applied through the eigenvectors. Systems are solved by conjugate gradient,
     preconditioned by the diagonal, more accurately as the residual falls, so that local convergence is quadratic.
     S = rho M + C + A*(y) ⪰ 0 by itself, and its factor, from the same eigenvectors, goes to the certificate. With
-    S M = 0, F(M) is the dual bound less ⟨y, A(M) − b⟩.
+    S M = 0, F(M) is the dual bound less ⟨y, A(M) − b⟩. Where A*(w) = I for some w, so that the trace is fixed, the
+    first y is the best multiple of w: it costs no decomposition beside that at y = 0.
 
     Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix, SIAM J. Matrix Anal.
     Appl. 28 (2006).
