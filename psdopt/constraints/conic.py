@@ -38,8 +38,8 @@ class Conic:
 
 def diagonal_blocks(S: sp.csr_array) -> list[NDArray[np.intp]]:
     """Rows of each diagonal block of a sparse symmetric S (n, n), connected components of its entries. O(entries)."""
-    i, j = S.nonzero()  # stored zeros connect nothing; S itself is not changed
-    links = sp.csr_array((np.ones(len(i)), (i, j)), shape=S.shape)
+    links = S.copy()  # S itself is not changed
+    links.eliminate_zeros()  # they connect nothing
     count, label = sp.csgraph.connected_components(links, directed=False)
     order = np.argsort(label, kind="stable")
     ends = np.cumsum(np.bincount(label, minlength=count))[:-1]

@@ -36,22 +36,28 @@ def hyperplane_cut(W: sp.csr_array, V: Array, rng: np.random.Generator, trials: 
         raise InvalidInputError(f"trials must be at least 1; found {trials!r}")
     if V.shape[0] != W.shape[0]:
         raise InvalidInputError(f"V must have a row for each of {W.shape[0]} vertices; found shape {V.shape}")
-    total = 0.5 * float(W.sum())
     found: list[tuple[float, Array]] = []
     seen = 0.0
     size = max(1, BLOCK // len(V))
     for first in range(0, trials, size):
         S = np.where(V @ rng.standard_normal((V.shape[1], min(size, trials - first))) >= 0.0, 1.0, -1.0)
-        values = 0.5 * (total - 0.5 * np.einsum("ik,ik->k", S, np.asarray(W @ S)))
+        values = _cut_values(W, S)
         seen += float(values.sum())
         found += [(float(values[k]), S[:, k]) for k in np.argsort(-values, kind="stable")[:TRIED]]
         found = sorted(found, key=lambda cut: -cut[0])[:TRIED]
     signs = found[0][1]
     if improve:
-        signs = max((improved(W, each) for _, each in found), key=lambda each: cut_value(W, each))
-    if cut_value(W, signs) < 0.0:  # with negative weights the best may be no cut at all
-        signs = np.ones(len(V))
-    return Cut(signs, cut_value(W, signs), seen / trials)
+        better = np.column_stack([improved(W, each) for _, each in found])
+        signs = better[:, np.argmax(_cut_values(W, better))]
+    value = cut_value(W, signs)
+    if value < 0.0:  # with negative weights the best may be no cut at all
+        signs, value = np.ones(len(V)), 0.0
+    return Cut(signs, value, seen / trials)
+
+
+def _cut_values(W: sp.csr_array, S: Array) -> Array:
+    """:func:`cut_value` of each column of S (n, k), up to rounding."""
+    return np.asarray(0.25 * (float(W.data.sum()) - np.einsum("ik,ik->k", S, np.asarray(W @ S))))
 
 
 def cut_value(W: sp.csr_array, signs: Array) -> float:
