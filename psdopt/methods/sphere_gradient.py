@@ -217,8 +217,8 @@ class SphereGradient(Method[SphereState]):
 
 
 def _preconditioned(G: Array, y: Array) -> Array:
-    """The rows of G (n, r) over their curvatures −y_i, or a hundredth of the largest |y_i|; tangent as G is."""
-    return np.asarray(G / np.maximum(-y, SLIGHT**2 * float(np.abs(y).max()) or 1.0)[:, None])
+    """The rows of G (n, r) over their curvatures −y_i, or a tenth of the largest |y_i|; tangent as G is."""
+    return np.asarray(G / np.maximum(-y, SLIGHT * float(np.abs(y).max()) or 1.0)[:, None])
 
 
 def _unit_rows(Y: Array) -> Array:
