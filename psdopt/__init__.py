@@ -29,7 +29,7 @@ from psdopt.margins import MarginProblem
 from psdopt.methods import *  # noqa: F403
 from psdopt.methods.online_gradient import Pace
 from psdopt.methods.searches.preconditioning import gram_scaled
-from psdopt.problems import AutogradProblem, EntryFit, QuadraticSDP, TermEvaluation, TermSum
+from psdopt.problems import AutogradProblem, EntryFit, MomentPreconditioner, QuadraticSDP, TermEvaluation, TermSum
 from psdopt.problems.streamed import OffersStream, Streamed
 from psdopt.running.compatibility import compatible
 from psdopt.running.escape import widened
@@ -81,6 +81,7 @@ __all__ = [
     "MaxTime",
     "Method",
     "Mixture",
+    "MomentPreconditioner",
     "OffersStream",
     "Outcome",
     "Pace",

@@ -29,3 +29,5 @@ TEST_SHARE, TEST_ROWS = 0.3, 2000
 FOLDS = 5
 #: Starts of k-means where its clusters are compared or improved afterwards.
 KMEANS_STARTS = 5
+#: Pairs from which percentiles of distances are estimated.
+SAMPLES = 20_000

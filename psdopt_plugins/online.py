@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from psdopt import Geometry, Polar
+from psdopt import Geometry, MomentPreconditioner, Polar
 from psdopt.linalg import Array
 from psdopt_plugins.limits import SPECTRUM_ORDER
 
@@ -35,13 +35,19 @@ Curvature = Callable[[Array, Array], float]
 BatchLoss = Callable[[slice, Array], tuple[float, Array, Curvature]]
 
 
+def moment_of(problem: Any) -> Array | None:
+    """C (n, n), or its diagonal, of a problem with a :class:`~psdopt.MomentPreconditioner`; else None."""
+    preconditioner = getattr(problem, "preconditioner", None)
+    return preconditioner.moment if isinstance(preconditioner, MomentPreconditioner) else None
+
+
 @dataclass
 class OnlineModel:
     """A factor Y (n, r) that learns one batch at a time, and the mean of its iterates.
 
     Y⁺ = Y − s D, D = C⁻¹ (S Y) (Q + tr(Q)/10 I)⁻¹, with S Y = Σ_t F'_t x_t (x_tᵀY) the gradient of the batch, C the
     second moment of the x so far, and Q = YᵀCY. For Gaussian x this inverts the leading term of the Hessian
-    (:class:`~psdopt_plugins.regression.moments.MomentPreconditioner`), so that units and correlations do not matter.
+    (:class:`~psdopt.MomentPreconditioner`), so that units and correlations do not matter.
     C and Q are renewed from a batch whenever the number of samples has doubled. Of C only the diagonal is known above
     order 1500.
 

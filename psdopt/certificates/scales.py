@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from functools import partial
 
 import numpy as np
 
 from psdopt.constraints.limits import CANCELLED
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.contracts.problem import Evaluation, Problem, finite_value
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import SMALL_ORDER
@@ -41,16 +40,6 @@ def reference_value(problem: Problem, trace: float) -> float:
         return finite_value(lambda: float(problem.at(factor).value))
 
     return problem.once(("value", trace), compute)
-
-
-def finite_value(value: Callable[[], float]) -> float:
-    """The value, or inf if F is not defined at the reference."""
-    try:
-        with np.errstate(all="ignore"):
-            found = value()
-    except (FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError):
-        return math.inf
-    return found if math.isfinite(found) else math.inf
 
 
 def unit_on_the_cone(problem: Problem, evaluation: Evaluation) -> float:

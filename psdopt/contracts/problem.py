@@ -6,6 +6,7 @@ value, gradient and restrictions of F at M = Y Yᵀ, computed from shared images
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
@@ -215,8 +216,8 @@ class Problem(ABC):
         """Evaluation at M = Y Yᵀ, Y (n, r). Raises InvalidInputError on shape or non-finite entries."""
 
     def value_at_zero(self) -> float:
-        """F(0), from which decreases are measured. Computed once."""
-        return self.once("value at zero", lambda: float(self.at(np.zeros((self.n, 1))).value))
+        """F(0), from which decreases are measured; inf if it is undefined. Computed once."""
+        return self.once("value at zero", lambda: finite_value(lambda: float(self.at(np.zeros((self.n, 1))).value)))
 
     def pieces(self) -> Mapping[str, Any]:
         """Objects of the problem that a run may refer to, by name. Checkpoints store the names, not the objects."""
@@ -266,3 +267,13 @@ class Problem(ABC):
         if factor.ndim != 2 or factor.shape[0] != self.n:
             raise InvalidInputError(f"Y must have shape ({self.n}, r); found {factor.shape}")
         return as_array(factor)
+
+
+def finite_value(value: Callable[[], float]) -> float:
+    """The value, or inf if F is not defined where it is asked for."""
+    try:
+        with np.errstate(all="ignore"):
+            found = value()
+    except (FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError):
+        return math.inf
+    return found if math.isfinite(found) else math.inf

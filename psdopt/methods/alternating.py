@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any
 
-from psdopt.contracts.abilities import Requires, require_inner
+from psdopt.contracts.abilities import Requires, name_of, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, S, State
 from psdopt.contracts.problem import Evaluation, Problem
@@ -63,9 +64,10 @@ class Settled:
     def __call__(self, state: AlternatingState) -> bool:
         if state.steps < 2 or state.before is None:
             return False
-        value = state.evaluation.value
-        settled = abs(state.before.value - value) <= self.share * abs(state.problem.value_at_zero() - value)
-        return settled or state.steps >= self.most
+        value, decrease = state.evaluation.value, abs(state.before.value - state.evaluation.value)
+        if state.steps >= self.most or decrease == 0.0:
+            return True
+        return decrease <= self.share * abs(state.problem.value_at_zero() - value) < math.inf
 
 
 @dataclass(frozen=True)
@@ -109,6 +111,11 @@ class Alternating(Method[AlternatingState]):
         ):
             if not callable(rule):
                 raise InvalidInputError(f"{name} must be a function of an AlternatingState; found {rule!r}")
+
+    @property
+    def name(self) -> str:
+        """Of both methods."""
+        return f"{name_of(self.first)} + {name_of(self.second)}"
 
     @property
     def requires(self) -> Requires:  # type: ignore[override]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.checks import instances, number
+from psdopt.checks import instances, number, one_of
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
@@ -20,6 +20,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.operators import LinearMap
+from psdopt.problems.moment_preconditioner import MomentPreconditioner
 from psdopt.problems.share_bound import ShareBound
 from psdopt.problems.term_fit import TermFit, is_quadratic_fit
 from psdopt.problems.term_models import TermEvaluation
@@ -38,13 +39,15 @@ class TermSum(Problem):
     terms : sequence of :class:`~psdopt.terms.base.Term` of one order n.
     constant : number added to F.
     preconditioner : a :class:`~psdopt.contracts.roles.Preconditioner`, a callable evaluation ↦ (R ↦ P⁻¹R), or None.
+        "auto" is the second moment of the data where all curved terms measure them
+        (:class:`~psdopt.problems.moment_preconditioner.MomentPreconditioner`), else None.
     """
 
     def __init__(
         self,
         terms: Sequence[Term],
         constant: float = 0.0,
-        preconditioner: Preconditioner | Callable[[TermEvaluation], Callable[[Array], Array]] | None = None,
+        preconditioner: Preconditioner | Callable[[TermEvaluation], Callable[[Array], Array]] | str | None = "auto",
     ) -> None:
         self.terms = terms = instances(terms, "terms", Term)
         orders = {term.n for term in terms}
@@ -56,7 +59,10 @@ class TermSum(Problem):
         self.device = _common_device(terms, self.maps)
         if all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
-        if preconditioner is not None and not isinstance(preconditioner, Preconditioner):
+        if isinstance(preconditioner, str):
+            one_of(preconditioner, "preconditioner", ("auto",))
+            preconditioner = MomentPreconditioner.of(terms)
+        elif preconditioner is not None and not isinstance(preconditioner, Preconditioner):
             preconditioner = PlainPreconditioner(preconditioner)
         self.preconditioner = preconditioner
         offered = {

@@ -15,8 +15,10 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
 from psdopt.geometries import FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
+from psdopt.linalg.tolerances import MINOR
 from psdopt.methods import (
     BILGO,
+    Alternating,
     AugmentedLagrangian,
     BlockConjugateGradient,
     BoundaryPoint,
@@ -31,7 +33,9 @@ from psdopt.methods import (
     ProjectedGradient,
     RiemannianGradient,
     SphereGradient,
+    TruncatedNewton,
 )
+from psdopt.methods.alternating import Settled
 from psdopt.running.compatibility import fits
 
 #: Methods that are tried, in this order, if the usual method does not fit a given geometry.
@@ -67,6 +71,7 @@ class Thresholds:
     decomposed_order : up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: some seconds.
     many : above this number of constraints per row of a block, splitting the dual is cheaper than systems of order m:
         at 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
+    second_order : up to this number n r of unknowns a Newton step costs no more than what it saves.
     cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
         method, the most reliable one, is chosen.
     """
@@ -80,10 +85,13 @@ class Thresholds:
     newton_order: int = 1500
     decomposed_order: int = 3000
     many: float = 9.0
+    second_order: int = 8000
     cheap: float = 1e9
 
 
 THRESHOLDS = Thresholds()
+#: Newton's method on the factor, after conjugate gradient has brought F near its minimum.
+SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR, most=1000))
 
 
 def choose(
@@ -117,7 +125,7 @@ def choose(
     if Ability.CONSTRAINTS in asked:
         return *_constrained(constrained_of(problem), geometry, method), chosen
     if method is None:
-        method = dense or _iteration(problem, geometry)
+        method = dense or _iteration(problem, geometry, most)
         if geometry is not None:
             method = _first_fit(problem, [geometry], [method, *PARTNERS])[1]
     if geometry is None:
@@ -228,12 +236,16 @@ def _diagonal_beside_face(problem: Constrained) -> bool:
     return bool(np.all(np.diff(rest.indptr) <= 1) and np.all(forms.i[rest.indices] == forms.j[rest.indices]))
 
 
-def _iteration(problem: Problem, geometry: Geometry | None) -> Method:
-    straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
-    large = problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities
-    if straight and LagrangeNewton.is_efficient_for(problem, (geometry and geometry.rank) or first_rank(problem.n)):
+def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) -> Method:
+    if geometry is not None and not {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities:
+        return ConjugateGradient()
+    rank = (geometry and geometry.rank) or min(first_rank(problem.n), most or problem.n)
+    if LagrangeNewton.is_efficient_for(problem, rank):
         return LagrangeNewton()
-    return BlockConjugateGradient() if large and straight else ConjugateGradient()
+    if problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities:
+        return BlockConjugateGradient()
+    newton = Ability.HESSIAN in problem.abilities and problem.n * rank <= THRESHOLDS.second_order
+    return SECOND_ORDER if newton else ConjugateGradient()
 
 
 def first_rank(n: int) -> int:

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.scales import finite_value, reference_value
+from psdopt.certificates.scales import reference_value
 from psdopt.checks import finite
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method
-from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.contracts.problem import Evaluation, Problem, finite_value
 from psdopt.devices import held, is_device_array, require_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import as_array, norm, orthonormal_columns

@@ -16,12 +16,12 @@ from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, linear_map, row_dots
 from psdopt_plugins.estimators import generator, named_geometry, parameters, sample_weights
+from psdopt_plugins.limits import SAMPLES
 from psdopt_plugins.metric_learning.lmnn_start import principal_axes
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.online import OnlineModel
+from psdopt_plugins.online import OnlineModel, moment_of
 from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.pairs import SignedPairs, joined_pairs, signed_pairs
-from psdopt_plugins.regression.moments import SAMPLES, moment_of
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import only_touched, validated_with

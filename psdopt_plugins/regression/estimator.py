@@ -14,8 +14,7 @@ from psdopt import Geometry, LowRankPSD, starting_point
 from psdopt.checks import one_of
 from psdopt.linalg import Array, RowBlocks, linear_map, row_dots
 from psdopt_plugins.estimators import Estimator, generator, named_geometry, parameters, solved, sorted_components
-from psdopt_plugins.online import OnlineModel
-from psdopt_plugins.regression.moments import moment_of
+from psdopt_plugins.online import OnlineModel, moment_of
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
 from psdopt_plugins.rows import projected, validated, weighted

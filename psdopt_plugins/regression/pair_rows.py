@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import cast
 
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 
-from psdopt import Preconditioner, TermEvaluation
+from psdopt import MomentPreconditioner, Preconditioner, TermEvaluation
 from psdopt.linalg import Array, sparse_product
-from psdopt.terms import PairDistances
+from psdopt.terms import MeasuredTerm, PairDistances
 from psdopt_plugins.limits import SLIGHT
-from psdopt_plugins.regression.moments import MomentPreconditioner
 
 #: Largest rank: a step costs n r³ and m r² on top of a pass of m r, so at higher ranks only the moment is used.
 HIGHEST_RANK = 16
@@ -27,12 +27,14 @@ class PairRowsPreconditioner(Preconditioner):
     conjugate gradient takes two to eight times as many steps. Symmetric positive definite; equivariant under Y → Y O.
 
     The blocks, one after the other, are a banded matrix: one call of LAPACK solves them. Cost O(m r² + n r³), memory
-    O(n r²). Above r = 16 it is :class:`~psdopt_plugins.regression.moments.MomentPreconditioner`.
+    O(n r²). Above r = 16 it is :class:`~psdopt.MomentPreconditioner`.
+
+    `term` : a :class:`~psdopt.terms.MeasuredTerm` of :class:`~psdopt.terms.PairDistances` without X.
     """
 
-    def __init__(self, measurement: PairDistances) -> None:
-        self.measurement = measurement
-        self.coarse = MomentPreconditioner(measurement)
+    def __init__(self, term: MeasuredTerm) -> None:
+        self.measurement: PairDistances = cast(PairDistances, term.measurement)
+        self.coarse = MomentPreconditioner([term])
 
     @cached_property
     def _neighbours(self) -> sp.csr_array:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt import TermSum
+from psdopt import MomentPreconditioner, TermSum
 from psdopt.checks import CheckedIndices, vector
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, row_source
@@ -24,7 +24,6 @@ from psdopt.terms import (
 from psdopt_plugins.estimators import sample_weights
 from psdopt_plugins.pairs import checked_pairs
 from psdopt_plugins.regression.measurements import GeneralForms, LeastSquaresWithOffset
-from psdopt_plugins.regression.moments import MomentPreconditioner
 from psdopt_plugins.regression.pair_rows import PairRowsPreconditioner
 
 
@@ -62,7 +61,7 @@ def psd_regression_problem(
     Returns
     -------
     A :class:`psdopt.TermSum`: convex; quadratic without directions. Its preconditioner is the data's second moment,
-    :class:`~psdopt_plugins.regression.moments.MomentPreconditioner`, if X_i has rank one and X has entries; for pairs
+    :class:`~psdopt.MomentPreconditioner`, if X_i has rank one and X has entries; for pairs
     without X and without directions blocks, :class:`~psdopt_plugins.regression.pair_rows.PairRowsPreconditioner`;
     none if X is on a device.
 
@@ -98,20 +97,14 @@ def psd_regression_problem(
     else:
         loss = HalfSquaredOneSided(targets, checked_directions(direction, m), w)
         weight = 1.0 / total
-    preconditioner = _preconditioner(measurement, direction is not None or offset or w is not None, w)
-    return TermSum([MeasuredTerm(measurement, loss, weight)], preconditioner=preconditioner)
-
-
-def _preconditioner(measurement: Measurement, moment_only: bool, weights: Array | None) -> Any:
+    term = MeasuredTerm(measurement, loss, weight)
+    units = isinstance(measurement, PairDistances) and measurement.X is None and MomentPreconditioner.measured(term)
+    if not units:
+        return TermSum([term])
     # with bounds the active pairs change from step to step: relative to the moment, blocks of all pairs take from a
     # third to eight times as many steps (eight on labelled digits); blocks of the active pairs are in between
-    if measurement.device is not None:
-        return None  # both need decompositions on the host
-    if isinstance(measurement, PairDistances) and measurement.X is None and not moment_only:
-        return PairRowsPreconditioner(measurement)
-    if MomentPreconditioner.applies(measurement):
-        return MomentPreconditioner(measurement, weights)
-    return None
+    plain = direction is None and not offset and w is None
+    return TermSum([term], preconditioner=PairRowsPreconditioner(term) if plain else MomentPreconditioner([term]))
 
 
 def _measurement(X: Any, pairs: CheckedIndices | None, n: int | None) -> Measurement:

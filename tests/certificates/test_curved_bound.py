@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import Curvature, FlatQuotient, QuadraticSDP, TermSum, certify, solve
+from psdopt import ConjugateGradient, Curvature, FlatQuotient, QuadraticSDP, TermSum, certify, solve
 from psdopt.certificates import curved_bound
 from psdopt.certificates.curved_bound import curved_gap
 from psdopt.contracts.gradient import dense_gradient
@@ -49,7 +49,7 @@ def measured(one_sided, seed, d=5, m=120):
     a = ((X @ (rng.standard_normal((d, 2)) / np.abs(X).max(axis=0)[:, None])) ** 2).sum(axis=1)
     target = a * rng.uniform(0.3, 1.7, m)
     loss = HalfSquaredOneSided(target, rng.choice([-1.0, 1.0], m)) if one_sided else LeastSquares(target)
-    return TermSum([MeasuredTerm(QuadraticForms(X), loss, 1.0 / m)])
+    return TermSum([MeasuredTerm(QuadraticForms(X), loss, 1.0 / m)], preconditioner=None)
 
 
 @pytest.mark.parametrize("one_sided", [False, True])
@@ -59,7 +59,7 @@ def test_certificates_of_unfinished_runs_bound_the_true_gap(one_sided, seed):
     best = solve(problem, tol=1e-8, max_iterations=3000)
     lower = best.value - (best.certificate.gap or 0.0)
     for steps in (1, 5, 20):
-        result = solve(problem, FlatQuotient(5, 3), max_iterations=steps, rng=1)
+        result = solve(problem, FlatQuotient(5, 3), ConjugateGradient(), max_iterations=steps, rng=1)
         gap = result.certificate.gap
         assert gap is not None
         assert gap >= result.value - best.value

@@ -19,7 +19,9 @@ def problem():
 def regression():
     rng = np.random.default_rng(1)
     X, W = rng.standard_normal((60, N)), rng.standard_normal((N, R))
-    return TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(((X @ W) ** 2).sum(axis=1)), 0.01)])
+    return TermSum(
+        [MeasuredTerm(QuadraticForms(X), LeastSquares(((X @ W) ** 2).sum(axis=1)), 0.01)], preconditioner=None
+    )
 
 
 def start():

@@ -8,7 +8,7 @@ from psdopt import BlockConjugateGradient, ConjugateGradient, FlatQuotient, Quad
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import norm
 from psdopt.methods.block_conjugate_gradient import _whitening
-from psdopt.running.choose import THRESHOLDS, choose
+from psdopt.running.choose import SECOND_ORDER, THRESHOLDS, choose
 from psdopt.terms import IdentityForm, LinearTerm
 from psdopt_plugins.metric_learning import kta_problem
 from tests.running.problems import planted
@@ -73,9 +73,9 @@ def test_it_is_the_choice_for_large_problems_that_can_be_restricted():
     large = QuadraticSDP(sp.eye_array(n, format="csr"), 1.0, -sp.eye_array(n, format="csr"))
     assert isinstance(choose(large, FlatQuotient(n, 2), None)[1], BlockConjugateGradient)
     small, _ = planted(np.random.default_rng(0))
-    assert isinstance(choose(small, FlatQuotient(small.n, 2), None)[1], ConjugateGradient)
+    assert choose(small, FlatQuotient(small.n, 2), None)[1] == SECOND_ORDER
     linear = TermSum([LinearTerm(IdentityForm(n))])
-    assert isinstance(choose(linear, FlatQuotient(n, 2), None)[1], ConjugateGradient)
+    assert isinstance(choose(linear, FlatQuotient(n, 5), None)[1], ConjugateGradient)
     with pytest.raises(IncompatibleError, match="restriction"):
         solve(linear, FlatQuotient(n, 2), BlockConjugateGradient())
 

@@ -120,7 +120,7 @@ def test_a_rank_limit_is_kept_and_other_problems_are_refused():
     problem = drawn(4)
     limited = solve(problem, max_rank=3)
     assert limited.matrix.rank <= 3
-    assert limited.method == "ConjugateGradient"
+    assert limited.method == "ConjugateGradient + TruncatedNewton"
     assert solve(QuadraticSDP(None, 1.0, -np.eye(4)), max_rank=2).matrix.rank <= 2  # although there is a closed form
     assert not compatible(problem, FlatQuotient(12, 3), EigenSplitting())
     plain = QuadraticSDP(np.eye(3), np.diag([1.0, 2.0, 3.0]), -np.eye(3))

@@ -83,7 +83,8 @@ def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> 
     """Against the dense Hessian; without a preconditioner, up to the radius, or a residual of `share` |g|."""
     rng = np.random.default_rng(21)
     forms = QuadraticForms(rng.standard_normal((30, 5)))
-    problem = TermSum([MeasuredTerm(forms, LeastSquares(np.zeros(30))), LinearTerm(5.0 * np.eye(5))])  # convex in Y
+    terms = [MeasuredTerm(forms, LeastSquares(np.zeros(30))), LinearTerm(5.0 * np.eye(5))]  # convex in Y
+    problem = TermSum(terms, preconditioner=None)
     here = problem.at(0.2 * rng.standard_normal((5, 2)))
     g = here.factor_gradient()
     H = np.array([here.hessian_vector(e.reshape(5, 2)).ravel() for e in np.eye(10)]).T

@@ -203,5 +203,5 @@ def test_the_short_answer_is_the_verdict_and_looks_at_no_plugin(monkeypatch):
 def test_a_closed_form_is_not_looked_for_where_the_rank_is_limited(monkeypatch):
     monkeypatch.setattr(QuadraticSDP, "solve_in_closed_form", lambda self: pytest.fail("decomposed"))
     problem = QuadraticSDP(np.eye(6), 1.0, -np.eye(6))
-    assert choose(problem, FlatQuotient(6, 2), None)[1].name == "ConjugateGradient"
+    assert choose(problem, FlatQuotient(6, 2), None)[1].name == "ConjugateGradient + TruncatedNewton"
     assert choose(problem, None, None, 2)[0].rank == 2

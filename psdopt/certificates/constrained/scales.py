@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from psdopt.certificates.scales import finite_value, ratio, reference_value
+from psdopt.certificates.scales import ratio, reference_value
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.violation import relative, row_scales
-from psdopt.contracts.problem import Evaluation
+from psdopt.contracts.problem import Evaluation, finite_value
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.tolerances import SLIGHT, rounding

@@ -5,11 +5,10 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from psdopt import ConjugateGradient, FlatQuotient, LagrangeNewton, LowRankPSD, Status, solve
+from psdopt import ConjugateGradient, FlatQuotient, LagrangeNewton, LowRankPSD, MomentPreconditioner, Status, solve
 from psdopt.geometries.polar import Polar
+from psdopt.problems import moment_preconditioner as module
 from psdopt_plugins.regression import PSDRegressor, psd_regression_problem
-from psdopt_plugins.regression import moments as module
-from psdopt_plugins.regression.moments import MomentPreconditioner
 
 STARTS = {
     "gaussian": lambda Y: Y,
@@ -107,10 +106,10 @@ def test_moment_is_the_mean_of_the_measured_matrices(form, monkeypatch):
         x = X if given is None else X[pairs[:, 0]] - X[pairs[:, 1]]
     C = x.T @ x / len(x)
     expected = np.diagonal(C) if form == "kernel" else C
-    found = MomentPreconditioner(problem.terms[0].measurement).moment
+    found = MomentPreconditioner(problem.terms).moment
     np.testing.assert_allclose(found, expected, rtol=1e-7, atol=1e-7 * np.max(C))
     monkeypatch.setattr(module, "SPECTRUM_ORDER", 3)
-    diagonal = MomentPreconditioner(problem.terms[0].measurement).moment
+    diagonal = MomentPreconditioner(problem.terms).moment
     np.testing.assert_allclose(diagonal, np.diagonal(C), rtol=1e-7)
 
 
@@ -161,7 +160,7 @@ def test_damping_knows_a_column_below_the_rounding_of_the_gram_matrix(size):
     G = np.zeros((n, 3))
     G[:, 2] = np.random.default_rng(3).standard_normal(n)
     step = evaluation.preconditioner()(G)[:, 2]
-    C = MomentPreconditioner(problem.terms[0].measurement).moment
+    C = MomentPreconditioner(problem.terms).moment
     y = Y[:, 2] / size
     quotient = float(y @ (problem.at(Y[:, :2]).gradient @ y)) / float(y @ C @ y)
     assert quotient > 0.0

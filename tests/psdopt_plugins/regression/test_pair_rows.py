@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, TermSum, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, MomentPreconditioner, TermSum, solve
 from psdopt.linalg.tolerances import EPS
 from psdopt_plugins.regression import pair_rows, psd_regression_problem
-from psdopt_plugins.regression.moments import MomentPreconditioner
 
 N = 30
 
@@ -74,12 +73,12 @@ def test_where_blocks_say_nothing_the_moment_has_to_do(monkeypatch):
     problem, rng = distances(3), np.random.default_rng(0)
     R = rng.standard_normal((N, 2))
     zero = problem.at(np.zeros((N, 2)))
-    expected = MomentPreconditioner(problem.terms[0].measurement).at(zero)(R)
+    expected = MomentPreconditioner(problem.terms).at(zero)(R)
     np.testing.assert_array_equal(zero.preconditioner()(R), expected)
     Y = rng.standard_normal((N, 3))
     wide = problem.at(Y)
     monkeypatch.setattr(pair_rows, "HIGHEST_RANK", 2)
-    expected = MomentPreconditioner(problem.terms[0].measurement).at(wide)(Y)
+    expected = MomentPreconditioner(problem.terms).at(wide)(Y)
     np.testing.assert_array_equal(wide.preconditioner()(Y), expected)
     monkeypatch.setattr(pair_rows, "HIGHEST_RANK", 16)
     monkeypatch.setattr(pair_rows, "dpbtrf", lambda band, **options: (band, 1))
@@ -89,7 +88,7 @@ def test_where_blocks_say_nothing_the_moment_has_to_do(monkeypatch):
 @pytest.mark.parametrize("per_sample", [2, 4, 10])
 def test_it_saves_most_of_the_steps(per_sample):
     problem = distances(per_sample, n=40)
-    before = TermSum(problem.terms, preconditioner=MomentPreconditioner(problem.terms[0].measurement))
+    before = TermSum(problem.terms, preconditioner=MomentPreconditioner(problem.terms))
     start = LowRankPSD(np.random.default_rng(3).standard_normal((40, 10)))
     run = solve(problem, FlatQuotient(40, 10), ConjugateGradient(), start=start, tol=1e-6)
     most = 2 * run.iterations

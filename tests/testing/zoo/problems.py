@@ -81,8 +81,14 @@ class GradientTwice(Healthy):
 
 
 def _double(term: Any) -> None:
-    right = term.gradient
+    right, entries = term.gradient, term.add_gradient_to
     term.gradient = lambda U, features, V: [(m, 2.0 * G) for m, G in right(U, features, V)]
+
+    def twice(S: Array, U: Images, features: Any) -> None:
+        entries(S, U, features)
+        entries(S, U, features)
+
+    term.add_gradient_to = twice
 
 
 class HessianSign(Healthy):
