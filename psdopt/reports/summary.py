@@ -20,6 +20,7 @@ def result_rows(
     `in_all` : iterations of all rounds, of which `result` is the last.
     """
     earlier = 0 if in_all is None else in_all - result.iterations
+    trace = trace if result.iterations > 0 else None  # a trace belongs to the last run that made a step
     columns = result.matrix.factor.shape[1]
     wider = f" ({columns} columns)" if columns != result.rank else ""
     rows = [

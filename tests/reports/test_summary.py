@@ -44,6 +44,14 @@ def test_report_tells_the_last_round_from_all_of_them():
     assert int(text.split()[-3]) > last
 
 
+def test_a_last_round_without_a_step_is_not_charged_for_the_certificates_of_the_round_before():
+    problem, trace = random_problem(), CertificateTrace()
+    first = solve(problem, method=ConjugateGradient(), callback=trace)
+    last = solve(problem, method=ConjugateGradient(), callback=trace, start=first.matrix)
+    assert last.iterations == 0 < trace.applications
+    assert dict(result_rows(last, trace))["operator applications"] == str(last.counts["operator_applications"])
+
+
 def test_the_tolerance_and_the_rows_that_prove_optimality_are_named():
     problem = QuadraticSDP(B=1.0, C=np.diag([-1.0, -2.0, 3.0]))
     result = solve(problem, tol=1e-7)
