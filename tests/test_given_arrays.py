@@ -78,6 +78,8 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "linearity": (lambda X, pairs: metric_learning.linearity_problem(X, pairs, 0.1), {"X": X, "pairs": SIGNED}),
     "lmnn": (lambda X, targets, triplets: metric_learning.lmnn_problem(X, targets, triplets, 0.5),
         {"X": X, "targets": PAIRS, "triplets": TRIPLETS}),
+    "nca": (lambda X, y, candidates: metric_learning.nca_problem(X, y, candidates, 0.1),
+        {"X": X, "y": LABELS, "candidates": (np.arange(M)[:, None] + np.arange(4)) % M}),
     "pair_distance": (lambda **given: metric_learning.pair_distance_problem(upper=1.0, lower=3.0, **given),
         {"X": X, "pairs": SIGNED, "weights": WEIGHTS}),
     "triplet_margin": (metric_learning.triplet_margin_problem, {"X": X, "triplets": TRIPLETS}),
@@ -182,7 +184,7 @@ def test_masks_and_imaginary_parts_are_refused(case: str, name: str) -> None:
 ESTIMATORS: list[tuple[Any, tuple[Any, ...]]] = [
     *((kind, (X, LABELS)) for kind in (
         metric_learning.KTA, metric_learning.LMNN, metric_learning.Linearity, metric_learning.DistanceRegression,
-        metric_learning.PSDBoost,
+        metric_learning.NCA, metric_learning.PSDBoost,
     )),
     (metric_learning.PairsClassifier, (X[PAIRS], np.where(LABELS, 1, -1))),
     (metric_learning.TripletsClassifier, (X[TRIPLETS],)),

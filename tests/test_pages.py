@@ -82,6 +82,7 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "PositiveDefinite": {"...": "von-neumann"},
     "linearity_problem": {"pairs": np.column_stack([PAIRS, np.where(I_M % 2, 1, -1)])},
     "lmnn_problem": {"targets": PAIRS, "triplets": np.column_stack([PAIRS, (I_M + 3) % M])},
+    "nca_problem": {"candidates": PAIRS},
     "triplet_margin_problem": {"C": 1.0, "triplets": np.column_stack([PAIRS, (I_M + 3) % M])},
     "topk_problem": {"K": A, "k": 2},
     "pair_distance_problem": {"...": (X, np.column_stack([PAIRS, np.where(I_M % 2, 1, -1)]))},

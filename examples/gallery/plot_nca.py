@@ -5,8 +5,8 @@ Neighbourhood components: a loss of your own
 NCA learns the distance under which a sample is most likely to pick a neighbour of its own class:
 maximise Σ_i p_i, where sample i picks j with probability proportional to exp(−d_M(i, j)) and p_i is its chance of
 picking its own class. F is not convex in M, so no method can prove a global optimum, and psdopt does not claim one: the
-status is at best *stationary*. The pieces still compose. What is new is one loss of the squared distances, with its
-gradient and its curvature.
+status is at best *stationary*. The estimator ``NCA`` lists near neighbours only, for large data. The pieces also
+compose by hand. What is new is one loss of the squared distances, with its gradient and its curvature.
 """
 
 import matplotlib.pyplot as plt

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from psdopt_plugins.metric_learning.lmnn import LMNN as LMNN
     from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem as lmnn_problem
     from psdopt_plugins.metric_learning.matrix_generation import MatrixGeneration as MatrixGeneration
+    from psdopt_plugins.metric_learning.nca import NCA as NCA
+    from psdopt_plugins.metric_learning.nca_problem import NeighbourhoodComponents as NeighbourhoodComponents
+    from psdopt_plugins.metric_learning.nca_problem import nca_problem as nca_problem
     from psdopt_plugins.metric_learning.pairs_classifier import PairsClassifier as PairsClassifier
     from psdopt_plugins.metric_learning.psdboost import PSDBoost as PSDBoost
     from psdopt_plugins.metric_learning.psdboost import triplet_margin_problem as triplet_margin_problem
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
 
 REFERENCE = "Yuan, Zhang, Ghanem: Low-rank optimization for quadratic SDP, section 2.2"
 LMNN_REFERENCE = "Hao, Yuan, Ghanem: BILGO, eq. 8"
+NCA_REFERENCE = "Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood components analysis (2004)"
 REGRESSION_REFERENCE = "Meyer, Bonnabel, Sepulchre: Regression on fixed-rank PSD matrices"
 #: Both losses grow with the number and the scale of the samples, so the useful weights span many decades.
 LAMS = tuple(10.0**k for k in range(-5, 2))
@@ -41,7 +46,7 @@ lazy = lazy_names(__name__)
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
-    """Kernel target alignment, the linearity model, LMNN, PSDBoost and regression on pair distances."""
+    """Kernel target alignment, the linearity model, LMNN, NCA, PSDBoost and regression on pair distances."""
     yield from ApplicationSpec(
         name="metric-kta",
         factory=lazy.KTA,
@@ -102,6 +107,25 @@ def psdopt_components() -> Iterable[Spec]:
         reference=LMNN_REFERENCE,
         parameters=(Parameter("lam", float, 1.0, "weight of the margins"),),
         example=_lmnn_example,
+    )
+    yield from ApplicationSpec(
+        name="metric-nca",
+        factory=lazy.NCA,
+        summary="metric under which samples rarely pick a neighbour of another class",
+        reference=NCA_REFERENCE,
+        parameters=(
+            Parameter("rank", int, None, "largest rank of M; none: at most 60"),
+            Parameter("n_neighbors", int, 10, "candidates per sample, of its class and of the others"),
+            Parameter("lam", float, 5e-3, "weight of the trace, relative to the start"),
+        ),
+        report=lazy.metric_report,
+        problem=lazy.nca_problem,
+        default_data="wine",
+        needs=replace(LABELLED, blocks=False),
+    ).with_problem(
+        summary="1/n Σ P(i picks a candidate of another class) + lam tr(M)",
+        parameters=(Parameter("lam", float, 1e-2, "weight of the trace, > 0"),),
+        example=_nca_example,
     )
     yield from ApplicationSpec(
         name="metric-psdboost",
@@ -176,6 +200,11 @@ def _triplet_example() -> Any:
 def _lmnn_example() -> Any:
     X = np.random.default_rng(0).standard_normal((9, 5))
     return lazy.lmnn_problem(X, [(0, 1), (1, 2), (4, 5)], [(0, 1, 5), (1, 2, 6), (1, 2, 7), (4, 5, 8)], 1.0)
+
+
+def _nca_example() -> Any:
+    X, first = np.random.default_rng(0).standard_normal((9, 5)), np.arange(9)[:, None]
+    return lazy.nca_problem(X, np.arange(9) % 3, (first + np.array([0, 1, 3, 5, 6])) % 9, 0.01)
 
 
 def _samples_and_pairs() -> tuple[Array, tuple[NDArray[np.intp], NDArray[np.intp]]]:

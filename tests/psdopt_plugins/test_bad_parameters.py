@@ -20,6 +20,7 @@ GRAPH = UPPER + UPPER.T
 FITS: dict[type, tuple[Any, ...]] = {
     metric_learning.KTA: (X, Y),
     metric_learning.LMNN: (X, Y),
+    metric_learning.NCA: (X, Y),
     metric_learning.Linearity: (X, Y),
     metric_learning.DistanceRegression: (X, Y),
     metric_learning.PSDBoost: (X, Y),
@@ -72,7 +73,7 @@ def test_an_unknown_solver_option_is_told(estimator: Any, method: dict[str, Any]
         estimator(solver_options={"tolerance": 1e-3, **method}).fit(*FITS[estimator])
 
 
-@pytest.mark.parametrize("name", ["KTA", "Linearity", "LMNN", "DistanceRegression", "QuadraticKernel"])
+@pytest.mark.parametrize("name", ["KTA", "Linearity", "LMNN", "NCA", "DistanceRegression", "QuadraticKernel"])
 def test_a_single_class_is_told(name: str) -> None:
     (estimator,) = [known for known in FITS if known.__name__ == name]
     with pytest.raises(InvalidInputError, match="y must hold at least 2 classes; found only 0"):
@@ -84,6 +85,7 @@ REFUSED: dict[type, dict[str, tuple[Any, ...]]] = {
     metric_learning.KTA: {"rank": (0, 4), "lam": (-1,), "regularizer": ("frobenious",)},
     metric_learning.Linearity: {"rank": (0, 4), "lam": (-1,), "regularizer": ("frobenious",), "n_neighbors": (0,)},
     metric_learning.LMNN: {"n_neighbors": (0,), "rank": (9,), "max_rounds": (0,), "lam": (-1.0,)},
+    metric_learning.NCA: {"n_neighbors": (0,), "rank": (9,), "max_rounds": (0,), "max_samples": (0,), "lam": (0.0,)},
     metric_learning.PSDBoost: {"nu": (0.0, 1.5), "C": (1e-6,), "n_neighbors": (0,)},
     metric_learning.DistanceRegression: {"bounds": ((4.0, 1.0), (-1.0, 1.0), (1.0,), (np.nan, 1.0))},
     kernel_learning.QuadraticKernel: {"rank": (0, 25), "bandwidth": (0.0, -1.0, np.nan, "wide"), "jitter": (-1,)},

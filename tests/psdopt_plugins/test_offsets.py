@@ -17,6 +17,7 @@ from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.linearity import Linearity, linearity_problem
 from psdopt_plugins.metric_learning.lmnn import LMNN
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem
+from psdopt_plugins.metric_learning.nca import NCA
 from psdopt_plugins.metric_learning.psdboost import PSDBoost
 
 OFFSET = 2.0**21
@@ -28,6 +29,7 @@ ESTIMATORS = [
     MaximumVarianceUnfolding(n_neighbors=12),
     DistanceRegression(random_state=0),
     LMNN(),
+    NCA(),
     Linearity(),
     PSDBoost(),
 ]

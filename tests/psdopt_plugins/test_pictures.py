@@ -10,7 +10,7 @@ from sklearn.datasets import load_iris
 from psdopt import ConjugateGradient, Result, solve
 from psdopt_plugins.kernel_learning import DistanceKernel, QuadraticKernel
 from psdopt_plugins.manifold_learning import SSTRESS, MaximumVarianceUnfolding
-from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost
+from psdopt_plugins.metric_learning import KTA, LMNN, NCA, DistanceRegression, Linearity, PSDBoost
 from psdopt_plugins.pictures import plot_metric
 from tests.reports.test_trace import random_problem
 from tests.running.plotting.test_convergence import png
@@ -87,7 +87,7 @@ QUICK = {"max_iterations": 5}
 @pytest.mark.parametrize(
     "estimator",
     [
-        KTA(rank=2), Linearity(), LMNN(n_neighbors=1), PSDBoost(), DistanceRegression(random_state=0),
+        KTA(rank=2), Linearity(), LMNN(n_neighbors=1), NCA(), PSDBoost(), DistanceRegression(random_state=0),
         QuadraticKernel(rank=2), DistanceKernel(rank=2, random_state=0, solver_options=QUICK),
         SSTRESS(solver_options=QUICK), MaximumVarianceUnfolding(),
     ],

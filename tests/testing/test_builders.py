@@ -10,7 +10,13 @@ from psdopt.plugins import ProblemSpec
 from psdopt.problems import QuadraticSDP
 from psdopt.testing import Builder, parametrize_with_checks, run_checks
 from psdopt.testing.cli import targets
-from psdopt_plugins.metric_learning import kta_problem, lmnn_problem, pair_distance_problem, triplet_margin_problem
+from psdopt_plugins.metric_learning import (
+    kta_problem,
+    lmnn_problem,
+    nca_problem,
+    pair_distance_problem,
+    triplet_margin_problem,
+)
 from psdopt_plugins.regression import psd_regression_problem
 from tests.testing.zoo.builders import X as ROWS
 
@@ -22,6 +28,7 @@ BUILDERS = [
     Builder(psd_regression_problem, (X, RNG.uniform(0.0, 5.0, 9))),
     Builder(kta_problem, (X, LABELS), {"lam": 0.01}),
     Builder(lmnn_problem, (X, TRIPLETS[:, :2], TRIPLETS, 2.0), indices=(1, 2)),
+    Builder(nca_problem, (X, LABELS, (np.arange(9)[:, None] + np.array([0, 1, 3, 5])) % 9, 0.1), indices=(2,)),
     Builder(triplet_margin_problem, (X, TRIPLETS), {"C": 0.4}, indices=(1,)),
     Builder(QuadraticSDP, (FORM, 0.5, np.diag([1.0, -1.0, 2.0, 0.5, -2.0])), samples=None),
 ]

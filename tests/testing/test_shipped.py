@@ -18,7 +18,13 @@ from psdopt.testing import parametrize_with_checks
 from psdopt.testing.gallery import problems, special_problems, with_spectrum
 from psdopt_plugins.kernel_learning import distance_kernel_problem, pairwise_kernel_problem
 from psdopt_plugins.manifold_learning import mvu_problem, sstress_problem
-from psdopt_plugins.metric_learning import MatrixGeneration, lmnn_problem, pair_distance_problem, triplet_margin_problem
+from psdopt_plugins.metric_learning import (
+    MatrixGeneration,
+    lmnn_problem,
+    nca_problem,
+    pair_distance_problem,
+    triplet_margin_problem,
+)
 from psdopt_plugins.regression import psd_regression_problem, psd_regression_stream
 from psdopt_plugins.relaxations import CommunityDetection
 
@@ -80,6 +86,18 @@ def shipped_problems():
         lambda M: (
             anp.sum(squared(M, near)) + 3.0 * anp.sum(anp.maximum(0.0, 1.0 + squared(M, near) - squared(M, far)) ** 2)
         ),
+    )
+    candidates = (np.arange(9)[:, None] + np.array([0, 1, 3, 5, 6])) % 9
+    wrong = (candidates[:, 1:] - candidates[:, :1]) % 3 != 0
+    steps = (X[:, None] - X[candidates[:, 1:]]).reshape(-1, 6)
+
+    def chances(M):
+        weights = anp.exp(-anp.reshape(squared(M, steps), (9, 4)))
+        return weights / anp.sum(weights, axis=1, keepdims=True)
+
+    yield with_twin(
+        nca_problem(X, np.arange(9) % 3, candidates, 0.05),
+        lambda M: anp.sum(chances(M) * wrong) / 9 + 0.05 * anp.trace(M),
     )
     # margins under the soft maximum: the best rho is among the margins
     yield with_twin(
