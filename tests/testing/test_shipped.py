@@ -92,7 +92,8 @@ def shipped_problems():
     steps = (X[:, None] - X[candidates[:, 1:]]).reshape(-1, 6)
 
     def chances(M):
-        weights = anp.exp(-anp.reshape(squared(M, steps), (9, 4)))
+        squares = anp.reshape(squared(M, steps), (9, 4))
+        weights = anp.exp(anp.min(squares, axis=1, keepdims=True) - squares)
         return weights / anp.sum(weights, axis=1, keepdims=True)
 
     yield with_twin(
