@@ -56,18 +56,36 @@ class AfterSteps:
 
 @dataclass(frozen=True)
 class Settled:
-    """The turn ends once a step changes F by at most `share` of F(0) − F(M), or after `most` steps."""
+    """The turn ends once a step changes F by at most `share` of F(0) − F(M), or after `most` steps.
+
+    With `again` > 0 that holds for the first turn; the second has `again` steps, and each further one twice as many.
+    """
 
     share: float
     most: int
+    again: int = 0
 
     def __call__(self, state: AlternatingState) -> bool:
+        if self.again and state.rounds:
+            return state.steps >= self.again << (state.rounds - 1)
         if state.steps < 2 or state.before is None:
             return False
         value, decrease = state.evaluation.value, abs(state.before.value - state.evaluation.value)
         if state.steps >= self.most or decrease == 0.0:
             return True
         return decrease <= self.share * abs(state.problem.value_at_zero() - value) < math.inf
+
+
+@dataclass(frozen=True)
+class Confined:
+    """The turn ends after `count` steps in a row that were cut short by the region in which the model of F has held
+    (:class:`~psdopt.methods.truncated_newton.TruncatedNewtonState`); each further turn bears twice as many."""
+
+    count: int
+
+    def __call__(self, state: AlternatingState) -> bool:
+        cut: int = getattr(state.inner, "cut", 0)
+        return cut >= self.count << state.rounds
 
 
 @dataclass(frozen=True)

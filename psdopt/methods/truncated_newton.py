@@ -24,10 +24,12 @@ OUTSIDE, LONGER = 0.5, 4.0
 
 @dataclass(kw_only=True)
 class TruncatedNewtonState(State):
-    """Gradient 2 S Y at the current point, and the largest length of the next D."""
+    """Gradient 2 S Y at the current point; the largest length of the next D, in the metric of the preconditioner; and
+    how many steps in a row were `cut` short by it, or by the line search."""
 
     gradient: Array
     radius: float = math.inf
+    cut: int = 0
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     """Y + mu D, D from ∇²F(Y)[D] ≈ −∇F(Y) by preconditioned conjugate gradient, mu the best along the line.
 
     The inner conjugate gradient ends in one of four cases: the residual is below `share` |g|, both in the metric of the
-    preconditioner's inverse; D is as long as the quadratic model has held; a direction has negative curvature, and is D
-    itself if it is the first direction; or after `inner` Hessian products.
+    preconditioner's inverse; D is as long, in the metric of the preconditioner, as the quadratic model has held; a
+    direction has negative curvature, and is D itself if it is the first direction; or after `inner` Hessian products.
 
     The stretch ⟨A_t, D Dᵀ⟩ of a long step violates constraints, and their penalties then force short steps. Where the
     problem has a correction Z for this stretch (:meth:`psdopt.Evaluation.bend`), lines through points of the arc
@@ -75,7 +77,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         evaluation, G = state.evaluation, state.gradient
         if not norm(G) > 0.0:
             return replace(state, step=0.0, outcome=Outcome.STALLED)
-        D, products = self._direction(evaluation, G, state.radius)
+        D, length, products = self._direction(evaluation, G, state.radius)
         line = evaluation.along(D)
         mu = line.minimize()
         if mu == math.inf:
@@ -83,7 +85,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         if not mu > 0.0:
             return replace(state, step=0.0, outcome=Outcome.STALLED)
         line, mu = _lower(evaluation, line, mu, D)
-        radius = mu * norm(D) if mu < OUTSIDE else max(state.radius, LONGER * mu * norm(D))
+        radius = mu * length if mu < OUTSIDE else max(state.radius, LONGER * mu * length)
         moved = line.step(mu)
         G = moved.factor_gradient()
         return TruncatedNewtonState(
@@ -96,34 +98,43 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
             extras={"products": float(products)},
             gradient=G,
             radius=radius,
+            cut=state.cut + 1 if length > state.radius or mu < OUTSIDE else 0,
         )
 
-    def _direction(self, evaluation: Evaluation, G: Array, radius: float) -> tuple[Array, int]:
+    def _direction(self, evaluation: Evaluation, G: Array, radius: float) -> tuple[Array, float, int]:
+        """(D, its length in the metric of the preconditioner, Hessian products).
+
+        The recurrences of conjugate gradient give lengths and the angle of D and P without a product (Steihaug 1983).
+        """
         precondition: Callable[[Array], Array] = lambda R: R  # noqa: E731
         if Ability.PRECONDITIONER in evaluation.problem.abilities:
             precondition = evaluation.preconditioner()
         D, R = np.zeros_like(G), -G
         Z = precondition(R)
         P, rz = Z.copy(), inner(R, Z)
+        own, between, squared = rz, 0.0, 0.0  # of P, of D and P, of D
         stop = self.share**2 * abs(rz)
         for product in range(1, self.inner + 1):
             HP = evaluation.hessian_vector(P)
             curvature = inner(P, HP)
             if not curvature > rounding(norm(P) * norm(HP), 1):
-                return (P if product == 1 else D), product
+                return (P, math.sqrt(abs(own)), product) if product == 1 else (D, math.sqrt(abs(squared)), product)
             step = rz / curvature
             D += step * P
-            if norm(D) > radius:
+            squared += step * (2.0 * between + step * own)
+            if not squared <= radius**2:
                 break
             R -= step * HP
             Z = precondition(R)
             new = inner(R, Z)
             if not new > stop:
                 break
-            P *= new / rz
+            turn = new / rz
+            between, own = turn * (between + step * own), new + turn**2 * own
+            P *= turn
             P += Z
             rz = new
-        return D, product
+        return D, math.sqrt(abs(squared)), product
 
 
 def _lower(evaluation: Evaluation, line: LineModel, mu: float, D: Array) -> tuple[LineModel, float]:

@@ -16,6 +16,7 @@ from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.row_blocks import RowBlocks
 from psdopt.linalg.tolerances import EPS, ROOT_EPS
 from psdopt.terms.base import Term
+from psdopt.terms.losses import HalfSquaredOneSided
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import PairDistances, QuadraticForms, TripletDifferences
 
@@ -105,7 +106,7 @@ class MomentPreconditioner(Preconditioner):
         # for columns below √eps of the largest, b is rounding, but their own lengths are accurate
         lengths = np.maximum(np.einsum("ij,ij->j", YX, _times(C, YX)), np.finfo(float).tiny)
         pull = (np.einsum("ij,ij->j", YX, evaluation.factor_gradient() @ X) / lengths).max() / curvature
-        damped = np.maximum(b, EPS * b[-1]) + max(ROOT_EPS * b.sum() / len(b), 0.5 * pull)
+        damped = np.maximum(b, EPS * b[-1]) + max(ROOT_EPS * b.sum() / len(b), 0.5 * min(pull, b[-1] / EPS))
         return lambda G: _times(inverse, ((G @ X) / damped) @ X.T)
 
 
@@ -114,8 +115,9 @@ def _by_vectors(measurement: Any) -> Any:
 
 
 def _weights(term: MeasuredTerm) -> Array:
-    """The weights of the loss, one for each measurement."""
-    return np.broadcast_to(np.asarray(getattr(term.loss, "weights", 1.0), np.float64), (term.measurement.size,))
+    """The weights of the loss, one for each measurement; 1 for losses of which none are known."""
+    w = term.loss.weights if isinstance(term.loss, HalfSquaredOneSided) else 1.0
+    return np.broadcast_to(w, (term.measurement.size,))
 
 
 def _on_vectors(term: MeasuredTerm) -> Array | None:

@@ -35,7 +35,7 @@ from psdopt.methods import (
     SphereGradient,
     TruncatedNewton,
 )
-from psdopt.methods.alternating import Settled
+from psdopt.methods.alternating import Confined, Settled
 from psdopt.running.compatibility import fits
 
 #: Methods that are tried, in this order, if the usual method does not fit a given geometry.
@@ -90,8 +90,9 @@ class Thresholds:
 
 
 THRESHOLDS = Thresholds()
-#: Newton's method on the factor, after conjugate gradient has brought F near its minimum.
-SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR, most=1000))
+#: Newton's method on the factor once conjugate gradient has settled; where its model holds only nearby, as for hinges
+#: of which many switch in a step, the two take turns of growing length.
+SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR, 1000, again=25), Confined(3))
 
 
 def choose(
@@ -244,8 +245,8 @@ def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) ->
         return LagrangeNewton()
     if problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities:
         return BlockConjugateGradient()
-    newton = Ability.HESSIAN in problem.abilities and problem.n * rank <= THRESHOLDS.second_order
-    return SECOND_ORDER if newton else ConjugateGradient()
+    newton = Ability.HESSIAN in problem.abilities and problem.device is None
+    return SECOND_ORDER if newton and problem.n * rank <= THRESHOLDS.second_order else ConjugateGradient()
 
 
 def first_rank(n: int) -> int:

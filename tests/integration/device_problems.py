@@ -55,7 +55,8 @@ T = np.abs(rng.standard_normal(60)) + 1.0
 
 def measured(measurement: Any, loss: Any) -> Problem:
     n = measurement.n
-    return TermSum([MeasuredTerm(measurement, loss, 1.0 / measurement.size), LinearTerm(IdentityForm(n), 0.01)])
+    terms = [MeasuredTerm(measurement, loss, 1.0 / measurement.size), LinearTerm(IdentityForm(n), 0.01)]
+    return TermSum(terms, preconditioner=None)  # on the host there would be one
 
 
 def quadratic_forms(at: Place) -> Problem:

@@ -88,7 +88,7 @@ def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> 
     here = problem.at(0.2 * rng.standard_normal((5, 2)))
     g = here.factor_gradient()
     H = np.array([here.hessian_vector(e.reshape(5, 2)).ravel() for e in np.eye(10)]).T
-    D, products = TruncatedNewton(share=share)._direction(here, g, radius)
+    D, length, products = TruncatedNewton(share=share)._direction(here, g, radius)
     d, r = np.zeros(10), -g.ravel()
     p, first = r, r @ r
     count = 0
@@ -104,3 +104,4 @@ def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> 
         p, r = new + (new @ new) / (r @ r) * p, new
     assert products == count
     np.testing.assert_allclose(D.ravel(), d, rtol=1e-6)
+    assert length == pytest.approx(np.linalg.norm(d), rel=1e-6)
