@@ -92,7 +92,7 @@ class Thresholds:
 THRESHOLDS = Thresholds()
 #: Newton's method on the factor once conjugate gradient has settled; where its model holds only nearby, as for hinges
 #: of which many switch in a step, the two take turns of growing length.
-SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR, 1000, again=25), Confined(3))
+SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR, 200, again=25), Confined(3))
 
 
 def choose(

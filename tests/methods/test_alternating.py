@@ -5,9 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 
-from psdopt import FlatQuotient, Method, Outcome, QuadraticSDP, Status, solve
-from psdopt.methods import ADMM, LBFGS, AugmentedLagrangian, ConjugateGradient, TrustRegions
-from psdopt.methods.alternating import AfterSteps, Alternating, Settled
+from psdopt import FlatQuotient, Method, Outcome, QuadraticSDP, Status, TermSum, solve
+from psdopt.methods import ADMM, LBFGS, AugmentedLagrangian, ConjugateGradient, TruncatedNewton, TrustRegions
+from psdopt.methods.alternating import AfterSteps, Alternating, Confined, Settled
+from psdopt.terms import LinearTerm, MeasuredTerm, SquaredHinge, TripletDifferences
 
 N, R = 12, 4
 
@@ -70,6 +71,34 @@ def test_a_value_that_has_settled_ends_a_turn():
     assert np.all(change[1 : last - 1] > 1e-2 * np.array(drop)[1 : last - 1])
     short = states_of(Alternating(ConjugateGradient(), LBFGS(), Settled(1e-300, 3)), 4)
     assert [s.extras["phase"] for s in short] == [0.0] * 4 + [1.0]
+
+
+def hinges(n=12, units=1.5):
+    """Hinges of triplets, many of which switch in a step, of features whose units differ by 10^units."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, n)) * 10.0 ** np.linspace(0.0, units, n)
+    i, j, k = np.array([rng.choice(60, 3, replace=False) for _ in range(300)]).T
+    push = MeasuredTerm(TripletDifferences(i, j, k, X), SquaredHinge(1.0), 1.0 / 300)
+    return TermSum([push, LinearTerm(np.diag(X.var(axis=0)), 1e-3)], preconditioner=None), X.std(axis=0)
+
+
+def test_newton_gives_way_while_its_model_holds_only_nearby_and_turns_grow():
+    method = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(0.1, 20, again=4), Confined(2))
+    problem, scale = hinges()
+    state = method.init(
+        problem, FlatQuotient(12, 12), np.random.default_rng(1).standard_normal((12, 12)) / scale[:, None]
+    )
+    lengths: list[int] = []
+    for _ in range(200):
+        before, state = state, method.step(state)
+        if state.turns > before.turns:
+            lengths.append(before.steps + 1)
+            if before.turns % 2:  # the step that ended the turn is one more
+                assert before.inner.cut == 2 ** (before.turns // 2 + 1) - 1
+    assert len(lengths) >= 5
+    again, newton = lengths[2::2], lengths[1::2]
+    assert again == [4 * 2**k for k in range(len(again))]
+    assert all(length >= 2 ** (k + 1) for k, length in enumerate(newton))
 
 
 @dataclass(frozen=True)
