@@ -59,7 +59,8 @@ class DenseProof:
         if not self.finite:
             return None
         if not self._refuted() and (rounding := self._definite(self.S)) is not None:
-            proven = max(self.own, 0.0) + self._lost(rounding, row_dots(self.factor, self.factor))
+            # for S ⪰ 0 a negative ⟨S, M⟩ is rounding of S, which the bound on F(N) has as well
+            proven = abs(self.own) + self._lost(rounding, row_dots(self.factor, self.factor))
             return proven if not proven > most else None
         if not (most > 0.0 and norm(self.factor) > 0.0):
             return None

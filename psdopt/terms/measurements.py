@@ -68,9 +68,13 @@ class Entries(Measurement):
         self._ends = np.stack([self.i, self.j])
         self._dense = rows <= FACTOR_ORDER and self.size * GATHERING > rows**2
 
-    @cached_property
+    @property
     def pattern(self) -> SymmetricPattern:
         """Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) for weights w (m,); the places are sorted at first use."""
+        return self._pattern
+
+    @cached_property
+    def _pattern(self) -> SymmetricPattern:
         return SymmetricPattern(self.i, self.j, self.n)
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
