@@ -7,9 +7,10 @@ examination is ``python -m tests.integration.claims``.
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, RiemannianGradient, Spectraplex, Status, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, RiemannianGradient, Spectraplex, Status, certify, solve
 from tests.fuzz import examples
 
 from .claims import conic_points, drawn, examine, false_claims, foreign_points
@@ -74,6 +75,17 @@ def test_a_run_that_is_widened_at_every_step_keeps_its_budget():
     )  # fmt: skip
     assert result.status is not Status.STOPPED
     assert result.iterations <= 60
+
+
+def test_a_gradient_that_is_rounding_proves_nothing_far_out_on_a_ray():
+    """F falls along a ray for ever; at tr M = 1e37 rounding of S hides it, and ⟨S, M⟩ < 0 gives it away."""
+    instance = drawn("falling", 3401)
+    ray = np.linalg.svd(instance.problem.terms[0].measurement.X.data)[2][-1]
+    tail = np.random.default_rng(0).standard_normal((5, 4)) * [1e6, 1e5, 1e4, 1e3]
+    for s in (1e20, 1e30, 1e37, 1e40):
+        for Y in (np.sqrt(s) * ray[:, None], np.column_stack([np.sqrt(s) * ray, tail])):
+            assert not certify(instance.problem, Y, tol=1e-8).proves(1e-8)
+    assert not any(claim.result.optimal for claim in examine("falling", 3401, Counter()))
 
 
 #: Of the functions that users write, none but in the long examination: a run of them takes seconds.
