@@ -101,6 +101,8 @@ class NCA(MahalanobisTransformer):
         positive(self.lam, "lam")
         m, d = X.shape
         options = options_for_solve(self.solver_options, tol=DEFAULT_TOL)
+        if "start" in options:
+            raise InvalidInputError("solver_options must not hold 'start': each round has its own; found one")
         count, rank = min(m, self.max_samples), min(self.rank or LARGE_RANK, m, d)
         samples = np.sort(np.random.default_rng(0).choice(m, count, replace=False))
         X = centred(X)  # distances stay the same, and an offset would cost digits

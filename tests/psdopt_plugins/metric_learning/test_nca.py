@@ -108,6 +108,8 @@ def test_small_classes_and_few_samples():
     assert np.all(np.isfinite(NCA().fit(np.repeat(X[:2], 5, axis=0), [0] * 5 + [1] * 5).components_))
     with pytest.raises(InvalidInputError, match="y must hold a class with at least 2 samples; found none"):
         NCA().fit(X[:3], [0, 1, 2])
+    with pytest.raises(InvalidInputError, match="solver_options must not hold 'start'"):
+        NCA(solver_options={"start": np.eye(X.shape[1])}).fit(X, Y)
 
 
 def test_equal_samples_are_told():
