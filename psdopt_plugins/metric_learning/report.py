@@ -28,6 +28,10 @@ class Split:
     scaling: str
 
 
+#: Said where the learned metric does not err less.
+NOTHING = "nothing: keep the Euclidean distance, or try another learner (metric-nca, metric-lmnn, metric-kta)"
+
+
 def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
     """Fit a metric learner on 70 % of `dataset` and compare 3-NN test errors, Euclidean and learned.
 
@@ -62,6 +66,7 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         ("data", f"{dataset.name}: {m - count} samples to train, {count} to test, {d} features, {split.scaling}"),
         (f"{error}, Euclidean", error_text(before, count)),
         (f"{error}, learned metric", error_text(after, count)),
+        *([] if after < before else [("gained", NOTHING)]),
         *tuned,
     ]
     draw = partial(

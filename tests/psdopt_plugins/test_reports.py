@@ -215,6 +215,26 @@ def test_data_too_small_to_split(y: list[int], text: str) -> None:
         split_and_standardise(Dataset("d", np.eye(len(y)), np.array(y)), 0)
 
 
+class Same(Scatter):
+    """Leaves distances as they are."""
+
+    def transform(self, X: Any) -> Any:
+        return X
+
+
+class Worst(Scatter):
+    """Keeps a feature that says nothing of the class."""
+
+    def transform(self, X: Any) -> Any:
+        return np.sin(1e6 * X[:, 3:])
+
+
+def test_a_report_says_where_nothing_was_gained() -> None:
+    for learner in (Same, Worst):
+        report = metric_report(learner(), blobs(), RunOptions(seed=2, default_method=ConjugateGradient()))
+        assert dict(report.rows)["gained"].startswith("nothing: keep the Euclidean distance")
+
+
 def test_metric_report_measures_what_it_says() -> None:
     data, estimator = blobs(), Scatter()
     report = metric_report(estimator, data, RunOptions(seed=2, tol=1e-9, default_method=ConjugateGradient()))
@@ -227,6 +247,8 @@ def test_metric_report_measures_what_it_says() -> None:
         near = np.argsort(np.einsum("ij,jk,ik->i", difference, M, difference))[:3]
         wrong += int(np.argmax(np.bincount(split.y_train[near])) != label)
     assert found["3-NN test error, learned metric"] == f"{100 * wrong / 14:.2f} % ({wrong} of 14)"
+    before = float(found["3-NN test error, Euclidean"].split()[0])
+    assert ("gained" in found) == (100 * wrong / 14 >= before - 0.005)
     assert report.success
     assert report.result is estimator.result_
     assert float(found["closed form F(M*)"]) == pytest.approx(float(found["objective F(M)"]), rel=1e-9)
