@@ -196,6 +196,8 @@ class DualNewton(Method[DualNewtonState]):
         return x if np.any(x) else residual
 
 
+#: The first y leaves at least this share of the eigenvalues positive that are so at y = 0.
+KEPT = 0.2
 #: A problem, its objective (rho/2) |M|² + ⟨C, M⟩ and its equations.
 Parts = tuple[Constrained, Nearest, SparseForms]
 
@@ -203,7 +205,9 @@ Parts = tuple[Constrained, Nearest, SparseForms]
 def _begun(parts: Parts) -> tuple[Array, tuple[Array, Array, float]]:
     """The first y, and :func:`_decomposed` there: the best multiple of w where A*(w) = I, so that the trace is fixed.
 
-    A multiple of I moves eigenvalues and leaves eigenvectors, so that it costs no further decomposition.
+    A multiple of I moves eigenvalues and leaves eigenvectors, so that it costs no further decomposition. y = 0 where M
+    is feasible there, or where the multiple leaves few eigenvalues positive, as for C of a wide diagonal: the Hessian
+    of the dual function has no more directions than these.
     """
     problem, nearest, forms = parts
     y, limit = np.zeros(problem.m), problem.trace_limit
@@ -212,6 +216,11 @@ def _begun(parts: Parts) -> tuple[Array, tuple[Array, Array, float]]:
     if w is not None and norm(forms.on_places(w) - (forms.i == forms.j)) <= rounding(1.0, problem.n):
         total = float(w @ problem.lower)
         t = shift_to(values, nearest.rho * total)
+        fewer = np.count_nonzero(values > t) < KEPT * np.count_nonzero(values > 0.0)
+        root = V * np.sqrt(np.maximum(values, 0.0) / nearest.rho)
+        off = norm(problem.measured(root) - problem.lower)
+        if fewer or off <= SLIGHT * norm(problem.lower):
+            return y, (values, V, theta)
         y, values = t * w, values - t
         theta = inner(np.maximum(values, 0.0), values) / (2.0 * nearest.rho) + t * total
     return y, (values, V, theta)

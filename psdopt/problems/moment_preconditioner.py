@@ -11,6 +11,7 @@ from scipy.linalg import lapack
 from scipy.sparse import issparse
 
 from psdopt.contracts.roles import Preconditioner
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.row_blocks import RowBlocks
@@ -33,26 +34,31 @@ class MomentPreconditioner(Preconditioner):
     correlations and an ill-conditioned Y do not matter. The next two have range in the span of C Y. The last one, S the
     gradient of F, vanishes on the span of Y at a stationary point, but limits the step if columns of Y are far too
     small: eta is half of its largest Rayleigh quotient with the columns of C^½ Y in the eigenbasis of YᵀCY. Symmetric
-    positive definite; equivariant under Y → Y O.
+    positive definite; equivariant under Y → Y O where the columns of Y are independent.
 
     C is formed at first use: O(min(m, 20,000) n²) and one inverse O(n³) up to order 1500; above, and if there is no X,
     only its diagonal, O(nnz). These reads of the data are not counted as applications of a map. Each use costs
     O(m + n² r), or O(m + n r²) with the diagonal.
 
-    `terms` : at least one :class:`~psdopt.terms.MeasuredTerm` of :meth:`measured`.
+    `terms` : at least one :class:`~psdopt.terms.MeasuredTerm` of :meth:`measured`, else InvalidInputError.
     """
 
     def __init__(self, terms: Sequence[MeasuredTerm]) -> None:
         self.terms = tuple(terms)
+        if not self.terms or not all(map(self.measured, self.terms)):
+            raise InvalidInputError("terms must be measured terms of positive weight, by vectors of known entries")
 
     @classmethod
     def of(cls, terms: Sequence[Term]) -> MomentPreconditioner | None:
-        """That of a sum of `terms` if all but linear ones measure data whose entries are known on the host, else None.
+        """That of a sum of `terms` in which it is near the curvature of F wherever M is, else None.
 
-        Without X the data are units, of which nothing has to be whitened.
+        All but linear terms are squared losses of at least 2 n measurements of an array X of at least 2 n rows, up to
+        order 1500. The curvature of a one-sided loss is that of its active measurements, which may be few, and that of
+        fewer rows is none in the directions where C⁻¹ is largest; entries of C⁻¹ would cost more than those of a sparse
+        X, and without X nothing has to be whitened.
         """
         curved = [term for term in terms if term.degree != 1]
-        known = [term for term in curved if cls.measured(term) and term.maps and term.convex]
+        known = [term for term in curved if cls.measured(term) and term.maps and term.convex and _full(term)]
         return cls(cast(list[MeasuredTerm], known)) if known and len(known) == len(curved) else None
 
     @staticmethod
@@ -108,6 +114,15 @@ class MomentPreconditioner(Preconditioner):
         pull = (np.einsum("ij,ij->j", YX, evaluation.factor_gradient() @ X) / lengths).max() / curvature
         damped = np.maximum(b, EPS * b[-1]) + max(ROOT_EPS * b.sum() / len(b), 0.5 * min(pull, b[-1] / EPS))
         return lambda G: _times(inverse, ((G @ X) / damped) @ X.T)
+
+
+def _full(term: Any) -> bool:
+    """Whether the loss is quadratic, of arrays of rows and measurements enough for a moment of full rank."""
+    n = term.n
+    enough = n <= SPECTRUM_ORDER and term.measurement.size >= 2 * n
+    return (
+        term.degree == 2 and enough and all(isinstance(A.data, np.ndarray) and len(A.data) >= 2 * n for A in term.maps)
+    )
 
 
 def _by_vectors(measurement: Any) -> Any:

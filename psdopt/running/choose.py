@@ -103,9 +103,9 @@ def choose(
     With neither given, and any rank allowed: the closed form if the problem has one, else splitting in coordinates in
     which its Hessian is diagonal, if it has these; for margins, which scale with the trace, column
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
-    Conjugate gradient is followed by Newton steps for quadratic fits of few measurements. Beyond order 2000 its block
-    form is chosen for problems that can be restricted to a span. With one of geometry and method given: the first
-    partner that fits.
+    Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few measurements,
+    truncated ones where the Hessian is known and n r <= 8000 (SECOND_ORDER). Beyond order 2000 its block form is chosen
+    for problems that can be restricted to a span. With one of geometry and method given: the first partner that fits.
     """
     instance(problem, "problem", Problem)
     if geometry is not None:

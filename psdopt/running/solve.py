@@ -62,8 +62,8 @@ def solve(
     Parameters
     ----------
     problem, geometry, method : what, where, how. If geometry and method are omitted, solve() chooses them
-        (:func:`psdopt.running.choose.choose`): a closed form if there is one, else conjugate gradient at a rank that
-        grows until the certificate holds.
+        (:func:`psdopt.running.choose.choose`): a closed form if there is one, else conjugate gradient, followed by
+        Newton steps where these are affordable, at a rank that grows until the certificate holds.
     start : a point of the geometry, a :class:`LowRankPSD`, or None for a random one, scaled best within the trace that
         the data allow (:func:`psdopt.starting_point`).
     tol : relative certificate at which a point counts as optimal (see :class:`Certificate`).

@@ -118,7 +118,8 @@ class NCA(MahalanobisTransformer):
         Z = data.apply(L)
         candidates = nearest_candidates(Z, codes, samples, self.n_neighbors)
         i, j = np.repeat(samples, candidates.shape[1] - 1), candidates[:, 1:].ravel()
-        mean = float(pair_dots(i, j, Z, Z).mean())
+        distances = pair_dots(i, j, Z, Z)
+        mean = float(np.minimum(distances, START_DISTANCE * np.median(distances)).mean())  # whatever one outlier says
         L = L * math.sqrt(START_DISTANCE / mean) if mean > 0.0 else L
         lam = self.lam / norm(L) ** 2
         self.n_rounds_ = self.n_iter_ = 0

@@ -98,12 +98,12 @@ def psd_regression_problem(
         loss = HalfSquaredOneSided(targets, checked_directions(direction, m), w)
         weight = 1.0 / total
     term = MeasuredTerm(measurement, loss, weight)
-    units = isinstance(measurement, PairDistances) and measurement.X is None and MomentPreconditioner.measured(term)
-    if not units:
-        return TermSum([term])
+    if not MomentPreconditioner.measured(term):
+        return TermSum([term], preconditioner=None)
     # with bounds the active pairs change from step to step: relative to the moment, blocks of all pairs take from a
     # third to eight times as many steps (eight on labelled digits); blocks of the active pairs are in between
-    plain = direction is None and not offset and w is None
+    units = isinstance(measurement, PairDistances) and measurement.X is None
+    plain = units and direction is None and not offset and w is None
     return TermSum([term], preconditioner=PairRowsPreconditioner(term) if plain else MomentPreconditioner([term]))
 
 

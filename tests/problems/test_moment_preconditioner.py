@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 from psdopt import ConjugateGradient, FlatQuotient, MomentPreconditioner, TermSum, solve
@@ -46,20 +47,49 @@ def both(X, rng):
     return [triplets(X, rng), distances(X, rng), LinearTerm(np.diag(np.var(X, axis=0)), 0.01)]
 
 
-def test_it_is_that_of_sums_whose_curved_terms_measure_data():
+def squares(X, rng):
+    i, j, k = np.array([rng.choice(len(X), 3, replace=False) for _ in range(200)]).T
+    return MeasuredTerm(TripletDifferences(i, j, k, X), LeastSquares(rng.standard_normal(200)), 1.0 / 200)
+
+
+def test_it_is_that_of_squares_of_enough_data():
     rng, X = drawn()
-    known = [both(X, rng), [triplets(X, rng)], [MeasuredTerm(QuadraticForms(X), LeastSquares(np.ones(40)))]]
-    for terms in known:
+    linear = LinearTerm(np.diag(np.var(X, axis=0)), 0.01)
+    forms = MeasuredTerm(QuadraticForms(X), LeastSquares(np.ones(40)))
+    for terms in ([distances(X, rng), linear], [squares(X, rng), distances(X, rng)], [forms]):
         assert isinstance(TermSum(terms).preconditioner, MomentPreconditioner)
         assert TermSum(terms, preconditioner=None).preconditioner is None
-    units = MeasuredTerm(Entries([0, 1], [1, 2], D), LeastSquares(1.0))
-    operator = MeasuredTerm(QuadraticForms(aslinearoperator(X)), LeastSquares(np.ones(40)))
-    concave = MeasuredTerm(QuadraticForms(X), LeastSquares(np.ones(40)), -1.0)
-    for term in (units, operator, concave, ProductTerm(np.eye(D), np.eye(D))):
-        assert TermSum([*both(X, rng), term]).preconditioner is None
-    assert TermSum([LinearTerm(np.eye(D))]).preconditioner is None
+    few, sparse = X[: 2 * D - 1], sp.csr_array(X)
+    others = [
+        triplets(X, rng),  # few may be active
+        MeasuredTerm(QuadraticForms(few), LeastSquares(np.ones(2 * D - 1))),
+        MeasuredTerm(QuadraticForms(sparse), LeastSquares(np.ones(40))),
+        MeasuredTerm(Entries([0, 1], [1, 2], D), LeastSquares(1.0)),
+        MeasuredTerm(QuadraticForms(aslinearoperator(X)), LeastSquares(np.ones(40))),
+        MeasuredTerm(QuadraticForms(X), LeastSquares(np.ones(40)), -1.0),
+        ProductTerm(np.eye(D), np.eye(D)),
+    ]
+    for term in others:
+        assert TermSum([forms, term]).preconditioner is None
+    assert TermSum([linear]).preconditioner is None
     with pytest.raises(InvalidInputError, match="preconditioner 'moment'; known: auto"):
-        TermSum(both(X, rng), preconditioner="moment")
+        TermSum([forms], preconditioner="moment")
+    for terms in ([], [linear], [others[4]]):
+        with pytest.raises(InvalidInputError, match="terms must be measured terms of positive weight"):
+            MomentPreconditioner(terms)
+
+
+@pytest.mark.parametrize("k", [0, 2])
+def test_inactive_hinges_and_few_rows_do_without(k):
+    """Where it is not the curvature of F it takes many times the steps."""
+    X = np.random.default_rng(0).standard_normal((60, 15)) * 10.0 ** np.linspace(-k, k, 15)
+    i, j = np.triu_indices(60, 1)
+    terms = [MeasuredTerm(PairDistances(i, j, X), SquaredHinge(3.0)), LinearTerm(np.eye(15))]
+    given = solve(TermSum(terms), rng=0)
+    forced = TermSum(terms, preconditioner=MomentPreconditioner(terms[:1]))
+    slow = solve(forced, rng=0, max_iterations=2 * given.iterations)
+    assert given.optimal
+    assert not slow.optimal or k == 0
 
 
 def test_the_moment_is_that_of_all_vectors_by_their_weights():
@@ -79,7 +109,8 @@ def test_the_moment_is_that_of_all_vectors_by_their_weights():
 @pytest.mark.parametrize("seed", range(3))
 def test_it_is_symmetric_definite_and_turns_with_the_factor(seed):
     rng, X = drawn(seed, 2.0)
-    problem = TermSum(both(X, rng))
+    terms = both(X, rng)
+    problem = TermSum(terms, preconditioner=MomentPreconditioner(terms[:2]))
     Y, U, V = (rng.standard_normal((D, 3)) for _ in range(3))
     P = problem.at(Y).preconditioner()
     assert np.sum(P(U) * V) == pytest.approx(np.sum(U * P(V)), rel=1e-9)
@@ -96,7 +127,8 @@ def test_steps_do_not_depend_on_the_units_of_features(loss):
     runs = []
     for s in (np.ones(D), scale):
         terms = [distances(X * s, np.random.default_rng(5), loss), LinearTerm(np.diag(s**2), 1e-3)]
-        runs.append(solve(TermSum(terms), FlatQuotient(D, 3), ConjugateGradient(), start=Y / s[:, None]))
+        whitened = TermSum(terms, preconditioner=MomentPreconditioner(terms[:1]))
+        runs.append(solve(whitened, FlatQuotient(D, 3), ConjugateGradient(), start=Y / s[:, None]))
     plain = TermSum(terms, preconditioner=None)
     slow = solve(plain, FlatQuotient(D, 3), ConjugateGradient(), start=Y / scale[:, None], max_iterations=2000)
     assert runs[1].value == pytest.approx(runs[0].value, rel=1e-6)
