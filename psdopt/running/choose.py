@@ -71,7 +71,7 @@ class Thresholds:
     decomposed_order : up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: some seconds.
     many : above this number of constraints per row of a block, splitting the dual is cheaper than systems of order m:
         at 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
-    second_order : up to this number n r of unknowns a Newton step costs no more than what it saves.
+    second_order : up to this number n r of unknowns, 128², a Newton step costs no more than what it saves.
     cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
         method, the most reliable one, is chosen.
     """
@@ -85,7 +85,7 @@ class Thresholds:
     newton_order: int = 1500
     decomposed_order: int = 3000
     many: float = 9.0
-    second_order: int = 8000
+    second_order: int = 16384
     cheap: float = 1e9
 
 
@@ -104,8 +104,8 @@ def choose(
     which its Hessian is diagonal, if it has these; for margins, which scale with the trace, column
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
     Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few measurements,
-    truncated ones where the Hessian is known and n r <= 8000 (SECOND_ORDER). Beyond order 2000 its block form is chosen
-    for problems that can be restricted to a span. With one of geometry and method given: the first partner that fits.
+    truncated ones where the Hessian is known and n r <= 16384. Beyond order 2000 its block form is chosen for
+    problems that can be restricted to a span. With one of geometry and method given: the first partner that fits.
     """
     instance(problem, "problem", Problem)
     if geometry is not None:

@@ -75,7 +75,7 @@ def test_it_is_the_choice_for_large_problems_that_can_be_restricted():
     small, _ = planted(np.random.default_rng(0))
     assert choose(small, FlatQuotient(small.n, 2), None)[1] == SECOND_ORDER
     linear = TermSum([LinearTerm(IdentityForm(n))])
-    assert isinstance(choose(linear, FlatQuotient(n, 5), None)[1], ConjugateGradient)
+    assert isinstance(choose(linear, FlatQuotient(n, 9), None)[1], ConjugateGradient)
     with pytest.raises(IncompatibleError, match="restriction"):
         solve(linear, FlatQuotient(n, 2), BlockConjugateGradient())
 
