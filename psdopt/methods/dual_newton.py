@@ -114,7 +114,7 @@ class DualNewton(Method[DualNewtonState]):
         unit = min(unit, max(half, EPS * nearest.size**2 / rho) or unit)
         # the gap falls like the square of the error of y, which is also to be small beside its tolerance
         wrong = MINOR * norm(problem.scale * off) / (norm(problem.scale * problem.lower) or 1.0)
-        relative = max(infeasibility, gap / unit, wrong) if math.isfinite(infeasibility) else 1.0
+        relative = max(infeasibility, gap / unit, wrong, rounding(1.0, 1)) if math.isfinite(infeasibility) else 1.0
         size = norm(problem.norms * y)
         large = size > LARGE * max(nearest.size, np.finfo(float).tiny)
         ray = y / size if large and infeasibility > FEASIBLE else None
