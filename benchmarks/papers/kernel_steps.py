@@ -69,7 +69,8 @@ def _conditioned() -> QuadraticSDP:
 
 def _graph(n: int, degree: float) -> Array:
     W = np.triu(np.random.default_rng(0).random((n, n)) < degree / n, 1).astype(float)
-    return W + W.T
+    both: Array = W + W.T
+    return both
 
 
 def _measured() -> Any:
