@@ -68,14 +68,13 @@ class Entries(Measurement):
         self._ends = np.stack([self.i, self.j])
         self._dense = rows <= FACTOR_ORDER and self.size * GATHERING > rows**2
 
-    @property
-    def pattern(self) -> SymmetricPattern:
-        """Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) for weights w (m,); the places are sorted at first use."""
-        return self._pattern
-
     @cached_property
-    def _pattern(self) -> SymmetricPattern:
+    def pattern(self) -> SymmetricPattern:
+        """Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) for weights w (m,); the places are sorted at first use, and are not pickled."""
         return SymmetricPattern(self.i, self.j, self.n)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: part for name, part in vars(self).items() if name != "pattern"}
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         on_device = isinstance(U.factor, DeviceArray)

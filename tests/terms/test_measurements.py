@@ -5,6 +5,8 @@ Pairing, adjoint and coupling are theorems of the kit (``tests/testing/test_term
 compared in ``tests/problems/test_term_sum.py``.
 """
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -144,3 +146,13 @@ def test_a_common_offset_costs_no_accuracy_in_the_adjoint_either():
         found = sum(force for _, force in measurement.adjoint(w, V))
         # the mean of 20 rows is rounded; its rounding is annihilated like any other offset
         np.testing.assert_allclose(found, expected, atol=64 * EPS * np.abs(expected).max())
+
+
+def test_places_that_are_sorted_at_first_use_are_no_change_of_the_term():
+    """Alone and on a fresh object, as a plugin author runs it; sorted again after a copy by pickle."""
+    term = MeasuredTerm(Entries([0, 1, 1, 2], [1, 2, 1, 3], 4), LeastSquares(np.ones(4)))
+    (record,) = run_checks(term, only=["term.data_untouched"])
+    assert record.ok, record
+    w = np.arange(1.0, 5.0)
+    again = pickle.loads(pickle.dumps(term.measurement))
+    np.testing.assert_array_equal(again.pattern(w).toarray(), term.measurement.pattern(w).toarray())

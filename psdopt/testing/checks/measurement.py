@@ -135,5 +135,5 @@ def inputs_untouched(measurement: Any, case: Case) -> Deviation:
     measurement.pair(U, images)
     measurement.along(U, images)
     combine(measurement.adjoint(w, images), D.shape)
-    changed = changes(before, snapshot(held, skip=(LinearMap,)), caches=True)
+    changed = changes(before, snapshot(held, skip=(LinearMap,)))
     return failed(f"changed in place: {', '.join(changed[:3])}") if changed else PASSED

@@ -201,7 +201,7 @@ def data_untouched(term: Term, case: Case) -> Deviation:
     term.along_atom(at.images, at.features, V).derivatives(0.5, 0.5)
     if term.has_hessian:
         combine(term.hessian(at.images, at.features, D, V), V.factor.shape)
-    changed = changes(before, snapshot(held, skip=(LinearMap,)), caches=True)
+    changed = changes(before, snapshot(held, skip=(LinearMap,)))
     return failed(f"changed in place: {', '.join(changed[:3])}") if changed else PASSED
 
 
