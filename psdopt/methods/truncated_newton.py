@@ -122,7 +122,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
             step = rz / curvature
             D += step * P
             squared += step * (2.0 * between + step * own)
-            if not squared <= radius**2:
+            if not squared <= radius * radius:
                 break
             R -= step * HP
             Z = precondition(R)
@@ -130,7 +130,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
             if not new > stop:
                 break
             turn = new / rz
-            between, own = turn * (between + step * own), new + turn**2 * own
+            between, own = turn * (between + step * own), new + turn * turn * own
             P *= turn
             P += Z
             rz = new

@@ -105,3 +105,12 @@ def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> 
     assert products == count
     np.testing.assert_allclose(D.ravel(), d, rtol=1e-6)
     assert length == pytest.approx(np.linalg.norm(d), rel=1e-6)
+
+
+def test_a_region_in_huge_units_overflows_to_no_region() -> None:
+    """Python's power would raise OverflowError where a product is inf."""
+    problem = QuadraticSDP(None, 1.0, -with_spectrum(np.linspace(0.5, 2.0, N), 3))
+    here = problem.at(np.eye(N))
+    free = TruncatedNewton()._direction(here, here.factor_gradient(), np.inf)
+    bound = TruncatedNewton()._direction(here, here.factor_gradient(), 1e200)
+    np.testing.assert_array_equal(bound[0], free[0])
