@@ -32,9 +32,6 @@ class Conic:
         """S = C + A*(y), sparse (n, n)."""
         return sp.csr_array(self.C + self.forms.matrix(y))
 
-    def __getstate__(self) -> dict[str, object]:
-        return {key: value for key, value in vars(self).items() if key != "blocks"}
-
 
 def diagonal_blocks(S: sp.csr_array) -> list[NDArray[np.intp]]:
     """Rows of each diagonal block of a sparse symmetric S (n, n), connected components of its entries. O(entries)."""

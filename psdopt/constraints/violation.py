@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array, norm, row_dots
-from psdopt.linalg.tolerances import EPS
-
-#: If a bound is zero, M_ii is raised to at least this share of tr M, because smaller entries may be rounding.
-VANISHED = math.sqrt(EPS)
+from psdopt.linalg.tolerances import ROOT_EPS
 
 
 def row_scales(forms: SparseForms | None, norms: Array, nearest: Array, Y: Array) -> Array:
@@ -19,16 +14,16 @@ def row_scales(forms: SparseForms | None, norms: Array, nearest: Array, Y: Array
 
     `nearest` (m,) are the values within the bounds that are nearest to A(M). The sum is the largest ⟨A_t, M⟩ that the
     diagonal of M allows; it involves only rows of M that A_t touches, and is the same in other units, D M D and D⁻¹ A_t
-    D⁻¹. Where nearest_t = 0, M_ii is replaced by max(M_ii, √eps tr M), since rows of M may vanish. Without entries the
-    sum is replaced by |A_t| |M|. O(entries of the A_t + n r).
+    D⁻¹. Where nearest_t = 0, M_ii is replaced by max(M_ii, √eps tr M), since smaller entries may be rounding.
+    Without entries the sum is replaced by |A_t| |M|. O(entries of the A_t + n r).
     """
     if forms is None:
         return np.maximum(np.abs(nearest), norms * norm(Y.T @ Y))
     diagonal = row_dots(Y, Y)
     scales = np.maximum(np.abs(nearest), forms.sizes(np.sqrt(diagonal)))
     if np.any(nearest == 0.0):
-        least = VANISHED * float(diagonal.sum())
-        scales = np.where(nearest == 0.0, forms.sizes(np.sqrt(np.maximum(diagonal, least))), scales)
+        raised = np.maximum(diagonal, ROOT_EPS * float(diagonal.sum()))
+        scales = np.where(nearest == 0.0, forms.sizes(np.sqrt(raised)), scales)
     return scales
 
 

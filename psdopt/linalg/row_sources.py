@@ -163,7 +163,7 @@ class ArrowRows(RowSource):
             self._table, schema, rows = data, data.schema, data.num_rows
         self._columns = [field.name for field in schema] if columns is None else list(columns)
         for field in (schema.field(column) for column in self._columns):
-            if not _is_number(field.type):
+            if not str(field.type).startswith(("int", "uint", "float", "double", "halffloat", "bool")):
                 raise InvalidTypeError(
                     f"{name} must hold real numbers; found column {field.name!r} of type {field.type}. "
                     "Select the numeric columns first"
@@ -237,11 +237,6 @@ def _chunk_rows(data: Any) -> int:
         return 0
     rows = chunks[0]  # Dask lists the length of each chunk, Zarr and HDF5 give the one length
     return int(max(rows)) if isinstance(rows, Sequence) else int(rows)
-
-
-def _is_number(kind: Any) -> bool:
-    text = str(kind)
-    return text.startswith(("int", "uint", "float", "double", "halffloat", "bool"))
 
 
 def _columns(table: Any) -> Array:

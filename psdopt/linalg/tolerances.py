@@ -15,6 +15,9 @@ ROOT_EPS = EPS**0.5
 SLIGHT = 0.1
 #: What is below this share of the largest of its kind is minor: a part that may be left out of a trial.
 MINOR = 1e-3
+#: A factor below this share of its first length has vanished, and one longer than its first length by the inverse of
+#: this share runs away. A principal axis of M with less than this share of the largest eigenvalue counts as zero.
+VANISHED = 1e-6
 
 
 def rounding(scale: float, size: int, factor: float = 8.0) -> float:

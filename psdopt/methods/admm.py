@@ -15,11 +15,10 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.splitting import BiconvexSplit, split_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, is_finite, norm
-from psdopt.linalg.tolerances import SLIGHT
+from psdopt.linalg.tolerances import SLIGHT, VANISHED
 from psdopt.methods.alternating import Alternating, InTurns, Settled
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.lagrange_newton.method import LagrangeNewton
-from psdopt.methods.limits import VANISHED
 
 #: rho starts at this multiple of the problem's own unit (see `_unit`), and adaptation does not go below it: at l = 2/3
 #: the slowest mode shrinks by 0.83 per iteration, at l = 1 not at all, and the mean slows down as rho grows.

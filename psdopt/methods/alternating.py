@@ -165,12 +165,12 @@ class Alternating(Method[AlternatingState]):
         return self._handed_over(state) if self.switch(state) else state
 
     def step(self, state: AlternatingState) -> AlternatingState:
-        inner = self._method(state).step(state.inner)
+        inner = (self.second if state.turns % 2 else self.first).step(state.inner)
         moved = inner.evaluation is not state.inner.evaluation
         after = _around(
             inner, state.evaluation, steps=state.steps + 1, turns=state.turns, stuck=state.stuck and not moved
         )
-        rule = self._rule(state)
+        rule = self.switch_back if state.turns % 2 else self.switch
         if inner.outcome in ENDED:
             if rule is None or after.stuck or (self.stop is not None and self.stop(after)):
                 return after
@@ -191,12 +191,6 @@ class Alternating(Method[AlternatingState]):
         if state.turns > 0:
             return _around(self.second.widened(state.inner, geometry, point, evaluation), turns=1)
         return _around(self.second.init(state.problem, geometry, point, evaluation), turns=1)
-
-    def _method(self, state: AlternatingState) -> Method:
-        return self.second if state.turns % 2 else self.first
-
-    def _rule(self, state: AlternatingState) -> Rule | None:
-        return self.switch_back if state.turns % 2 else self.switch
 
     def _handed_over(self, state: AlternatingState, stuck: bool = False) -> AlternatingState:
         """The first state of the next turn, at the same point."""

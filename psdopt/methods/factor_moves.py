@@ -10,8 +10,7 @@ import scipy.linalg
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.subset import principal_axes
-from psdopt.linalg.tolerances import EPS, SLIGHT
-from psdopt.methods.limits import VANISHED
+from psdopt.linalg.tolerances import EPS, SLIGHT, VANISHED
 
 
 def with_block(evaluation: Evaluation, V: Array, beta: float) -> Evaluation:

@@ -8,7 +8,8 @@ from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.feasible import REACHED
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.trace_bound import found_trace_bound
-from psdopt.constraints.violation import VANISHED, relative, row_scales
+from psdopt.constraints.violation import relative, row_scales
+from psdopt.linalg.tolerances import ROOT_EPS
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
 
 N = 5
@@ -157,7 +158,7 @@ def test_rows_of_M_that_vanish_are_not_told_from_zero_where_a_bound_is_zero() ->
     vanishing = np.array([[0.0], [0.0], [1.0]])
     zero, small = np.zeros(2), np.array([0.0, 1e-12])
     scales = row_scales(PAIR, PAIR.norms, zero, vanishing)
-    assert scales == pytest.approx([2.0 + VANISHED, 6.0 * VANISHED])
+    assert scales == pytest.approx([2.0 + ROOT_EPS, 6.0 * ROOT_EPS])
     assert row_scales(PAIR, PAIR.norms, small, vanishing)[1] == pytest.approx(1e-12)  # a bound of its own
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from psdopt import QuadraticSDP
+from psdopt.linalg.tolerances import MINOR, ROOT_EPS, VANISHED
+from psdopt.methods.augmented_lagrangian.columns import independent
 from psdopt.methods.factor_moves import compressed, outside, with_block
 
 
@@ -74,3 +76,18 @@ def test_what_is_dropped_does_not_depend_on_the_unit_of_m(unit, lasting):
     needed = diagonal_problem(unit * np.array([1.0, 1e-3, 0.0, 0.0]))
     evaluation = needed.at(np.sqrt(unit) * np.diag(np.sqrt([1.0, 1e-3, 1e-6, 0.0]))[:, :3])
     assert compressed(evaluation, lasting).factor.shape[1] == 2
+
+
+def test_what_has_vanished_lies_between_a_minor_part_and_rounding() -> None:
+    assert ROOT_EPS < VANISHED < MINOR
+
+
+@pytest.mark.parametrize(("factor", "columns"), [(0.9, 1), (1.1, 2)])
+def test_a_column_shorter_than_what_counts_is_zero(factor: float, columns: int) -> None:
+    assert independent(np.diag([1.0, factor * VANISHED]), 1.0).shape[1] == columns
+
+
+@pytest.mark.parametrize(("factor", "beyond"), [(0.9, True), (1.1, False)])
+def test_a_principal_axis_that_does_not_count_is_no_direction_of_a_matrix(factor: float, beyond: bool) -> None:
+    found = outside(np.eye(2), np.diag([1.0, np.sqrt(factor * VANISHED)]))
+    np.testing.assert_array_equal(found, [False, beyond])

@@ -13,8 +13,7 @@ from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, append_columns, norm
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.limits import SPECTRUM_ORDER
-from psdopt.linalg.tolerances import MINOR
-from psdopt.methods.limits import VANISHED
+from psdopt.linalg.tolerances import MINOR, VANISHED
 
 #: One column for this many is added at a time, but only one at all if the whole spectrum of S is not affordable.
 FOR_EACH = 4

@@ -26,12 +26,11 @@ from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.limits import MOST_STEPS
-from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, VANISHED
 from psdopt.methods.augmented_lagrangian.columns import narrowed, widened
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
 from psdopt.methods.augmented_lagrangian.state import LONG, AugmentedLagrangianState, complementarity
 from psdopt.methods.lbfgs import LBFGS
-from psdopt.methods.limits import VANISHED
 from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.truncated_newton import TruncatedNewton
 

@@ -13,7 +13,7 @@ from psdopt.constraints.problem import Constrained
 from psdopt.contracts.method import Outcome, State
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import MOST_STEPS
-from psdopt.methods.limits import VANISHED
+from psdopt.linalg.tolerances import VANISHED
 
 #: Idle rounds charged for a round of the most steps without a gain, after which a dual bound is computed, too.
 LONG = 5

@@ -23,8 +23,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import MINOR
-from psdopt.methods.limits import VANISHED
+from psdopt.linalg.tolerances import MINOR, VANISHED
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
 
 

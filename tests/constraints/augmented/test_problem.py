@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, Constraint, QuadraticSDP, constraints
-from psdopt.constraints.augmented.penalty import Penalty
-from psdopt.constraints.augmented.problem import augmented, squared_distance, weights
+from psdopt.constraints.augmented.problem import Penalty, augmented, squared_distance, weights
 from psdopt.contracts.problem import Problem
 from psdopt.testing import parametrize_with_checks
 

@@ -7,8 +7,8 @@ import pytest
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.linalg.arrays import orthonormal_columns
+from psdopt.linalg.tolerances import VANISHED
 from psdopt.methods.augmented_lagrangian.columns import FOR_EACH, independent, narrowed, widened
-from psdopt.methods.limits import VANISHED
 
 N = 6
 S = np.diag([-2.0, -1.0, 1.0, 2.0, 3.0, 4.0])

@@ -130,3 +130,9 @@ def test_random_control_programs_are_solved(seed) -> None:
     """Of their bounds all but one are zero, so that the penalty has to rise by many orders of magnitude."""
     result = solve(control(4, seed), method=LagrangeNewton(), rng=0, max_iterations=200)
     assert result.status is Status.OPTIMAL
+
+
+def test_the_patience_of_newton_steps_under_constraints_is_the_one_given():
+    on = [LagrangeNewton(patience=given).on(cut(9)) for given in (None, 5)]
+    assert all(isinstance(method, ConstrainedNewton) for method in on)
+    assert [method.patience for method in on] == [ConstrainedNewton.patience, 5]
