@@ -156,6 +156,10 @@ class Alternating(Method[AlternatingState]):
         """That of `first`."""
         return self.first.residual
 
+    def with_escape(self, escape: bool, max_rank: int) -> Alternating:
+        first, second = (method.with_escape(escape, max_rank) for method in (self.first, self.second))
+        return replace(self, first=first, second=second)
+
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> AlternatingState:

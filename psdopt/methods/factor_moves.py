@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import scipy.linalg
@@ -34,12 +35,14 @@ def outside(V: Array, Y: Array) -> Array:
     return np.asarray(np.einsum("ij,ij->i", inside, inside) < 0.5)
 
 
-def compressed(evaluation: Evaluation, lasting: bool = True) -> Evaluation:
+def compressed(
+    evaluation: Evaluation, lasting: bool = True, shares: Sequence[float] = (SLIGHT**2, VANISHED)
+) -> Evaluation:
     """Y in its own principal axes, without the columns that M does not need. No application of a map.
 
-    Axes at rounding level are always dropped. The smallest others are dropped up to 1 % of tr M, else up to a
-    millionth, if F does not increase. With `lasting`, only axes on whose span S has no negative eigenvalue are
-    dropped; otherwise they would have to be added again, at the cost of a search.
+    Axes at rounding level are always dropped. The smallest others are dropped up to the first of the `shares` of tr M
+    (1 %, else a millionth) at which F does not increase. With `lasting`, only axes on whose span S has no negative
+    eigenvalue are dropped; otherwise they would have to be added again, at the cost of a search.
     """
     Y = evaluation.factor
     values, vectors = np.linalg.eigh(Y.T @ Y)
@@ -48,7 +51,7 @@ def compressed(evaluation: Evaluation, lasting: bool = True) -> Evaluation:
     negligible = int(np.sum(values <= max(Y.shape) * EPS * values[-1]))
     flat = negligible + _flat(evaluation, vectors[:, negligible:], values[negligible:]) if lasting else len(values)
     held, last = np.cumsum(values), len(values)
-    for share in (SLIGHT**2, VANISHED):
+    for share in shares:
         drop = min(flat, int(np.searchsorted(held, share * float(values.sum()))))
         if negligible < drop < last:
             trial = evaluation.mix(vectors[:, drop:])

@@ -9,17 +9,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.checks import integer, number
+from psdopt.checks import boolean, integer, number
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import SLIGHT, rounding
+from psdopt.methods.factor_moves import compressed
 
 #: If the best mu is below OUTSIDE, D left the region where the quadratic model holds: the next D is at most as long as
 #: the step. Otherwise the next D may be LONGER times as long as the step.
 OUTSIDE, LONGER = 0.5, 4.0
+#: Columns that may be dropped are together at most this long, relative to |Y|. Fewer steps are spent on columns that go
+#: to zero than with 1e-3; with 1e-1 columns are dropped that have to be added again.
+SHORT = 1e-2
 
 
 @dataclass(kw_only=True)
@@ -47,12 +51,16 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     Parameters
     ----------
     inner : largest number of Hessian products per step, at least 1. share : of |g|, in (0, 1).
+    narrow : whether to drop columns that M does not need (:func:`~psdopt.methods.factor_moves.compressed`). Where
+        M needs fewer than Y has, F is flat to second order in the others, and each step shrinks them by a constant
+        factor only. ``solve`` narrows where it may add columns again.
 
     Cost per step: up to `inner` Hessian products (two passes over the terms each) and as many preconditioner solves.
     """
 
     inner: int = 200
     share: float = SLIGHT
+    narrow: bool = False
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.EXACT_LINE, Ability.HESSIAN),
@@ -65,11 +73,15 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     def __post_init__(self) -> None:
         integer(self.inner, "inner")
         number(self.share, "share", above=0.0, below=1.0)
+        boolean(self.narrow, "narrow")
+
+    def with_escape(self, escape: bool, max_rank: int) -> TruncatedNewton:
+        return replace(self, narrow=self.narrow or escape)
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> TruncatedNewtonState:
-        evaluation = evaluation or problem.at(geometry.factor(start))
+        geometry, evaluation = self._needed(geometry, evaluation or problem.at(geometry.factor(start)))
         G = evaluation.factor_gradient()
         return TruncatedNewtonState(problem, geometry, evaluation.factor, evaluation, gradient_norm=norm(G), gradient=G)
 
@@ -86,11 +98,11 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
             return replace(state, step=0.0, outcome=Outcome.STALLED)
         line, mu = _lower(evaluation, line, mu, D)
         radius = mu * length if mu < OUTSIDE else max(state.radius, LONGER * mu * length)
-        moved = line.step(mu)
+        geometry, moved = self._needed(state.geometry, line.step(mu))
         G = moved.factor_gradient()
         return TruncatedNewtonState(
             state.problem,
-            state.geometry,
+            geometry,
             moved.factor,
             moved,
             gradient_norm=norm(G),
@@ -100,6 +112,14 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
             radius=radius,
             cut=state.cut + 1 if length > state.radius or mu < OUTSIDE else 0,
         )
+
+    def _needed(self, geometry: Geometry, evaluation: Evaluation) -> tuple[Geometry, Evaluation]:
+        """Both without the columns that M does not need, if they are to be dropped."""
+        if not self.narrow:
+            return geometry, evaluation
+        kept = compressed(evaluation, shares=(SHORT**2,))
+        columns = kept.factor.shape[1]
+        return (geometry, evaluation) if columns == evaluation.factor.shape[1] else (geometry.with_rank(columns), kept)
 
     def _direction(self, evaluation: Evaluation, G: Array, radius: float) -> tuple[Array, float, int]:
         """(D, its length in the metric of the preconditioner, Hessian products).

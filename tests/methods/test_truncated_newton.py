@@ -6,8 +6,21 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from psdopt import Constrained, FlatQuotient, QuadraticSDP, TermSum, TruncatedNewton, constraints
+from psdopt import (
+    Alternating,
+    ConjugateGradient,
+    Constrained,
+    FlatQuotient,
+    QuadraticSDP,
+    Status,
+    TermSum,
+    TruncatedNewton,
+    constraints,
+    solve,
+)
 from psdopt.constraints.augmented.problem import augmented
+from psdopt.errors import InvalidTypeError
+from psdopt.methods.alternating import AfterSteps
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 from psdopt.testing.gallery import with_spectrum
 
@@ -114,3 +127,53 @@ def test_a_region_in_huge_units_overflows_to_no_region() -> None:
     free = TruncatedNewton()._direction(here, here.factor_gradient(), np.inf)
     bound = TruncatedNewton()._direction(here, here.factor_gradient(), 1e200)
     np.testing.assert_array_equal(bound[0], free[0])
+
+
+def low_rank_regression() -> TermSum:
+    """Squared loss of 400 quadratic forms of order 20 with errors of 20 %; the minimiser over the cone has rank 7."""
+    rng = np.random.default_rng(3)
+    X, L = rng.standard_normal((400, 20)), rng.standard_normal((20, 3))
+    targets = np.sum((X @ L) ** 2, axis=1) * (1.0 + 0.2 * rng.standard_normal(400))
+    return TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares(targets))])
+
+
+def test_columns_that_go_to_zero_are_dropped_and_work_saved() -> None:
+    """Without narrowing, each of the columns that M does not need shrinks, and takes part in every product."""
+    work, rank = {}, 7
+    for narrow in (False, True):
+        problem = low_rank_regression()
+        method, geometry = TruncatedNewton(narrow=narrow), FlatQuotient(20, 20)
+        found = [method.init(problem, geometry, np.random.default_rng(0).standard_normal((20, 20)))]
+        while found[-1].gradient_norm > 1e-9 * found[0].gradient_norm and len(found) < 50:
+            found.append(method.step(found[-1]))
+        assert len(found) < 50
+        assert found[-1].point.shape[1] == (rank if narrow else 20)
+        assert repr(found[-1].geometry) == repr(FlatQuotient(*found[-1].point.shape))
+        assert all(b.evaluation.value <= a.evaluation.value for a, b in pairwise(found))
+        work[narrow] = sum(b.extras["products"] * a.point.shape[1] for a, b in pairwise(found))
+    assert work[True] < 0.75 * work[False]
+
+
+def test_a_column_that_matters_stays() -> None:
+    method = TruncatedNewton(narrow=True)
+    problem, geometry = QuadraticSDP(None, 1.0, -with_spectrum(np.linspace(0.5, 2.0, N), 3)), FlatQuotient(N, N)
+    assert method.init(problem, geometry, np.eye(N)).point.shape == (N, N)
+
+
+def test_solve_narrows_only_where_it_may_add_columns_again() -> None:
+    method = TruncatedNewton()
+    assert method.with_escape(True, N).narrow
+    assert not method.with_escape(False, N).narrow
+    assert TruncatedNewton(narrow=True).with_escape(False, N).narrow
+    result = solve(low_rank_regression(), method=method, rng=0)
+    assert result.status is Status.OPTIMAL
+    assert result.matrix.factor.shape[1] == 7
+    fixed = solve(low_rank_regression(), FlatQuotient(20, 9), method, rng=0)
+    assert fixed.matrix.factor.shape[1] == 9
+    both = Alternating(ConjugateGradient(), TruncatedNewton(), AfterSteps(2)).with_escape(True, N)
+    assert both.second.narrow
+
+
+def test_narrow_is_a_boolean() -> None:
+    with pytest.raises(InvalidTypeError, match="narrow"):
+        TruncatedNewton(narrow=3)
