@@ -137,7 +137,9 @@ def named_geometry(name: str, n: int, rank: int, weight: float) -> Geometry:
 
 
 def generator(random_state: Any) -> np.random.Generator:
-    """A generator from scikit-learn's `random_state` (None, an int or a RandomState, which it advances)."""
+    """A generator from scikit-learn's `random_state` (None, an int or a RandomState, which it advances), or itself."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
     return np.random.default_rng(random_source(random_state).randint(np.iinfo(np.int32).max, size=4))
 
 

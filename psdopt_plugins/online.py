@@ -36,9 +36,9 @@ BatchLoss = Callable[[slice, Array], tuple[float, Array, Curvature]]
 
 
 def moment_of(problem: Any) -> Array | None:
-    """C (n, n), or its diagonal, of a problem with a :class:`~psdopt.MomentPreconditioner`; else None."""
-    preconditioner = getattr(problem, "preconditioner", None)
-    return preconditioner.moment if isinstance(preconditioner, MomentPreconditioner) else None
+    """C (n, n), or its diagonal, of the terms that a :class:`~psdopt.MomentPreconditioner` measures; else None."""
+    measured = [term for term in problem.terms if MomentPreconditioner.measured(term)]
+    return MomentPreconditioner(measured).moment if measured else None
 
 
 @dataclass

@@ -28,7 +28,7 @@ OURS: dict[str, Callable[[], Any]] = {
     "LMNN": LMNN,
     "NCA": NCA,
     "Linearity": Linearity,
-    "DistanceRegression": lambda: DistanceRegression(random_state=0),
+    "DistanceRegression": DistanceRegression,
     "PSDBoost": PSDBoost,
 }
 PEERS: dict[str, Callable[[], Any]] = {

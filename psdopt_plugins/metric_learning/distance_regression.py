@@ -11,17 +11,19 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt import Geometry, LowRankPSD, TermSum, starting_point
-from psdopt.checks import CheckedIndices, classes, finite, integer_or_none, vector
+from psdopt.checks import CheckedIndices, classes, finite, integer_or_none, vector, weight
 from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, LinearMap, linear_map, row_dots
+from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm, row_dots
+from psdopt.problems.distributed import touched
+from psdopt.terms import GramForm, IdentityForm, LinearTerm, ProductTerm
 from psdopt_plugins.estimators import generator, named_geometry, parameters, sample_weights
-from psdopt_plugins.limits import SAMPLES
+from psdopt_plugins.limits import MINOR, SAMPLES
 from psdopt_plugins.metric_learning.lmnn_start import principal_axes
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.online import OnlineModel, moment_of
 from psdopt_plugins.pair_sampling import random_pairs
-from psdopt_plugins.pairs import SignedPairs, joined_pairs, signed_pairs
+from psdopt_plugins.pairs import Pairs, joined_pairs, signed_pairs
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import only_touched, validated_with
@@ -37,10 +39,13 @@ def pair_distance_problem(
     percentiles: tuple[float, float] = (5.0, 95.0),
     seed: int = 0,
     weights: Any = None,
+    lam: float = 0.0,
 ) -> TermSum:
     """min 1/(2m) Σ max(0, d_M − upper)² over similar + max(0, lower − d_M)² over dissimilar pairs (Meyer et al., 10.3).
 
-    With weights w of the pairs it is 1/(2 Σ w) Σ w_t max(0, ·)².
+    With weights w of the pairs it is 1/(2 Σ w) Σ w_t max(0, ·)². Added is lam/2 D² |M − M_0|² / |M_0|², M_0 the
+    `baseline` and D the (weighted) mean distance of the pairs under it: lam depends neither on the units of X nor on
+    the number of pairs.
 
     Parameters
     ----------
@@ -52,8 +57,10 @@ def pair_distance_problem(
         between samples under `baseline` (None: Euclidean), estimated on 20,000 random pairs (`seed`) or on all.
     weights : (m,), at least 0 and not all 0, one per pair as listed; those of a pair that is listed again are added.
         Without weights a pair counts once, however often it is listed.
+    lam : weight of the term towards M_0, >= 0.
 
-    Raises InvalidInputError for bad pairs, thresholds that are not 0 <= upper <= lower, percentiles out of order.
+    Raises InvalidInputError for bad pairs, thresholds that are not 0 <= upper <= lower, percentiles out of order, and
+    a negative lam.
 
     Cost of a step: one product with X and one with Xᵀ, and O(m r).
     """
@@ -70,7 +77,23 @@ def pair_distance_problem(
     targets = np.where(similar, upper, lower)
     w = sample_weights(weights, len(given.listed), "one per pair", "weights of pairs")
     w = None if w is None else given.summed(w)
-    return psd_regression_problem(data, targets, positions, np.where(similar, 1.0, -1.0), weights=w)
+    problem = psd_regression_problem(data, targets, positions, np.where(similar, 1.0, -1.0), weights=w)
+    if weight(lam, "lam") == 0.0:
+        return problem
+    return _towards(problem, np.eye(problem.n) if baseline is None else baseline.factor, lam, w)
+
+
+def _towards(problem: TermSum, L: Array, lam: float, weights: Array | None) -> TermSum:
+    """`problem` with the term towards M_0 = L Lᵀ. Its own preconditioner would ignore the term, which bounds the
+    condition of the Hessian by about d / lam, so that none is needed."""
+    distances, size = problem.at(L).feature_of(problem.terms[0]), norm(L.T @ L)
+    mean = np.average(distances, weights=None if weights is None else weights[weights > 0.0])
+    share = 0.5 * lam * (float(mean) / size) ** 2 if size > 0.0 else 0.0
+    if not share > 0.0:
+        return problem
+    eye = IdentityForm(problem.n)
+    pull = LinearTerm(GramForm(LinearMap(L.T, "baseline")), -2.0 * share)
+    return TermSum([*problem.terms, ProductTerm(eye, eye, share), pull], share * size**2)
 
 
 def distance_percentiles(
@@ -92,6 +115,11 @@ def distance_percentiles(
     return float(found[0]), float(found[1])
 
 
+def _each_once(X: Any) -> Any:
+    """The distinct rows of an array X, as pairs of points repeat them; other data as they are."""
+    return np.unique(X, axis=0) if isinstance(X, np.ndarray) else X
+
+
 def _squared(D: Any) -> Array:
     sparse: bool = sp.issparse(D)
     return np.asarray(D.multiply(D).sum(axis=1)).ravel() if sparse else np.asarray(on_host(row_dots(D, D)))
@@ -101,17 +129,25 @@ def _squared(D: Any) -> Array:
 class DistanceRegression(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d) with small distances for similar and large ones for dissimilar pairs (Meyer et al., 10.3).
 
+    F is that of :func:`pair_distance_problem`, with M_0 the start. At full rank F is convex, and `result_` says how far
+    from its minimum the result is proven to be.
+
     Parameters
     ----------
-    rank : rank of M, or None for full rank. Full rank starts at M = I, lower rank at the leading principal directions.
+    rank : rank of M, or None for full rank. Full rank starts at M = I, lower rank at the projection to the leading
+        principal directions; with `bounds`, at the multiple of it at which the second of the `percentiles` is `lower`.
+    lam : weight of the term towards the start, >= 0; 0 leaves it out. It does not depend on the units of X.
     geometry : "flat" or "polar"; weight : of the polar metric.
-    n_constraints : pairs sampled from labels, half of them similar where possible; None is 40 c (c − 1) for c classes.
+    n_constraints : pairs sampled from labels, half of them similar where possible; None is 20 m for m samples, but at
+        most 20,000, and at least 40 c (c − 1) for c classes.
     bounds : (upper, lower), 0 <= upper <= lower: d_M should be at most `upper` for similar and at least `lower` for
         dissimilar pairs. None: percentiles of the distances at the start.
-    percentiles : these percentiles, if `bounds` is None.
-    solver_options : keyword arguments of :func:`psdopt.solve`.
+    percentiles : these percentiles of the distances between samples in pairs, each taken once.
+    solver_options : keyword arguments of :func:`psdopt.solve`; default tol 0.001, since smaller ones changed no
+        measured error rate and took three times as long.
     batch_size : pairs per update in :meth:`partial_fit`.
-    random_state : seed of the sampled pairs.
+    random_state : seed of the sampled pairs: an integer, by default 0, so that two fits to the same data agree, as
+        those of the other learners do; a generator, which goes on from fit to fit; or None, for other pairs each time.
 
     Attributes
     ----------
@@ -124,13 +160,14 @@ class DistanceRegression(MahalanobisTransformer):
     --------
     >>> from sklearn.datasets import load_iris
     >>> X, y = load_iris(return_X_y=True)
-    >>> learner = DistanceRegression(random_state=0).fit(X, y)
+    >>> learner = DistanceRegression().fit(X, y)
     >>> learner.transform(X).shape
     (150, 4)
     """
 
     rank: int | None = None
     _: KW_ONLY
+    lam: float = 0.01
     geometry: str = "flat"
     weight: float = 0.5
     n_constraints: int | None = None
@@ -138,7 +175,7 @@ class DistanceRegression(MahalanobisTransformer):
     bounds: tuple[float, float] | None = None
     solver_options: Mapping[str, Any] | None = None
     batch_size: int = 32
-    random_state: Any = None
+    random_state: Any = 0
 
     #: Pairs are drawn by row number, so that permuted rows give other pairs.
     permutation_invariant = False
@@ -157,12 +194,14 @@ class DistanceRegression(MahalanobisTransformer):
         X, pairs = validated_with(self, X, y, pairs, self._sampled, blocks=True)
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
-        start = self._start(X)
         data, given = linear_map(X, "X", checked=True), signed_pairs(pairs, X.shape[0])
-        self.pairs_, self.bounds_ = given.listed, self._bounds(data, given, start)
+        w = sample_weights(pair_weight, len(given.listed), "one per pair", "weights of pairs")
+        counted = slice(None) if w is None else given.summed(w) > 0.0
+        self.pairs_, (start, self.bounds_) = given.listed, self._begun(data, given.ends.array[counted])
         upper, lower = self.bounds_
-        problem = pair_distance_problem(data, given, upper=upper, lower=lower, weights=pair_weight)
-        self._learn(problem, None, self.solver_options, geometry=self._geometry(X.shape[1]), start=start)
+        problem = pair_distance_problem(data, given, upper=upper, lower=lower, baseline=start, weights=w, lam=self.lam)
+        geometry = self._geometry(X.shape[1])
+        self._learn(problem, None, self.solver_options, geometry=geometry, start=start, tol=MINOR)
         self._known = len(self.pairs_), moment_of(problem)
         return self
 
@@ -172,6 +211,7 @@ class DistanceRegression(MahalanobisTransformer):
         Without `pairs` they are drawn from the labels y (m,) as in :meth:`fit`, among the samples of this call.
 
         The updates are those of :class:`~psdopt_plugins.online.OnlineModel`: no pair is stored, O(d²) memory besides X.
+        They are of the loss alone; nothing but their number holds M near the start.
         Unless `bounds` are given, the first call chooses them from its own samples; after :meth:`fit` the model
         continues from M and keeps the bounds. Warns (ConvergenceWarning) if the loss of this call's
         pairs more than doubles during the call. Raises what :meth:`fit` raises.
@@ -180,10 +220,11 @@ class DistanceRegression(MahalanobisTransformer):
         X, pairs = validated_with(self, X, y, pairs, self._sampled, reset=fresh)
         given = signed_pairs(pairs, X.shape[0])
         self.pairs_ = given.listed
-        start = self._start(X) if fresh else LowRankPSD(np.ascontiguousarray(self.components_.T))
         if fresh:
             self._known = 0, None
-            self.bounds_ = self._bounds(linear_map(X, "X", checked=True), given, start)
+            start, self.bounds_ = self._begun(linear_map(X, "X", checked=True), given.ends.array)
+        else:
+            start = LowRankPSD(np.ascontiguousarray(self.components_.T))
         similar = self.pairs_[:, 2] == 1
         targets, direction = np.where(similar, *self.bounds_), np.where(similar, 1.0, -1.0)
         i, j = self.pairs_[:, :2].T
@@ -199,26 +240,30 @@ class DistanceRegression(MahalanobisTransformer):
         self.__dict__.pop("result_", None)
         return self
 
-    def _bounds(self, X: LinearMap, pairs: SignedPairs, start: LowRankPSD) -> tuple[float, float]:
-        if self.bounds is not None:
-            given = finite(self.bounds, "bounds")
-            if given.shape != (2,) or not 0.0 <= given[0] <= given[1]:
-                raise InvalidInputError(f"bounds must be (upper, lower) with 0 <= upper <= lower; found {self.bounds}")
-            return float(given[0]), float(given[1])
-        return distance_percentiles(only_touched(X, pairs.ends)[0].data, start, self.percentiles, seed=0)
+    def _begun(self, X: LinearMap, ends: Pairs) -> tuple[LowRankPSD, tuple[float, float]]:
+        """The start, and (upper, lower), for the pairs `ends` (p, 2)."""
+        rank, d = integer_or_none(self.rank, "rank") or X.shape[1], X.shape[1]
+        whole: Any = X if isinstance(X, RowBlocks) else X.data
+        start = np.eye(d) if rank >= d else principal_axes(_each_once(whole), rank)
+        rows, _ = touched(ends)
+        some = X.take(rows) if isinstance(X, RowBlocks) else whole[rows]
+        low, high = distance_percentiles(_each_once(some), LowRankPSD(start), self.percentiles, seed=0)
+        if self.bounds is None:
+            return LowRankPSD(start), (low, high)
+        given = finite(self.bounds, "bounds")
+        if given.shape != (2,) or not 0.0 <= given[0] <= given[1]:
+            raise InvalidInputError(f"bounds must be (upper, lower) with 0 <= upper <= lower; found {self.bounds}")
+        scale = given[1] / high if given[1] > 0.0 < high else 1.0
+        return LowRankPSD(start * np.sqrt(scale)), (float(given[0]), float(given[1]))
 
     def _geometry(self, d: int) -> Geometry:
         return named_geometry(self.geometry, d, integer_or_none(self.rank, "rank") or d, self.weight)
 
-    def _start(self, X: Any) -> LowRankPSD:
-        d = X.shape[1]
-        rank = integer_or_none(self.rank, "rank") or d
-        return LowRankPSD(np.eye(d) if rank >= d else principal_axes(X, rank))
-
     def _sampled(self, X: Any, y: NDArray[Any]) -> NDArray[np.intp]:
         found, codes = classes(y)
         given = integer_or_none(self.n_constraints, "n_constraints")
-        wanted = 40 * len(found) * (len(found) - 1) if given is None else given
+        c, m = len(found), len(codes)
+        wanted = max(40 * c * (c - 1), min(20 * m, SAMPLES)) if given is None else given
         rng = generator(self.random_state)
-        similar = random_pairs(len(codes), wanted // 2, rng, codes, same=True)
-        return joined_pairs(similar, random_pairs(len(codes), wanted - wanted // 2, rng, codes, same=False))
+        similar = random_pairs(m, wanted // 2, rng, codes, same=True)
+        return joined_pairs(similar, random_pairs(m, wanted - wanted // 2, rng, codes, same=False))

@@ -1,4 +1,4 @@
-"""DistanceRegression: bounds that are given, weights of pairs. (More of it in tests/psdopt_plugins/regression.)"""
+"""DistanceRegression: bounds, weights of pairs, the term towards the start. (More in ../regression.)"""
 
 import numpy as np
 import pytest
@@ -8,6 +8,7 @@ from sklearn.datasets import load_iris
 from psdopt import Status
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.metric_learning import DistanceRegression, Linearity, PairsClassifier
+from psdopt_plugins.metric_learning.distance_regression import pair_distance_problem
 
 X, LABELS = load_iris(return_X_y=True)
 RNG = np.random.default_rng(0)
@@ -21,13 +22,18 @@ def test_bounds_are_of_squared_distances():
     assert model.bounds_ == (1.0, 4.0)
     d = model.pair_distance(X[ENDS]) ** 2
     lack = np.where(PAIRS[:, 2] == 1, np.maximum(0.0, d - 1.0), np.maximum(0.0, 4.0 - d))
-    assert model.result_.value == pytest.approx(np.sum(lack**2) / (2 * len(PAIRS)))
+    rows = np.unique(X[np.unique(ENDS)], axis=0)
+    a, b = np.triu_indices(len(rows), 1)
+    distinct = np.sum((rows[a] - rows[b]) ** 2, axis=1)
+    c = 4.0 / np.percentile(distinct, 95)  # the start is c I, at which the 95th percentile is the lower bound
+    near = c * np.mean(np.sum((X[ENDS[:, 0]] - X[ENDS[:, 1]]) ** 2, axis=1))
+    gap = np.linalg.norm(model.get_mahalanobis_matrix() - c * np.eye(4)) / (2.0 * c)
+    expected = np.sum(lack**2) / (2 * len(PAIRS)) + 0.5 * model.lam * (near * gap) ** 2
+    assert model.result_.value == pytest.approx(expected, rel=1e-6)
     left = DistanceRegression(percentiles=(10, 90)).fit(X, pairs=PAIRS)
-    again = DistanceRegression(bounds=left.bounds_).fit(X, pairs=PAIRS)
+    again = DistanceRegression(percentiles=(10, 90), bounds=left.bounds_).fit(X, pairs=PAIRS)
     np.testing.assert_array_equal(again.components_, left.components_)
-    i, j = np.triu_indices(150, 1)
-    squared = np.sum((X[i] - X[j]) ** 2, axis=1)
-    np.testing.assert_allclose(left.bounds_, np.percentile(squared, (10, 90)))
+    np.testing.assert_allclose(left.bounds_, np.percentile(distinct, (10, 90)))
 
 
 @pytest.mark.parametrize("storage", [np.asarray, list], ids=["array", "list"])
@@ -65,3 +71,62 @@ def test_a_fine_tolerance_is_reached_where_the_minimum_has_lower_rank(bounds, se
     fitted = DistanceRegression(bounds=bounds, random_state=seed, solver_options={"tol": 1e-8}).fit(X, LABELS)
     assert fitted.result_.status is Status.OPTIMAL
     assert fitted.result_.iterations <= 250
+
+
+def test_two_fits_agree_unless_other_pairs_are_asked_for():
+    pairs = [DistanceRegression().fit(X, LABELS).pairs_ for _ in range(2)]
+    np.testing.assert_array_equal(*pairs)
+    rng = np.random.default_rng(0)
+    drawn = [DistanceRegression(random_state=rng).fit(X, LABELS).pairs_ for _ in range(2)]
+    assert drawn[0].tolist() != drawn[1].tolist()
+    assert len(pairs[0]) == 20 * len(X)
+
+
+@pytest.mark.parametrize("unit", [1e-3, 1e4])
+@pytest.mark.parametrize("rank", [None, 2])
+def test_the_term_towards_the_start_does_not_depend_on_units(unit, rank):
+    fine = {"solver_options": {"tol": 1e-8}}
+    M = DistanceRegression(rank, **fine).fit(X, LABELS).get_mahalanobis_matrix()
+    other = DistanceRegression(rank, **fine).fit(unit * X, LABELS).get_mahalanobis_matrix()
+    np.testing.assert_allclose(other, M, atol=1e-3 * np.linalg.norm(M))
+    given = DistanceRegression(rank, bounds=(1.0, 4.0), **fine)
+    M = clone(given).fit(X, pairs=PAIRS).get_mahalanobis_matrix()
+    other = clone(given).fit(unit * X, pairs=PAIRS).get_mahalanobis_matrix() * unit**2
+    np.testing.assert_allclose(other, M, atol=1e-3 * np.linalg.norm(M))
+
+
+def test_a_large_weight_keeps_the_start():
+    M = DistanceRegression(lam=1e6).fit(X, LABELS).get_mahalanobis_matrix()
+    np.testing.assert_allclose(M, np.eye(4), atol=1e-4)
+    with pytest.raises(InvalidInputError, match="lam"):
+        DistanceRegression(lam=-1.0).fit(X, LABELS)
+
+
+def test_the_problem_adds_the_weighted_term_to_the_loss():
+    w = RNG.integers(0, 3, len(PAIRS)).astype(float)
+    given = {"upper": 1.0, "lower": 4.0, "weights": w}
+    L = RNG.standard_normal((4, 4))
+    D = np.average(np.sum((X[ENDS[:, 0]] - X[ENDS[:, 1]]) ** 2, axis=1), weights=w)
+    term = 0.5 * 0.3 * D**2 * np.sum((L @ L.T - np.eye(4)) ** 2) / 4.0
+    plain, both = (pair_distance_problem(X, PAIRS, **given, lam=lam).at(L).value for lam in (0.0, 0.3))
+    assert both == pytest.approx(plain + term)
+
+
+@pytest.mark.parametrize("rank", [None, 2])
+def test_pairs_of_points_and_of_indices_teach_the_same_metric(rank):
+    learner = DistanceRegression(rank, solver_options={"tol": 1e-8})
+    points = PairsClassifier(learner).fit(X[ENDS], PAIRS[:, 2])
+    listed = PairsClassifier(learner, preprocessor=X).fit(ENDS, PAIRS[:, 2])
+    M = listed.get_mahalanobis_matrix()
+    np.testing.assert_allclose(points.get_mahalanobis_matrix(), M, atol=1e-4 * np.linalg.norm(M))
+
+
+@pytest.mark.parametrize("outlier", [1.0, 1e3])
+def test_few_steps_suffice_with_a_collinear_feature_and_outliers(outlier):
+    """Without the term M has eigenvalues up to 1e11 along a feature that hardly varies, and takes seconds."""
+    wide = np.column_stack([X, X[:, 0] + 1e-6 * RNG.standard_normal(150)])
+    wide[::50] *= outlier
+    fitted = DistanceRegression().fit(wide, LABELS)
+    assert fitted.result_.status is Status.OPTIMAL
+    assert fitted.result_.iterations <= 60
+    assert np.linalg.eigvalsh(fitted.get_mahalanobis_matrix())[-1] < 100.0
