@@ -95,12 +95,12 @@ class Rounds:
         settled = False
         while self.made < self.max_rounds and not self._cut:
             image = whole.data.apply(Z)
-            rows, excess = violated_triplets(image, whole.y, whole.targets, 1.0 + BUFFER, self.max_triplets)
-            none_missing = len(merged(triplets, rows[excess > BUFFER], m)) == len(triplets)
+            rows, shortfall = self._nearly_violated(image)
+            none_missing = len(merged(triplets, rows[shortfall > 0.0], m)) == len(triplets)
             if settled and none_missing:
                 self.complete = len(rows) < self.max_triplets
                 break
-            value = whole.value(image, rows, excess - BUFFER)
+            value = whole.value(image, rows, shortfall)
             triplets = rows if value < best else merged(triplets, rows, m)
             if value < best:
                 best, best_Z = value, Z
@@ -122,6 +122,19 @@ class Rounds:
                 break
         self.held = len(triplets)
         return Z
+
+    def _nearly_violated(self, image: Array) -> tuple[Indices, Array]:
+        """(rows, shortfall) of all triplets that miss violation by less than BUFFER; if there is none, by twice as much.
+
+        Without a triplet M = 0 would be optimal, and no value small beside F(0) = 0: where features outnumber samples,
+        a metric of F = 0 may separate the classes by any margin.
+        """
+        margin, whole = 1.0 + BUFFER, self.labelled
+        rows, excess = violated_triplets(image, whole.y, whole.targets, margin, self.max_triplets)
+        while len(rows) == 0 and margin < np.inf:
+            margin *= 2.0
+            rows, excess = violated_triplets(image, whole.y, whole.targets, margin, self.max_triplets)
+        return rows, excess - (margin - 1.0)
 
     def _solve(self, triplets: Indices, Z: Array, patient: bool) -> None:
         """One round from Z, with `triplets`; `patient`: it continues in search of a proof once residuals are small."""

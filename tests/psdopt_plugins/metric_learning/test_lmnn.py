@@ -323,3 +323,16 @@ def test_the_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
         model = LMNN(solver_options={"max_time": 0.0}).fit(X, Y_LABELS)
     assert limits == [0.0]
     assert model.result_.status is psdopt.Status.TIME_LIMIT
+
+
+@pytest.mark.parametrize("shape", [(20, 60), (10, 100), (40, 39)], ids=str)
+@pytest.mark.parametrize("copies", [1, 2])
+def test_more_features_than_samples(shape, copies):
+    """A metric of F = 0 separates the classes by any margin, so that a round may begin without a violated triplet."""
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X, y = rng.standard_normal(shape), rng.integers(0, 2, shape[0])
+        model = LMNN().fit(np.repeat(X, copies, axis=0), np.repeat(y, copies))
+        assert model.complete_
+        assert model.result_.converged
+        assert model.n_rounds_ < 10
