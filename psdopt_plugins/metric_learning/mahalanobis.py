@@ -82,7 +82,7 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
 
 class MahalanobisMetric:
-    """(u, v) ↦ |L (u − v)| for u, v (d,). A later fit of the estimator does not change it. O(r d).
+    """(u, v) ↦ |L (u − v)| for u, v (d,) or (1, d). A later fit of the estimator does not change it. O(r d).
 
     Parameters
     ----------
@@ -93,10 +93,11 @@ class MahalanobisMetric:
         self.components = np.array(components)
 
     def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
-        """|L (u − v)|, or its square. Raises InvalidInputError unless u and v are finite and of shape (d,)."""
+        """|L (u − v)|, or its square. Raises InvalidInputError unless both are finite and of shape (d,) or (1, d)."""
         first, second = finite(u, "u"), finite(v, "v")
         d = self.components.shape[1]
-        if first.shape != (d,) or second.shape != (d,):
-            raise InvalidInputError(f"u and v must have shape ({d},); found {first.shape} and {second.shape}")
-        distance = norm(self.components @ (first - second))
+        if not {first.shape, second.shape} <= {(d,), (1, d)}:
+            allowed = f"({d},) or (1, {d})"
+            raise InvalidInputError(f"u and v must have shape {allowed}; found {first.shape} and {second.shape}")
+        distance = norm(self.components @ (first.ravel() - second.ravel()))
         return distance**2 if squared else distance

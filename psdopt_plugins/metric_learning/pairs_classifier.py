@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt.checks import number, one_of, positive, vector
+from psdopt.checks import number, one_of, vector, weight
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
@@ -142,12 +142,12 @@ def best_threshold(
     distances : (p,). y : (p,) of +1 (similar) and −1.
     strategy : "accuracy" (TP + N − FP)/p; "f_beta" (1 + beta²) TP / (TP + FP + beta² P); "max_tpr", the greatest
         TPR with TNR >= min_rate; "max_tnr", the greatest TNR with TPR >= min_rate. Ties go to the least t.
-    min_rate : in [0, 1], for the last two, which need it. beta : > 0.
+    min_rate : in [0, 1], for the last two, which need it. beta : >= 0; 0 is the precision TP / (TP + FP).
 
     Raises UnknownNameError for the strategy, InvalidInputError unless both kinds of pairs occur. O(p log p).
     """
     one_of(strategy, "strategy", STRATEGIES)
-    positive(beta, "beta")
+    beta = weight(beta, "beta")
     order = np.argsort(distances, kind="stable")
     values, first = np.unique(distances[order], return_index=True)
     similar = np.concatenate([[0], np.cumsum(y[order] == 1)])
@@ -161,7 +161,8 @@ def best_threshold(
     if strategy == "accuracy":
         gain = TP - FP
     elif strategy == "f_beta":
-        gain = (1.0 + beta**2) * TP / (TP + FP + beta**2 * P)
+        total = TP + FP + beta**2 * P  # 0 only where beta is 0 and nothing is called similar
+        gain = (1.0 + beta**2) * TP / np.where(total > 0.0, total, 1.0)
     else:
         gain, kept = (TP / P, 1.0 - FP / N) if strategy == "max_tpr" else (1.0 - FP / N, TP / P)
         gain = np.where(kept >= _rate(min_rate, strategy), gain, -1.0)

@@ -128,6 +128,7 @@ def test_the_metric_is_a_function_that_outlives_the_model(model):
     metric = pickle.loads(pickle.dumps(model.get_metric()))
     assert metric(X[0], X[9]) == pytest.approx(model.pair_distance(X[[[0, 9]]])[0])
     assert metric(X[0], X[9], squared=True) == pytest.approx(metric(X[0], X[9]) ** 2)
+    assert metric(X[:1], X[9:10]) == metric(X[0], X[9])  # rows, as metric-learn takes them
     near = KNeighborsClassifier(1, metric=metric, algorithm="brute").fit(X[::4], Y[::4])
     plain = KNeighborsClassifier(1).fit(model.transform(X[::4]), Y[::4])
     np.testing.assert_array_equal(near.predict(X[1::4]), plain.predict(model.transform(X[1::4])))
@@ -135,7 +136,9 @@ def test_the_metric_is_a_function_that_outlives_the_model(model):
     model.components_ *= 2.0
     assert learned(X[0], X[9]) == before  # a metric does not change with its estimator
     model.components_ /= 2.0
-    with pytest.raises(InvalidInputError, match=r"u and v must have shape \(13,\); found \(13,\) and \(2,\)"):
+    with pytest.raises(
+        InvalidInputError, match=r"u and v must have shape \(13,\) or \(1, 13\); found \(13,\) and \(2,\)"
+    ):
         metric(X[0], [1.0, 2.0])
 
 

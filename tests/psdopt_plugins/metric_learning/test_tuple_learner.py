@@ -104,7 +104,8 @@ def rates(t, distances, y):
 
 GAINS = {
     "accuracy": lambda t, d, y: np.mean(np.where(d <= t, 1, -1) == y),
-    "f_beta": lambda t, d, y: fbeta_score(y, np.where(d <= t, 1, -1), beta=0.5, zero_division=0.0),
+    "f_beta": lambda t, d, y, beta=0.5: fbeta_score(y, np.where(d <= t, 1, -1), beta=beta, zero_division=0.0),
+    "precision": lambda t, d, y: GAINS["f_beta"](t, d, y, beta=0.0),
     "max_tpr": lambda t, d, y: rates(t, d, y)[0] if rates(t, d, y)[1] >= 0.7 else -1.0,
     "max_tnr": lambda t, d, y: rates(t, d, y)[1] if rates(t, d, y)[0] >= 0.7 else -1.0,
 }
@@ -117,7 +118,8 @@ def test_no_threshold_is_better(strategy, seed):
     y = rng.permutation(np.where(np.arange(30) < 11, 1, -1))
     distances = np.round(np.abs(rng.standard_normal(30)) + (y == -1) * (seed % 3), 1)  # with ties
     gain = GAINS[strategy]
-    found = best_threshold(distances, y, strategy, 0.7, 0.5)
+    named = ("f_beta", 0.7, 0.0) if strategy == "precision" else (strategy, 0.7, 0.5)
+    found = best_threshold(distances, y, *named)
     every = [gain(t, distances, y) for t in [-1.0, *distances]]
     assert gain(found, distances, y) == pytest.approx(max(every))
     assert found not in distances[distances < distances.max()]  # between two of them
@@ -135,7 +137,7 @@ def test_extremes():
         (("acuracy",), "unknown strategy 'acuracy'; did you mean 'accuracy'"),
         (("max_tpr",), "min_rate must be given with strategy 'max_tpr'"),
         (("max_tnr", 2.0), "min_rate must be .*found 2"),
-        (("f_beta", None, 0.0), "beta must be a finite number above 0"),
+        (("f_beta", None, -1.0), "beta must be a finite number of at least 0"),
     ],
 )
 def test_bad_strategies(arguments, text):
