@@ -18,7 +18,7 @@ from psdopt.linalg import EPS, Array, DaskRows, LinearMap, RowBlocks, inner, nor
 from psdopt.problems.distributed import OnDask, Summed, touched
 from psdopt_plugins.estimators import one_of_several, was_cut
 from psdopt_plugins.limits import MOST_PRODUCTS, SLIGHT
-from psdopt_plugins.metric_learning.impostors import Indices, merged, violated_triplets
+from psdopt_plugins.metric_learning.impostors import Indices, merged, target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.lmnn_problem import across_columns, lmnn_problem
 from psdopt_plugins.metric_learning.lmnn_start import DRAWN_TRIPLETS, scaled
 
@@ -62,8 +62,8 @@ class Labelled:
 class Rounds:
     """Rounds of the active set, and their results.
 
-    `rank`, `max_rounds` and `max_triplets` are those of LMNN, `options` keyword arguments of :func:`psdopt.solve`; a
-    `max_time` among them is that of all rounds together. A run that is cut ends the rounds.
+    `rank`, `max_rounds`, `max_triplets`, `passes` and `n_neighbors` are those of LMNN, `options` keyword arguments of
+    :func:`psdopt.solve`; a `max_time` among them is that of all rounds together. A run that is cut ends the rounds.
     `waits` says whether the last round continues in search of a proof once its residuals are small.
     After :meth:`run`: `result` of the last round, or of the steps before the first if those are cut; `made`, number of
     rounds; `iterations` of all rounds and of the steps before the first; `held`, number of triplets in the last;
@@ -76,6 +76,8 @@ class Rounds:
     max_triplets: int
     options: Mapping[str, Any]
     waits: bool
+    passes: int
+    n_neighbors: int
     result: Result = field(init=False)
     made: int = 0
     iterations: int = 0
@@ -87,9 +89,14 @@ class Rounds:
 
     def run(self, Z: Array) -> Array:
         """The factor (d, r) at the end, from the start Z."""
+        for _ in range(self.passes - 1):
+            Z = self._warmed_up(Z)
+            if not self._cut:
+                nearest = target_neighbours(self.labelled.data.apply(Z), self.labelled.y, self.n_neighbors)
+                self.labelled = replace(self.labelled, targets=nearest)
+        Z = Z if self._cut else self._warmed_up(Z)
         whole = self.labelled
         m = whole.data.shape[0]
-        Z = self._warmed_up(Z)
         triplets: Indices = np.empty((0, 3), dtype=np.intp)
         best, best_Z = np.inf, Z
         settled = False
@@ -124,7 +131,7 @@ class Rounds:
         return Z
 
     def _nearly_violated(self, image: Array) -> tuple[Indices, Array]:
-        """(rows, shortfall) of all triplets that miss violation by less than BUFFER; if there is none, by twice as much.
+        """(rows, shortfall) of all triplets that miss violation by less than BUFFER; if there are none, by more.
 
         Without a triplet M = 0 would be optimal, and no value small beside F(0) = 0: where features outnumber samples,
         a metric of F = 0 may separate the classes by any margin.

@@ -336,3 +336,22 @@ def test_more_features_than_samples(shape, copies):
         assert model.complete_
         assert model.result_.converged
         assert model.n_rounds_ < 10
+
+
+def test_a_second_pass_takes_the_targets_of_the_learned_metric():
+    """Two attributes balance where their products are equal: no Euclidean neighbour is a good target."""
+    rng = np.random.default_rng(0)
+    X = rng.integers(1, 6, (400, 4)).astype(float)
+    y = np.sign(X[:, 0] + X[:, 1] - X[:, 2] - X[:, 3])
+    train, test = slice(0, 250), slice(250, None)
+    scores, targets = [], []
+    for passes in (1, 2):
+        model = LMNN(passes=passes).fit(X[train], y[train])
+        near = KNeighborsClassifier(3).fit(model.transform(X[train]), y[train])
+        scores.append(near.score(model.transform(X[test]), y[test]))
+        targets.append(model.targets_)
+        assert model.complete_
+        assert model.result_.converged
+    assert targets[0].shape == targets[1].shape
+    assert targets[0].tolist() != targets[1].tolist()
+    assert scores[1] > scores[0]
