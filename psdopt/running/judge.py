@@ -11,12 +11,15 @@ import numpy as np
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.certify import certify
 from psdopt.certificates.scales import reference_value
-from psdopt.contracts.abilities import Ability
+from psdopt.contracts.abilities import Ability, name_of
+from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.deadline import now
 from psdopt.linalg.tolerances import MINOR, SLIGHT, tie
+from psdopt.methods import LBFGS, TruncatedNewton
+from psdopt.running.compatibility import fits
 from psdopt.running.escape import CLEARLY, clearly_bound, rank_binds, widened
 from psdopt.running.result import Status
 from psdopt.running.run import Run
@@ -35,7 +38,21 @@ from psdopt.running.verdicts import (
 LONGER = 0.25
 #: Statuses of runs that might have gone on: their message says how far from min F they are at most.
 LIMITS = (Status.ITERATION_LIMIT, Status.TIME_LIMIT, Status.INTERRUPTED)
+#: Methods to try where one of first order reached its limit of iterations, best first.
+OTHERS: tuple[Method, ...] = (TruncatedNewton(), LBFGS())
+#: A method that needs one of these of the problem is not of first order.
+SECOND_ORDER = {Ability.HESSIAN, Ability.QUADRATIC_FIT}
 Binds = Callable[[], bool]
+
+
+def another_method(problem: Problem, geometry: Geometry, method: Method) -> str:
+    """The name of the first of OTHERS that fits; "" under constraints, and where `method` is of second order."""
+    needs = method.requires.get("problem", ())
+    used = {name for need in needs for name in ((need,) if isinstance(need, str) else need)}
+    if Ability.CONSTRAINTS in problem.abilities or used & SECOND_ORDER:
+        return ""
+    fitting = (name_of(other) for other in OTHERS if fits(problem, geometry, other))
+    return next((name for name in fitting if name != name_of(method)), "")
 
 
 class Judge:
@@ -160,8 +177,9 @@ class Judge:
             return status, f"{message}; {found}"
         known_gap = math.inf if certificate.gap_relative is None else certificate.gap_relative
         if status in LIMITS and certificate.convex and known_gap < math.inf:
-            return status, f"{message}; F(M) - min F is proven to be at most {certificate.gap_relative:.2g} of its unit"
-        return status, message
+            message = f"{message}; F(M) - min F is proven to be at most {certificate.gap_relative:.2g} of its unit"
+        other = another_method(self.problem, run.geometry, self.method) if status is Status.ITERATION_LIMIT else ""
+        return status, f"{message}; {other} may need fewer steps" if other else message
 
     def better_at_zero(self) -> bool:
         """Whether M = 0 is certified optimal; tested once, after a step whose value is not below F(0).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, Self
@@ -12,8 +13,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Geometry, LowRankPSD, starting_point
 from psdopt.checks import one_of
-from psdopt.linalg import Array, RowBlocks, linear_map, row_dots
+from psdopt.linalg import EPS, Array, RowBlocks, linear_map, row_dots
 from psdopt_plugins.estimators import Estimator, generator, named_geometry, parameters, solved, sorted_components
+from psdopt_plugins.limits import MINOR, ROUNDINGS
 from psdopt_plugins.online import OnlineModel, moment_of
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
@@ -74,9 +76,14 @@ class PSDRegressor(RegressorMixin, Estimator):
 
         sample_weight : w (m,), at least 0: the objective is 1/(2 Σ w) Σ w_i (x_iᵀWx_i + c − y_i)², so that weight 2
         means the sample occurs twice.
+
+        Warns where the mean of a feature of an array X is more than 10⁶ times its standard deviation, and
+        (ConvergenceWarning) where the run ended before convergence.
         """
         X, y = validated(self, X, y, blocks=True, accept_sparse=["csr"], dtype=np.float64, y_numeric=True)
         X, w, y, direction = weighted(X, sample_weight, y, direction)
+        if isinstance(X, np.ndarray):
+            _warn_of_an_offset(X)
         geometry = self._geometry(X.shape[1])
         chosen = {} if self.geometry == "flat" and self.rank is None else {"geometry": geometry}
         offset = self._wants_intercept(y, direction)
@@ -157,3 +164,18 @@ class PSDRegressor(RegressorMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # without linear terms most targets cannot be fitted
         return tags
+
+
+def _warn_of_an_offset(X: Array) -> None:
+    """A warning if a feature of X (m, d) that is not constant is slight beside its mean. O(m d)."""
+    mean, spread = np.abs(X.mean(axis=0)), X.std(axis=0)
+    varies = spread > ROUNDINGS * EPS * mean
+    ratio = np.divide(mean, spread, out=np.zeros_like(mean), where=varies)
+    k = int(np.argmax(ratio))
+    if ratio[k] > MINOR**-2:
+        found = f"found one, number {k}, of {ratio[k]:.1g} times"
+        warnings.warn(
+            "X should be centred or standardised: features whose mean is more than 1e6 times their standard deviation "
+            f"leave xᵀWx almost constant, and the fit slow or wrong; {found}",
+            stacklevel=3,
+        )

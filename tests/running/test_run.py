@@ -6,7 +6,19 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, Status, certify, solve
+from psdopt import (
+    BILGO,
+    LBFGS,
+    ConjugateGradient,
+    FlatQuotient,
+    PSDCone,
+    QuadraticSDP,
+    Status,
+    TruncatedNewton,
+    certify,
+    solve,
+)
+from psdopt.contracts.abilities import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.running import judge
 from psdopt.running.escape import SETTLING, Escape, clearly_bound, explained, rank_binds, widened
@@ -346,7 +358,7 @@ def test_a_run_that_its_limit_ends_says_how_far_it_may_be_from_the_best():
     result = solve(problem, FlatQuotient(8, 8), ConjugateGradient(), tol=1e-10, max_iterations=2)
     assert result.status is Status.ITERATION_LIMIT
     said = f"F(M) - min F is proven to be at most {result.certificate.gap_relative:.2g} of its unit"
-    assert result.message == f"the limit of 2 iterations was reached; {said}"
+    assert result.message == f"the limit of 2 iterations was reached; {said}; TruncatedNewton may need fewer steps"
 
 
 def test_in_a_run():
@@ -390,3 +402,17 @@ def test_the_longest_time_of_a_criterion():
     assert (MaxTime(2.0) | MaxTime(3.0) | ValueBelow(0.0)).longest == 2.0
     assert (MaxTime(2.0) & MaxTime(3.0)).longest == 3.0
     assert (MaxTime(2.0) & ValueBelow(0.0)).longest == math.inf
+
+
+def test_a_limit_of_iterations_names_another_method():
+    """One of second order where the Hessian is known, one of first order where it is not, none that does not fit."""
+    problem, tight = kta(np.random.default_rng(0)), {"tol": 1e-10, "max_iterations": 2}
+    said = "TruncatedNewton may need fewer steps"
+    assert solve(problem, FlatQuotient(8, 8), LBFGS(), **tight).message.endswith(said)
+    assert "may need" not in solve(problem, FlatQuotient(8, 8), TruncatedNewton(), tol=1e-14, max_iterations=1).message
+    assert "may need" not in solve(problem, PSDCone(8), BILGO(), **tight).message
+    without = kta(np.random.default_rng(0))
+    without.abilities = without.abilities - {Ability.HESSIAN}
+    hinted = solve(without, FlatQuotient(8, 8), ConjugateGradient(), **tight).message
+    assert hinted.endswith("LBFGS may need fewer steps")
+    assert "may need" not in solve(without, FlatQuotient(8, 8), LBFGS(), **tight).message

@@ -1,5 +1,7 @@
 """PSDRegressor as a scikit-learn estimator."""
 
+import warnings
+
 import numpy as np
 import pytest
 from sklearn.base import clone
@@ -141,3 +143,19 @@ def test_an_offset_goes_with_no_bounds():
     X, y = data()
     with pytest.raises(ValueError, match="offset must be False where directions are given"):
         PSDRegressor(fit_intercept=True).fit(X, y, direction=np.ones(len(y)))
+
+
+@pytest.mark.filterwarnings("ignore:psdopt.solve ended")
+@pytest.mark.parametrize("offset", [1e8, -1e10])
+def test_an_offset_is_named_with_what_to_do(offset):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((60, 3))
+    y = (X @ [1.0, 2.0, -1.0]) ** 2
+    shifted = X + np.array([0.0, offset, 0.0])
+    model = PSDRegressor(solver_options={"max_iterations": 50})
+    with pytest.warns(UserWarning, match=r"X should be centred .*; found one, number 1, of 1e\+\d+ times"):
+        model.fit(shifted, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # neither once centred, nor for a constant feature
+        centred = shifted - shifted.mean(axis=0)
+        assert PSDRegressor().fit(np.column_stack([centred, np.ones(60)]), y).result_.optimal
