@@ -17,7 +17,7 @@ from psdopt_plugins.manifold_learning import MaximumVarianceUnfolding
 
 images, labels = load_digits(return_X_y=True)
 X = images[labels == 2]
-mvu = MaximumVarianceUnfolding(n_components=2, n_neighbors=6).fit(X)
+mvu = MaximumVarianceUnfolding(n_components=2).fit(X)
 print(mvu.result_)
 share = mvu.eigenvalues_ / mvu.eigenvalues_.sum()
 print(f"{100 * share[:2].sum():.0f} % of the variance in two axes, {100 * share[:4].sum():.0f} % in four")

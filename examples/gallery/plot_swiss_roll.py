@@ -15,7 +15,7 @@ from sklearn.manifold import Isomap, LocallyLinearEmbedding
 from psdopt_plugins.manifold_learning import MaximumVarianceUnfolding
 
 X, position = make_swiss_roll(600, random_state=2)
-mvu = MaximumVarianceUnfolding(n_components=2, n_neighbors=6).fit(X)
+mvu = MaximumVarianceUnfolding(n_components=2).fit(X)
 print(mvu.result_)
 print("eigenvalues of the learned kernel, in % of their sum:")
 print((100 * mvu.eigenvalues_ / mvu.eigenvalues_.sum()).round(2)[:4])

@@ -19,8 +19,9 @@ from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import (
     Edges,
     connecting_edges,
-    nearest_neighbour_edges,
     smallest_connecting,
+    stretched,
+    surface_edges,
 )
 from psdopt_plugins.manifold_learning.new_points import local_placement
 from psdopt_plugins.manifold_learning.unfolding import unfold
@@ -41,9 +42,13 @@ class MaximumVarianceUnfolding(Embedding):
     Parameters
     ----------
     n_components : columns of the embedding.
-    n_neighbors : edges join samples of which one is among the n_neighbors nearest of the other.
+    n_neighbors : edges join samples of which one is among the n_neighbors nearest of the other, except short cuts
+        between sheets of a surface: edges whose ends are far apart along the edges of the four nearest neighbours. With
+        few neighbours the surface is loose, and loses its width: of a swiss roll of 1,000 samples (the ratio of the
+        variances of length and width is 0.057) 4 neighbours leave 0.010, 8 leave 0.042 and 12 leave 0.051.
     nu : tension, > 0, in the units of squared distances; None chooses it so that the median relative error of edge
-        lengths is at most `edge_error`.
+        lengths is at most `edge_error`. A tension that stretches the roll pulls it narrower: with an edge_error of 0.05
+        the ratio above is 0.03.
     edge_error : see nu.
     coloured : use y (class labels, or side information (n, q)) in W; else y is ignored.
     disconnected : what to do with a neighbour graph in several components, between which the variance is unbounded.
@@ -69,15 +74,15 @@ class MaximumVarianceUnfolding(Embedding):
     --------
     >>> from sklearn.datasets import make_s_curve
     >>> X, _ = make_s_curve(80, random_state=0)
-    >>> model = MaximumVarianceUnfolding(n_neighbors=6).fit(X)
-    >>> model.embedding_.shape, bool(model.edge_error_median_ < 0.06)
+    >>> model = MaximumVarianceUnfolding().fit(X)
+    >>> model.embedding_.shape, bool(model.edge_error_median_ <= 0.003)
     ((80, 2), True)
     """
 
     n_components: int = 2
-    n_neighbors: int = 4
+    n_neighbors: int = 12
     nu: float | None = None
-    edge_error: float = 0.05
+    edge_error: float = 0.003
     coloured: bool = False
     disconnected: str = "connect"
     solver_options: Mapping[str, Any] | None = None
@@ -87,12 +92,13 @@ class MaximumVarianceUnfolding(Embedding):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Unfold the samples X (n, d), dense or sparse.
 
-        Warns where edges were added to connect the neighbour graph. Raises InvalidInputError for bad parameters and,
-        under "refuse", a disconnected graph; and scikit-learn's ValueErrors.
+        Warns where edges were added to connect the neighbour graph, and where the lengths of edges changed by more than
+        half the median length, so that the embedding is no isometry there. Raises InvalidInputError for bad parameters
+        and, under "refuse", a disconnected graph; and scikit-learn's ValueErrors.
         """
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=3)
         self._check_parameters(y)
-        edges = nearest_neighbour_edges(X, self.n_neighbors)
+        edges = surface_edges(X, self.n_neighbors)
         count, labels = edges.components()
         self.edges_added_ = 0
         if count > 1 and self.disconnected == "refuse":
@@ -112,6 +118,7 @@ class MaximumVarianceUnfolding(Embedding):
             count, labels = edges.components()
         side = real_array(y, "y") if boolean(self.coloured, "coloured") else None
         parts: list[tuple[Any, Unfolding]] = []
+        torn = 0
         for c in range(count):
             own = np.flatnonzero(labels == c)
             part = edges if count == 1 else edges.restricted(own)
@@ -119,9 +126,16 @@ class MaximumVarianceUnfolding(Embedding):
                 continue
             cut = parts[-1][1] if parts and was_cut(parts[-1][1].result) else None
             parts.append((own, self._unfolded(part, None if side is None else side[own], cut)))
+            torn += stretched(part, parts[-1][1].errors)
         if not parts:
             raise InvalidInputError("X must hold samples that differ; found only copies within each component")
         self._assemble(parts, int(X.shape[0]))
+        if torn and not was_cut(self.result_):
+            warnings.warn(
+                f"{torn} of {len(edges.i)} edges changed their lengths by more than half the median length, which "
+                "the embedding should keep: pass a smaller edge_error, or more n_neighbors",
+                stacklevel=2,
+            )
         self._samples, self._n_neighbors = X, int(self.n_neighbors)
         return self
 

@@ -34,11 +34,13 @@ AIM = 0.8
 def unfold(
     edges: Edges, nu: float | None, edge_error: float, labels: Any = None, options: Mapping[str, Any] | None = None
 ) -> Unfolding:
-    """Solve mvu for `nu`, or for a nu at which the median edge error is at most `edge_error`, and not much below.
+    """Solve mvu for `nu`, or for a nu at which the median edge error is at most `edge_error`.
 
-    Errors are |√d − √D| / √D over edges with D > 0. By primal-dual Newton steps where a few factors of the
-    graph's Laplacian fit into memory, else, with `labels`, or with a `method` in `options`, by conjugate gradient with
-    continuation in nu; the Result is then in Laplacian coordinates.
+    Errors are |√d − √D| / √D over edges with D > 0; a first nu comes from the balance of tensions, see
+    :func:`_tension_for`, at a rough solution in a few columns, and decreases where the median is above `edge_error`.
+    By primal-dual Newton steps where a few factors of the graph's Laplacian fit into memory, else, with `labels`, or
+    with a `method` in `options`, by conjugate gradient with continuation in nu; the Result is then in Laplacian
+    coordinates.
     """
     graph = GraphMatrices(connected(edges))
     if not float(edges.squared.mean()) > 0.0:
@@ -55,21 +57,16 @@ def _by_newton(
     edges = graph.edges
     given = options_for_solve(options, tol=DEFAULT_TOL)
     Y = _with_random(edges, geodesic_axes(edges, min(ROUGH_COLUMNS, edges.n - 1)), ROUGH_COLUMNS)
-    level = _tension_for(edges, Y, edge_error) if nu is None else nu
-    iterations, medians = 0, _Medians(level)
-    for _ in range(MOST_STEPS if nu is None else 0):
+    iterations, level = 0, nu
+    if level is None:
         # after so many steps the large columns are accurate to some per cent, and Newton's method would add columns
-        result = _solved(edges, level, Y, {"max_iterations": UnfoldingNewton.patience, "tol": max(given["tol"], MINOR)})
-        iterations, Y = iterations + result.iterations, result.matrix.factor
+        rough = {"max_iterations": UnfoldingNewton.patience, "tol": max(given["tol"], MINOR)}
+        level = _tension_for(edges, Y, edge_error)
+        result = _solved(edges, level, Y, rough)
+        iterations, Y = result.iterations, result.matrix.factor
         if was_cut(result):
             return _unfolding(edges, Y, result, level, iterations)
-        if medians.level_out(level, edge_errors(edges, Y)):
-            level = medians.level
-            break
-        factor = _change(edges, Y, edge_error)
-        level *= factor
-        if AIM**2 <= factor <= 2.0 * AIM:  # the median is between a half and 1 / AIM of edge_error
-            break
+        level = _tension_for(edges, Y, edge_error)
     Y = _with_random(edges, Y, COLUMNS if factorises(graph, COLUMNS) else MORE_COLUMNS)
     medians = _Medians(level)
     for _ in range(MOST_STEPS):

@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.sparse.csgraph import dijkstra
 from sklearn.base import clone
-from sklearn.datasets import load_iris, make_blobs, make_s_curve
+from sklearn.datasets import load_iris, make_blobs, make_s_curve, make_swiss_roll
 from sklearn.exceptions import ConvergenceWarning
 
 import psdopt
@@ -113,6 +114,45 @@ def test_s_curve_is_unrolled():
     np.testing.assert_allclose(model.embedding_.mean(axis=0), 0.0, atol=1e-10)
 
 
+def strip_of(position, height):
+    """The variances of the strip of which :func:`make_swiss_roll` rolls up the samples, by the length of its spiral."""
+    along = 0.5 * (position * np.sqrt(1.0 + position**2) + np.arcsinh(position))
+    return np.sort(np.linalg.eigvalsh(np.cov(along, height)))
+
+
+@pytest.mark.parametrize("seed", [0, 2])
+def test_a_small_swiss_roll_keeps_the_width_of_its_strip(seed):
+    data, position = make_swiss_roll(300, random_state=seed)
+    least, largest = strip_of(position, data[:, 1])
+    model = MaximumVarianceUnfolding().fit(data)
+    length, width = model.embedding_.var(axis=0)
+    assert model.result_.optimal
+    assert width / length == pytest.approx(least / largest, rel=0.25)
+    assert length == pytest.approx(largest, rel=0.1)
+    # without short cuts left out, other sheets are joined; with more tension the strip is pulled narrower
+    with pytest.warns(UserWarning, match=r"edges changed their lengths by more than half the median length"):
+        loose = MaximumVarianceUnfolding(edge_error=0.1).fit(data).embedding_.var(axis=0)
+    assert loose[1] / loose[0] < 0.75 * width / length
+
+
+def test_short_cuts_are_the_edges_whose_ends_are_far_apart_on_the_surface():
+    data, position = make_swiss_roll(300, random_state=0)
+    every, kept = nearest_neighbour_edges(data, 12), graphs.surface_edges(data, 12)
+    turns = np.abs(position[every.i] - position[every.j]) > np.pi
+    remain = {*zip(kept.i.tolist(), kept.j.tolist(), strict=True)}
+    left = np.array([pair in remain for pair in zip(every.i.tolist(), every.j.tolist(), strict=True)])
+    assert turns.sum() > 20
+    assert not np.any(left & turns)
+    assert left[~turns].mean() > 0.95
+    # by definition: paths along the edges of the nearest four
+    paths = dijkstra(nearest_neighbour_edges(data, 4).path_graph(), directed=False)
+    np.testing.assert_array_equal(left, paths[every.i, every.j] <= graphs.DETOUR * np.sqrt(every.squared))
+
+
+def test_samples_fewer_than_neighbours_are_all_joined():
+    assert len(graphs.surface_edges(X[:6], 12).i) == 15
+
+
 def test_disconnected_graph_is_refused_with_the_remedy():
     with pytest.raises(InvalidInputError, match=r"3 components.*n_neighbors=(\d+) is the smallest") as error:
         MaximumVarianceUnfolding(n_neighbors=4, disconnected="refuse").fit(BLOBS)
@@ -150,7 +190,7 @@ def test_an_interrupt_of_one_component_ends_the_fit(monkeypatch):
 def test_a_graph_in_pieces_is_connected_by_its_shortest_edges():
     data = load_iris().data
     with pytest.warns(UserWarning, match=r"2 components; the 4 shortest edges between them were added"):
-        model = MaximumVarianceUnfolding().fit(data)
+        model = MaximumVarianceUnfolding(n_neighbors=4).fit(data)
     assert model.result_.optimal
     assert model.edges_added_ == 4
     setosa, others = model.embedding_[:50], model.embedding_[50:]
@@ -181,7 +221,7 @@ def test_a_few_samples_with_long_edges_between_them_get_the_edge_error_asked():
     """F is mostly the long edges: at its tolerance less tension left the short ones as they were, without end."""
     data = np.kron(np.eye(2) * 30.0, np.ones((6, 1))) + np.random.default_rng(0).random((12, 2))
     with pytest.warns(UserWarning, match="2 components"):
-        model = MaximumVarianceUnfolding().fit(data)
+        model = MaximumVarianceUnfolding(n_neighbors=4, edge_error=0.05).fit(data)
     assert model.result_.optimal
     assert 0.0 < model.edge_error_median_ <= 0.05
     assert model.nu_ > 1e-6
