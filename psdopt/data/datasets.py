@@ -15,10 +15,11 @@ from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.row_sources import RowSource
 
-#: Data sets that scikit-learn ships or generates (with a fixed seed): name -> summary.
+#: Data sets that scikit-learn ships, or that are generated with a fixed seed: name -> summary.
 BUNDLED = {
     "breast_cancer": "569 samples, 30 features, 2 classes: measurements of cell nuclei",
     "diabetes": "442 samples, 10 features, a number to predict: progression of the disease after a year",
+    "concealed": "600 samples, 12 features, 4 classes: clumps in a plane, in wider noise",
     "digits": "1797 samples, 64 features, 10 classes: 8 × 8 images of digits",
     "iris": "150 samples, 4 features, 3 classes: lengths of petals and sepals",
     "swiss_roll": "1000 samples, 3 features, the position along the roll: a strip rolled up",
@@ -133,9 +134,21 @@ def bundled(name: str) -> Dataset:
     if name == "swiss_roll":
         X, along = sklearn.datasets.make_swiss_roll(1000, random_state=0)
         return Dataset(name, X, along, ["x", "y", "z"], common_unit=True)
+    if name == "concealed":
+        return _concealed()
     bunch = getattr(sklearn.datasets, f"load_{name}")()
     classes = [str(label) for label in bunch.get("target_names", ())] or None
     return Dataset(name, bunch.data, bunch.target, [*map(str, bunch.feature_names)], classes, name == "digits")
+
+
+def _concealed() -> Dataset:
+    """Four clumps at the corners of a square, with noise of three times their width in ten more directions; rotated."""
+    rng = np.random.default_rng(0)
+    labels = rng.integers(4, size=600)
+    plane = 5.0 * np.column_stack([labels % 2, labels // 2]) + rng.standard_normal((600, 2))
+    rotation = np.linalg.qr(rng.standard_normal((12, 12)))[0]
+    X = np.column_stack([plane, 3.0 * rng.standard_normal((600, 10))]) @ rotation
+    return Dataset("concealed", X, labels, [f"x{k}" for k in range(12)], [f"corner {k}" for k in range(4)])
 
 
 def _finite(values: Array, what: str) -> None:

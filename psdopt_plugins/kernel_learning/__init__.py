@@ -47,7 +47,7 @@ def psdopt_components() -> Iterable[Spec]:
         ),
         report=lazy.kernel_report,
         problem=lazy.quadratic_kernel_problem,
-        default_data="iris",
+        default_data="concealed",
         needs=DataNeeds(samples=3, sparse=False, labels="classes"),
     ).with_problem(
         summary="tr((N⁻¹K)²) + tr((tau N⁻¹ + lam T) K)",

@@ -61,7 +61,7 @@ def psdopt_components() -> Iterable[Spec]:
         parameters=(Parameter("n_components", int, 2, "columns of the embedding"),),
         report=partial(lazy.embedding_report, describe=_stress),
         problem=lazy.sstress_problem,
-        default_data="iris",
+        default_data="wine",
         needs=DataNeeds(samples=4, sparse=False),
     ).with_problem(
         summary="1/(2m) Σ (|g_i − g_j|² − delta_ij)², M = G Gᵀ",
@@ -92,7 +92,10 @@ def _edge_errors(model: MaximumVarianceUnfolding) -> list[tuple[str, str]]:
 
 
 def _stress(model: SSTRESS) -> list[tuple[str, str]]:
-    return [("SSTRESS", f"{model.stress_:.6g}")]
+    from psdopt_plugins.manifold_learning.sstress import relative_stress
+
+    share, plane = relative_stress(model)
+    return [("SSTRESS, of the sum of d⁴", f"{share:.3g}; 2 principal components {plane:.3g}")]
 
 
 def _example() -> Any:

@@ -145,6 +145,15 @@ def classical_scaling(n: int, pairs: Any, distances: Array, k: int) -> LowRankPS
     return LowRankPSD((vectors * np.sqrt(np.maximum(values, least)))[:, ::-1][:, :k])
 
 
+def relative_stress(model: SSTRESS) -> tuple[float, float]:
+    """SSTRESS over Σ d_ij⁴, of a model fitted to samples, and of as many of their principal components. O(n² d)."""
+    X = centred(model._samples)
+    plane = _principal(X, model.embedding_.shape[1])
+    squares, near = euclidean_distances(X, squared=True), euclidean_distances(plane, squared=True)
+    whole = float(np.sum(squares**2))
+    return (2.0 * model.stress_ / whole, float(np.sum((squares - near) ** 2)) / whole) if whole > 0.0 else (0.0, 0.0)
+
+
 def _principal(G: Array, k: int) -> Array:
     U, s, _ = np.linalg.svd(G, full_matrices=False)
     return np.asarray((U * (s * column_signs(U)))[:, :k])

@@ -60,7 +60,7 @@ def psdopt_components() -> Iterable[Spec]:
         report=lazy.metric_report,
         problem=lazy.kta_problem,
         default_method=ConjugateGradient,
-        default_data="digits",
+        default_data="concealed",
         needs=LABELLED,
     ).with_problem(
         summary="lam |X M Xᵀ − Y Yᵀ|² + Reg(M)",
@@ -100,7 +100,7 @@ def psdopt_components() -> Iterable[Spec]:
         ),
         report=lazy.metric_report,
         problem=lazy.lmnn_problem,
-        default_data="digits",
+        default_data="concealed",
         needs=LABELLED,
     ).with_problem(
         summary="Σ d_M(i, j) + lam Σ max(0, 1 + d_M(i, j) − d_M(i, k))²",

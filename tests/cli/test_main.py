@@ -34,14 +34,14 @@ def test_unforeseen_errors_are_one_line_and_debug_shows_the_traceback(psdopt_com
             psdopt_command(*argv)
 
 
-CORNERS = np.kron(np.eye(2) * 30.0, np.ones((6, 1))) + np.random.default_rng(0).random((12, 2))
+CORNERS = np.kron(np.eye(2) * 30.0, np.ones((14, 1))) + np.random.default_rng(0).random((28, 2))
 FLAT = {"X": np.random.default_rng(0).standard_normal((30, 3)), "y": np.zeros(30)}
 
 
 @pytest.mark.parametrize(
     ("application", "arrays", "start", "end"),
     [
-        ("mvu", {"X": CORNERS}, "the graph of --set n_neighbors=4 has 2 components; the ",
+        ("mvu", {"X": CORNERS}, "the graph of --set n_neighbors=12 has 2 components; the ",
          "; add --set disconnected=separate to unfold each by itself"),
         ("psd-regression", FLAT, "the learned matrix is M = 0", ""),  # of every fit of a cross-validation, once
     ],

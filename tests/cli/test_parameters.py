@@ -33,7 +33,7 @@ GENERAL = ("--max-iterations", "Exit codes: 0")
     ("words", "texts"),
     [
         (("sdp", "--help"), ("usage: psdopt run sdp", "trace_bound=FLOAT", ".dat-s[.gz]")),
-        (("metric-kta", "-h"), ("lam=FLOAT", "(default: 0.01)", "(default: digits)")),
+        (("metric-kta", "-h"), ("lam=FLOAT", "(default: 0.01)", "(default: concealed)")),
         (("--help",), GENERAL), (("nonsense", "--help"), GENERAL), (("--help", "sdp"), GENERAL),
     ],
 )  # fmt: skip
@@ -41,7 +41,7 @@ def test_an_application_has_its_own_help_and_without_a_known_name_before_it_it_i
     assert main(["run", *words]) == 0
     out = capsys.readouterr().out
     assert [text for text in texts if text not in out] == []
-    assert ("digits" in out) == (words[0] != "sdp")
+    assert ("concealed" in out) == (words[0] != "sdp")
 
 
 def test_all_helps_fit_a_narrow_screen(monkeypatch) -> None:

@@ -85,3 +85,13 @@ def test_label_texts() -> None:
     assert [data.label_text(label) for label in data.classes()] == ["no", "yes"]
     assert data.label_text(np.int64(7)) == "7"
     assert Dataset("d", X, ["u", "v", "u", "v"]).label_text("u") == "u"
+
+
+def test_the_concealed_classes_are_seen_in_two_directions_and_not_in_all() -> None:
+    data = bundled("concealed")
+    means = np.array([data.X[data.y == label].mean(axis=0) for label in data.classes()])
+    plane = np.linalg.svd(means - means.mean(axis=0))[2][:2].T
+    spread = np.linalg.norm(data.X[:, None] @ plane - means @ plane, axis=2)
+    assert np.mean(spread.argmin(axis=1) == data.y) > 0.97
+    nearest = np.linalg.norm(data.X[:, None] - data.X, axis=2) + np.diag(np.full(600, np.inf))
+    assert np.mean(data.y[nearest.argmin(axis=1)] == data.y) < 0.8
