@@ -17,6 +17,8 @@ MINOR = 1e-3
 #: Up to the first order (n, n) arrays are formed whatever the data are, up to the second a spectrum is computed, about
 #: 9 n³ flops, and up to the third a matrix is factorised, n³ / 3.
 DENSE_ORDER, SPECTRUM_ORDER, FACTOR_ORDER = 500, 1500, 3000
+#: Bytes that the arrays over all pairs of samples of a fit may take; at the largest such order its O(n³) takes an hour.
+ALL_PAIRS = 2**33
 #: Numbers in a block that stays in the cache of a core (256 KiB), and in a block of memory (8 MiB).
 CACHED, BLOCK = 2**15, 2**20
 #: Steps after which a loop ends that converges in far fewer: of Newton's method, stages, halvings.

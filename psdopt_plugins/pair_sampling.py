@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -51,6 +53,43 @@ def nearest_triplets(X: Any, y: NDArray[Any], n_neighbors: int = 1) -> Pairs:
     source, place = each_with_its(similar[:, 0], first)
     triplets: Pairs = np.column_stack([similar[source], dissimilar[place, 1]])
     return triplets
+
+
+def drawn_samples(m: int, max_samples: int, kept: NDArray[np.intp] | None = None) -> NDArray[np.intp] | None:
+    """At most `max_samples` of m samples, ascending, drawn with a fixed seed; `kept` ones first; None for all.
+
+    A fit then proves its result for the samples drawn. Raises InvalidInputError unless max_samples >= 1.
+    """
+    most = integer(max_samples, "max_samples")
+    if m <= most:
+        return None
+    order = np.random.default_rng(0).permutation(m)
+    if kept is not None:
+        order = order[np.argsort(~np.isin(order, kept), kind="stable")]
+    return np.sort(order[:most])
+
+
+@dataclass(frozen=True)
+class FromSample:
+    """(X, y) ↦ the tuples that `find` (X, y) makes of at most `max_samples` of the rows, as rows of X.
+
+    find : such as :func:`nearest_pairs` or :func:`nearest_triplets`. Rows that are read in blocks are loaded if drawn.
+    """
+
+    find: Callable[[Any, NDArray[Any]], Any]
+    max_samples: int
+
+    def __call__(self, X: Any, y: NDArray[Any]) -> Any:
+        rows = drawn_samples(X.shape[0], self.max_samples)
+        if rows is None:
+            return self.find(X, y)
+        found = self.find(rows_of(X, rows), y[rows])
+        return tuple(rows[tuples] for tuples in found) if isinstance(found, tuple) else rows[found]
+
+
+def rows_of(X: Any, rows: NDArray[np.intp]) -> Any:
+    """X[rows], in memory."""
+    return X.take(rows) if isinstance(X, RowBlocks) else X[rows]
 
 
 def each_with_its(owners: NDArray[Any], first: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -18,6 +19,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg import Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import sample_weights
+from psdopt_plugins.limits import ALL_PAIRS
 
 
 def validated(
@@ -126,6 +128,17 @@ def weighted(X: Any, sample_weight: Any, *others: Any) -> tuple[Any, ...]:
     kept = np.flatnonzero(w)
     rows = RowBlocks(WithoutRows(X.source, np.flatnonzero(w == 0.0)), X.name) if isinstance(X, RowBlocks) else X[kept]
     return (rows, w[kept], *(None if other is None else np.asarray(other)[kept] for other in others))
+
+
+def all_pairs_fit(estimator: Any, n: int, arrays: int) -> None:
+    """InvalidInputError unless `arrays` float64 arrays (n, n) take at most ALL_PAIRS bytes."""
+    needed, most = 8 * arrays * n * n, math.isqrt(ALL_PAIRS // (8 * arrays))
+    if needed > ALL_PAIRS:
+        raise InvalidInputError(
+            f"{type(estimator).__name__} holds all pairs of samples: X with {n} samples would take "
+            f"{needed / 2**30:.0f} GiB of memory, of {ALL_PAIRS / 2**30:.0f} allowed; fit at most {most} of them and "
+            "place the others by transform"
+        )
 
 
 def only_touched(X: LinearMap, tuples: CheckedIndices) -> tuple[LinearMap, CheckedIndices]:

@@ -18,7 +18,7 @@ from psdopt_plugins.estimators import Embedding, centred, generator, named_geome
 from psdopt_plugins.limits import MINOR
 from psdopt_plugins.pair_sampling import checked_labels, random_pairs
 from psdopt_plugins.regression.problem import psd_regression_problem
-from psdopt_plugins.rows import keeping_fitted, validated
+from psdopt_plugins.rows import all_pairs_fit, keeping_fitted, validated
 
 
 def distance_kernel_problem(n: int, pairs: Any, distances: Any, same: Any = None, alpha: float = 0.0) -> TermSum:
@@ -48,6 +48,8 @@ def distance_kernel_problem(n: int, pairs: Any, distances: Any, same: Any = None
     return psd_regression_problem(None, bounds, pairs, np.where(alike, 1.0, -1.0), n=n)
 
 
+#: Arrays (n, n) at the peak of a fit: the kernel, centred, its factorisation and that of the extension to new samples.
+ARRAYS = 6
 KERNELS = ("linear", "rbf", "precomputed")
 
 
@@ -90,10 +92,15 @@ class DistanceKernel(Embedding):
     permutation_invariant = False
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Learn from X (n, d), or the kernel (n, n), and labels y (n,); without y distances are equalities."""
+        """Learn from X (n, d), or the kernel (n, n), and labels y (n,); without y distances are equalities.
+
+        O(n r) a step and O(n³) for the start and the extension; memory 48 n² bytes. 1,000 samples took 0.2 s of
+        processor time. Raises InvalidInputError, naming the memory, for more than 13,377 samples.
+        """
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         if is_name(self.kernel, "precomputed") and X.shape[0] != X.shape[1]:
             raise InvalidInputError(f"a precomputed kernel must be square; found shape {X.shape}")
+        all_pairs_fit(self, X.shape[0], ARRAYS)
         K = self._kernel(X, X)
         means = K.mean(axis=0)
         K = K - means[:, None] - means + means.mean()

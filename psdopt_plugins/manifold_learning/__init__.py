@@ -35,7 +35,7 @@ def psdopt_components() -> Iterable[Spec]:
         reference=f"{REFERENCE}, eq. 11",
         parameters=(
             Parameter("n_components", int, 2, "columns of the embedding"),
-            Parameter("n_neighbors", int, 12, "neighbours that are joined to each sample"),
+            Parameter("n_neighbors", int, None, "neighbours joined to each sample; none: 12, or all of fewer"),
             Parameter("nu", float, None, "tension; none: from edge_error"),
             Parameter("edge_error", float, 0.003, "median relative error of edge lengths that is allowed"),
             Parameter(

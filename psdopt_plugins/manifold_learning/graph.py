@@ -86,18 +86,16 @@ def nearest_neighbour_edges(X: Any, n_neighbors: int) -> Edges:
 def surface_edges(X: Any, n_neighbors: int) -> Edges:
     """:func:`nearest_neighbour_edges` of the samples X (n, d) without short cuts between sheets of a surface.
 
-    Of n samples at most n − 1 neighbours are joined to each.
-
     An edge is a short cut if the shortest path between its ends along the edges of the SAFE_NEIGHBORS nearest
     neighbours is more than DETOUR times as long as the edge. An edge between two components of that graph is none.
 
     O(n) searches for paths, none longer than DETOUR times the longest edge of its first sample; O(n²) time at worst,
     memory of one block.
     """
-    edges = nearest_neighbour_edges(X, min(integer(n_neighbors, "n_neighbors"), X.shape[0] - 1))
+    edges = nearest_neighbour_edges(X, n_neighbors)
     if n_neighbors <= SAFE_NEIGHBORS:
         return edges
-    safe = nearest_neighbour_edges(X, min(SAFE_NEIGHBORS, edges.n - 1))
+    safe = nearest_neighbour_edges(X, SAFE_NEIGHBORS)
     paths, lengths, labels = safe.path_graph(), np.sqrt(edges.squared), safe.components()[1]
     first = np.searchsorted(edges.i, np.arange(edges.n + 1))  # Edges are ordered by i
     reach = np.zeros(edges.n)

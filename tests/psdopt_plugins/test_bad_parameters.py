@@ -84,7 +84,7 @@ def test_a_single_class_is_told(name: str) -> None:
 REFUSED: dict[type, dict[str, tuple[Any, ...]]] = {
     metric_learning.KTA: {"rank": (0, 4), "lam": (-1,), "regularizer": ("frobenious",)},
     metric_learning.Linearity: {"rank": (0, 4), "lam": (-1,), "regularizer": ("frobenious",), "n_neighbors": (0,)},
-    metric_learning.LMNN: {"n_neighbors": (0,), "rank": (9,), "max_rounds": (0,), "lam": (-1.0,)},
+    metric_learning.LMNN: {"n_neighbors": (0,), "rank": (9,), "max_rounds": (0,), "max_samples": (0,), "lam": (-1.0,)},
     metric_learning.NCA: {"n_neighbors": (0,), "rank": (9,), "max_rounds": (0,), "max_samples": (0,), "lam": (0.0,)},
     metric_learning.PSDBoost: {"nu": (0.0, 1.5), "C": (1e-6,), "n_neighbors": (0,)},
     metric_learning.DistanceRegression: {"bounds": ((4.0, 1.0), (-1.0, 1.0), (1.0,), (np.nan, 1.0))},
