@@ -60,8 +60,9 @@ class MaximumVarianceUnfolding(Embedding):
         raises an error with the number of neighbours that would connect it; "separate" unfolds each on its own and
         places them side by side, the largest first.
     max_samples : samples that are unfolded; of more, as many are drawn (with a fixed seed), the proof is that of the
-        problem of the samples drawn, and the others are placed as by :meth:`transform`. Samples of a surface may be more, since their
-        systems are sparse: 20,000 of a swiss roll take two minutes; 1,000 with 50 features of noise take one.
+        problem of the samples drawn, and the others are placed as by :meth:`transform`. Samples of a surface may be
+        more, since their systems are sparse: 20,000 of a swiss roll take two minutes; 1,000 with 50 features of noise
+        take one.
     solver_options : keyword arguments for :func:`psdopt.solve`; default tol 1e-4.
 
     Attributes
