@@ -56,9 +56,10 @@ class LMNN(MahalanobisTransformer):
     ----------
     n_neighbors : target neighbours per sample.
     passes : how often they are chosen; after the first time as the nearest in the metric that the steps before the
-        rounds reach, and F and its certificate are those of the last choice. 2 or 3 help where no Euclidean neighbour
-        is a good target (balance scale: error 6.4 % instead of 12.9), and do harm where samples are few for their
-        features (sonar: 22.5 instead of 18.7).
+        rounds reach, and F and its certificate are those of the last choice. A second choice helps where no Euclidean
+        neighbour is a good target (balance scale: error 6.4 % instead of 12.9), and does harm where samples are few
+        for their features (sonar: 22.5 instead of 18.7). None: 2 with `target_metric` "auto" if samples outnumber the
+        d (d + 1)/2 unknowns of M, else 1.
     lam : weight of the margins, > 0; it does not depend on the units of X.
     rank : largest rank of M, or None for no limit.
     target_metric : distance in which targets are nearest: "euclidean"; "whitened", in which the scatter of the
@@ -109,7 +110,7 @@ class LMNN(MahalanobisTransformer):
     max_rounds: int = 20
     max_triplets: int = 2_000_000
     max_samples: int = 20_000
-    passes: int = 1
+    passes: int | None = None
     solver_options: Mapping[str, Any] | None = None
 
     #: `result_` is in the coordinates of the scatter of target pairs, `components_` in those of X.
@@ -184,7 +185,9 @@ class LMNN(MahalanobisTransformer):
         labelled = Labelled(data, y, self.targets_, self.lam, self._weights)
         waits = bool(options["tol"] < DEFAULT_TOL)
         limits = self.rank, self.max_rounds, self.max_triplets, options, waits
-        rounds = Rounds(labelled, *limits, self.passes, self.n_neighbors)
+        m, d = data.shape
+        passes = self.passes or (2 if self.target_metric == "auto" and 2 * m > d * (d + 1) else 1)
+        rounds = Rounds(labelled, *limits, passes, self.n_neighbors)
         Z = rounds.run(Z)
         self.targets_ = rounds.labelled.targets
         self.result_, self.warm_up_values_ = rounds.result, rounds.warm_up_values
@@ -240,8 +243,9 @@ class LMNN(MahalanobisTransformer):
         return self.result_.matrix.factor
 
     def _check_parameters(self, X: Any) -> None:
-        for name in ("n_neighbors", "max_rounds", "max_triplets", "max_samples", "passes"):
+        for name in ("n_neighbors", "max_rounds", "max_triplets", "max_samples"):
             integer(getattr(self, name), name)
+        integer_or_none(self.passes, "passes")
         integer_or_none(self.rank, "rank", 1, self.n_features_in_, "the number of features")
         positive(self.lam, "lam")
         one_of(self.target_metric, "target_metric", TARGET_METRICS)

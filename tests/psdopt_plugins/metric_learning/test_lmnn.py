@@ -50,9 +50,9 @@ def test_violated_triplets_are_all_of_them(scale, monkeypatch):
 
 
 def test_a_random_part_of_the_triplets_is_only_for_the_start(monkeypatch):
-    whole = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
+    whole = LMNN(n_neighbors=2, lam=0.5, passes=1, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
     monkeypatch.setattr("psdopt_plugins.metric_learning.lmnn_rounds.DRAWN_TRIPLETS", 20)
-    part = LMNN(n_neighbors=2, lam=0.5, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
+    part = LMNN(n_neighbors=2, lam=0.5, passes=1, solver_options={"tol": 1e-6}).fit(X, Y_LABELS)
     assert part.complete_
     assert part.result_.optimal
     assert part.n_triplets_ > 20
@@ -355,3 +355,15 @@ def test_a_second_pass_takes_the_targets_of_the_learned_metric():
     assert targets[0].shape == targets[1].shape
     assert targets[0].tolist() != targets[1].tolist()
     assert scores[1] > scores[0]
+
+
+@pytest.mark.parametrize(
+    ("m", "d", "metric", "passes"), [(60, 4, "auto", 2), (60, 4, "euclidean", 1), (60, 15, "auto", 1)]
+)
+def test_targets_are_chosen_twice_where_samples_outnumber_the_unknowns(m, d, metric, passes):
+    """4 · 5 / 2 = 10 unknowns of 60 samples, 15 · 16 / 2 = 120 of 60; a metric that is prescribed is kept."""
+    rng = np.random.default_rng(2)
+    X, y = rng.standard_normal((m, d)), np.arange(m) % 3
+    given, default = (LMNN(target_metric=metric, passes=count).fit(X, y) for count in (passes, None))
+    np.testing.assert_array_equal(default.targets_, given.targets_)
+    assert default.n_iter_ == given.n_iter_
