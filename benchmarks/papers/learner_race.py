@@ -52,7 +52,7 @@ def _peers() -> dict[str, Callable[[], Any]]:
     if importlib.util.find_spec("metric_learn") is None:
         return PEERS
     metric_learn: Any = importlib.import_module("metric_learn")
-    return {**PEERS, "metric-learn's LMNN": metric_learn.LMNN, "metric-learn's NCA": metric_learn.NCA}
+    return {**PEERS, "metric-learn's LMNN": metric_learn.LMNN, "metric-learn's ITML": metric_learn.ITML_Supervised}
 
 
 def _measure(case: ExperimentCase) -> dict[str, Any]:
