@@ -29,6 +29,7 @@ from psdopt.margins import MarginProblem
 from psdopt.methods import *  # noqa: F403
 from psdopt.methods.online_gradient import Pace
 from psdopt.methods.searches.preconditioning import gram_scaled
+from psdopt.plugins.elsewhere import Elsewhere
 from psdopt.problems import AutogradProblem, EntryFit, MomentPreconditioner, QuadraticSDP, TermEvaluation, TermSum
 from psdopt.problems.streamed import OffersStream, Streamed
 from psdopt.running.compatibility import compatible
@@ -49,7 +50,7 @@ from psdopt.running.stopping import (
 )
 from psdopt.version import __version__
 
-sys.meta_path.append(FormerModules())
+sys.meta_path += [FormerModules(), Elsewhere()]
 __getattr__ = former_names(__name__, {"ClosedForm": "psdopt.methods:EigenSplitting"})
 
 __all__ = [

@@ -61,7 +61,7 @@ def lazy_names(package: str, names: Mapping[str, str] | None = None) -> LazyName
     `names` : public name -> the module within the package that defines it. None: the imports "as" the same name in the
     package, as above, so that type checkers and editors read the same list. It then becomes ``__all__`` as well. A name
     may equal that of its module: ``from package import kta_problem`` is always the function, even if the module was
-    imported first.
+    imported first. ``dir(package)`` has its public names first of all, none of which it imports.
 
     Raises PluginError if the list is to be read from a package that was installed without its source.
     """
@@ -70,7 +70,8 @@ def lazy_names(package: str, names: Mapping[str, str] | None = None) -> LazyName
         names = _listed(module)
         vars(module)["__all__"] = sorted(names)
     found = LazyNames(package, names)
-    members = {name: _later(deferred) for name, deferred in found._found.items()}
+    members: dict[str, Any] = {name: _later(deferred) for name, deferred in found._found.items()}
+    members["__dir__"] = _offered
     module.__class__ = type("LazyPackage", (type(module),), members)
     return found
 
@@ -89,6 +90,18 @@ def _listed(package: ModuleType) -> dict[str, str]:
         for alias in node.names
         if alias.asname == alias.name
     }
+
+
+def _offered(package: Any) -> list[str]:
+    """``dir(package)``: what completion shows, without the imports that the package makes for itself."""
+    lazy = [name for name, member in vars(type(package)).items() if isinstance(member, property)]
+    own = [name for name, value in vars(package).items() if name.startswith("__") or _home(value) == package.__name__]
+    return sorted({*lazy, *own, *getattr(package, "__all__", ())})
+
+
+def _home(value: Any) -> str | None:
+    """The package of a module, or the module that defined a class or function."""
+    return value.__name__.rpartition(".")[0] if isinstance(value, ModuleType) else getattr(value, "__module__", None)
 
 
 def resolved(spec: Spec) -> Spec:

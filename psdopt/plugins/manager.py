@@ -25,6 +25,15 @@ CORE = "psdopt"
 logger = logging.getLogger("psdopt.plugins")
 
 
+class _Hooks(pluggy.PluginManager):
+    """Looks for hooks among what a plugin holds, not among the names that it imports on first access."""
+
+    def parse_hookimpl_opts(self, plugin: Any, name: str) -> Any:
+        if isinstance(getattr(type(plugin), name, None), property):
+            return None
+        return super().parse_hookimpl_opts(plugin, name)
+
+
 @dataclass(frozen=True)
 class PluginProblem:
     """A plugin that was left out: its name, the reason, and its module if it came from an entry point."""
@@ -53,7 +62,7 @@ class PluginManager:
     """
 
     def __init__(self, entry_points: Iterable[metadata.EntryPoint] | None = None, *, core: bool = True) -> None:
-        self._pluggy = pluggy.PluginManager(GROUP)
+        self._pluggy = _Hooks(GROUP)
         self._pluggy.add_hookspecs(PsdoptHooks)
         self._pending: list[metadata.EntryPoint] | None = None if entry_points is None else list(entry_points)
         self._core = core
@@ -145,6 +154,11 @@ class PluginManager:
         """Names of all loaded plugins, in the order of loading."""
         self._load()
         return tuple(name for name, _ in self._pluggy.list_name_plugin())
+
+    def modules(self) -> tuple[Any, ...]:
+        """The loaded plugins themselves, modules or objects, in the order of loading."""
+        self._load()
+        return tuple(plugin for _, plugin in self._pluggy.list_name_plugin())
 
     @property
     def problems(self) -> tuple[PluginProblem, ...]:

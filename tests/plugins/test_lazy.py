@@ -58,6 +58,32 @@ def test_a_name_can_be_replaced_and_put_back(package, monkeypatch):
     assert package.oven() == 3
 
 
+def test_completion_shows_what_the_package_offers_and_imports_nothing(package):
+    shown = [name for name in dir(package) if not name.startswith("__")]
+    assert shown == ["Pan", "absent", "broken", "oven"]
+    assert {"__doc__", "__name__", "__path__"} <= set(dir(package))
+    import_module("lazily.oven")
+    assert [name for name in dir(package) if not name.startswith("__")] == shown
+    assert "lazily.nowhere" not in sys.modules
+
+
+def test_registering_a_lazy_package_imports_nothing_of_it(tmp_path, monkeypatch):
+    folder = tmp_path / "idle"
+    folder.mkdir()
+    (folder / "__init__.py").write_text(
+        "from psdopt.plugins import hookimpl, lazy_names\n"
+        "lazy = lazy_names(__name__, {'Pan': 'oven'})\n"
+        "@hookimpl\n"
+        "def psdopt_components():\n"
+        "    return []\n"
+    )
+    (folder / "oven.py").write_text("raise RuntimeError('imported')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    idle = import_module("idle")
+    assert [name for name in dir(idle) if not name.startswith("__")] == ["Pan", "psdopt_components"]
+    assert PluginManager([], core=False).register(idle, "idle") == ()
+
+
 def test_missing_names_and_modules_are_told_when_asked_for(package):
     with pytest.raises(AttributeError, match="absent"):
         _ = package.absent
