@@ -19,6 +19,7 @@ from psdopt.cli.sdp import SPEC, sdp_report
 from psdopt.cli.tables import show_table
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
+from psdopt.data.columns import Choice
 from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.plugins import ApplicationSpec, PluginManager
 from psdopt.plugins.datasets import load_dataset
@@ -28,11 +29,12 @@ HELP = "run an application on data"
 EPILOG = """\
 examples:
   psdopt run metric-kta --data digits --plot metric.png
+  psdopt run metric-kta --data mine.csv --label kind --drop id --drop note
   psdopt run metric-kta --data mine.csv --set lam=0.1 --method lbfgs --rank 5 --output metric.npz
   psdopt run sdp --data problem.dat-s.gz --output solution.npz
 
 data files:
-  .csv, .tsv  one sample per line; the label is the column called label, target or y, else the last one
+  .csv, .tsv  one sample per line; the label is --label, or the column called label, target or y, else the last one
   .npz        X (m, d) and y (m,), or data, indices, indptr, shape of a CSR X, or symmetric K (for topk); .npy: X alone
   .parquet, .zarr, .h5, .npy over 64 MB  rows read in blocks (psd-regression, metric-...); labels as above, or y
   .dat-s, .dat  a semidefinite program in SDPA's format (for sdp), also with .gz
@@ -49,6 +51,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("-h", "--help", action=ApplicationHelp, nargs=0, help="this help; after APPLICATION, what that one takes")
     add("application", metavar="APPLICATION", help="name of an application, such as metric-kta")
     add("--data", metavar="FILE|NAME", help="name of a data set, or a file (default: the application's)")
+    add("--label", metavar="NAME", help="column of the labels in a table (default: label, target or y, else the last)")
+    add("--drop", metavar="NAME", action="append", default=[], help="column of a table to leave out; may be repeated")
     add("--method", metavar="NAME", help="method (default: conjugate gradient)")
     add("--geometry", metavar="NAME", help="geometry (default: factors whose rank grows until optimality is proved)")
     add(
@@ -81,6 +85,8 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     if isinstance(spec, ApplicationSpec):
         report = _fit(arguments, manager, spec, settings.values("application", spec), options)
     else:
+        if Choice(arguments.label, tuple(arguments.drop)):
+            raise InvalidInputError("--label and --drop name columns of samples; sdp takes a program")
         report = sdp_report(arguments.data, settings, options)
     if not arguments.quiet:
         show_report(report, arguments.parameters)
@@ -110,7 +116,8 @@ def _fit(
     """The report of the application, fitted to its data."""
     grid = {p.name: p.grid for p in spec.parameters if p.grid and p.name not in parameters}
     options = replace(options, grid=grid, default_method=spec.default_method and spec.default_method())
-    dataset = load_dataset(spec.default_data if arguments.data is None else arguments.data, manager)
+    source = spec.default_data if arguments.data is None else arguments.data
+    dataset = load_dataset(source, manager, Choice(arguments.label, tuple(arguments.drop)))
     check_needs(spec, dataset)
     with library_errors(dataset.name):
         fit_and_tell = spec.report or partial(fit_report, picture=spec.picture)

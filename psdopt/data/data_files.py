@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from psdopt.data.archives import SHARE, Archive, memory, read_npy
+from psdopt.data.columns import FOUND, Choice
 from psdopt.data.datasets import Dataset
 from psdopt.data.files import read_bytes
 from psdopt.data.row_files import LARGE_FILE, ROW_SUFFIXES, named, read_rows_file
@@ -17,11 +18,12 @@ from psdopt.errors import InvalidInputError, PsdoptError
 
 SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
 SUFFIXES_TEXT = ".npz, .npy, .csv, .tsv, .parquet, .zarr, .h5"
+TABLES = (".csv", ".tsv", ".parquet")
 _CSR = ("data", "indices", "indptr", "shape")
 _USED = ("X", "K", "y", "class_names", *_CSR)
 
 
-def read_data_file(path: str | Path) -> Dataset:
+def read_data_file(path: str | Path, choice: Choice = FOUND) -> Dataset:
     """The data set in `path`, named after the file.
 
     .npz : arrays X (m, d) and y (m,), or a CSR matrix as data, indices, indptr, shape, and y; y may be absent. Instead
@@ -29,16 +31,20 @@ def read_data_file(path: str | Path) -> Dataset:
     .csv, .tsv : one sample per line (see :func:`psdopt.data.text_tables.read_table`).
     .parquet, .zarr, .h5, large .npy : rows that are read in blocks (see :func:`psdopt.data.row_files.read_rows_file`).
 
-    Sizes are read from the headers before any array is read.
+    Sizes are read from the headers before any array is read. choice : the label and columns to leave out, in tables
+    (.csv, .tsv, .parquet).
 
     Raises DataFileError if the file cannot be read, InvalidInputError, with the file and where possible the line,
-    for ragged rows, missing or non-finite numbers, an empty file, missing arrays, or a damaged or overlarge archive.
+    for ragged rows, missing or non-finite numbers, an empty file, missing arrays, a damaged or overlarge archive, or a
+    choice of columns where there are none.
     """
     path = Path(path)
     suffix = path.suffix.lower()
+    if choice and suffix not in TABLES:
+        raise InvalidInputError(f"--label and --drop name columns of a table ({', '.join(TABLES)}); {path} is none")
     try:
         if suffix in ROW_SUFFIXES or (suffix == ".npy" and path.is_file() and path.stat().st_size > LARGE_FILE):
-            return read_rows_file(path)
+            return read_rows_file(path, choice)
         if suffix not in SUFFIXES:
             raise InvalidInputError(f"{path}: a data file must end in {SUFFIXES_TEXT}; found {path.suffix!r}")
         content = read_bytes(path)
@@ -48,7 +54,7 @@ def read_data_file(path: str | Path) -> Dataset:
             return _read_npz(path, content)
         if suffix == ".npy":
             return named(path, read_npy(content, str(path)), notes=("X from a .npy file, without labels",))
-        X, y, fields = read_table(path, content)
+        X, y, fields = read_table(path, content, choice)
         return named(path, X, y, **fields)
     except MemoryError as error:
         raise InvalidInputError(f"{path} does not fit into memory") from error

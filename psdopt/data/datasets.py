@@ -70,7 +70,7 @@ class Dataset:
         with np.errstate(over="ignore"):  # numbers beyond float64 become infinite, which is checked next
             object.__setattr__(self, "X", X.astype(np.float64))  # products of small integers would overflow
         entries = self.X.data if self.sparse else self.X
-        _finite(entries, f"{self.name}: X")
+        _finite(entries, f"{self.name}: X", self.feature_names)
         squares_finite(entries, self.X.shape, f"{self.name}: X")
 
     def _check_labels(self) -> None:
@@ -151,9 +151,11 @@ def _concealed() -> Dataset:
     return Dataset("concealed", X, labels, [f"x{k}" for k in range(12)], [f"corner {k}" for k in range(4)])
 
 
-def _finite(values: Array, what: str) -> None:
+def _finite(values: Array, what: str, columns: Sequence[str] | None = None) -> None:
     bad = ~np.isfinite(values)
     if np.any(bad):
         where = tuple(int(i) for i in np.argwhere(bad)[0])
         place = f"; the first at {where if len(where) > 1 else where[0]}" if values.ndim > 1 else ""
+        if len(where) > 1 and columns is not None:
+            place += f", column {columns[where[1]]!r}"
         raise InvalidInputError(f"{what} must be finite; found {int(bad.sum())} NaN or infinite entries{place}")

@@ -10,9 +10,9 @@ import numpy as np
 
 from psdopt.checks import brief
 from psdopt.data.archives import SHARE, memory
+from psdopt.data.columns import FOUND, INDEX_NAMES, Choice, columns_of
 from psdopt.data.datasets import Dataset
-from psdopt.data.text_tables import INDEX_NAMES, LABEL_NAMES
-from psdopt.errors import DataFileError, InvalidInputError, PsdoptError
+from psdopt.errors import DataFileError, InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg.row_sources import SMALL_MAP, ArrowRows, RowSource, row_source
 
 ROW_SUFFIXES = (".parquet", ".zarr", ".h5", ".hdf5")
@@ -22,12 +22,12 @@ LARGE_FILE = SMALL_MAP
 PANDAS_INDEX = "__index_level_"
 
 
-def read_rows_file(path: Path) -> Dataset:
+def read_rows_file(path: Path, choice: Choice = FOUND) -> Dataset:
     """The data set in `path`; X of up to 64 MB as float64 is an array, a larger one is read in blocks when it is used.
 
-    .parquet : one sample per row; the label is the column called label, target or y, else the last one; an index column
-        is left out. .zarr : an array X (m, d), or a group of arrays X and y. .h5, .hdf5 : data sets X (m, d) and y.
-        .npy : X alone.
+    .parquet : one sample per row; the label is the column that `choice` names, or the one called label, target or y,
+        else the last one; an index column is left out. .zarr : an array X (m, d), or a group of arrays X and y.
+        .h5, .hdf5 : data sets X (m, d) and y. .npy : X alone.
 
     Raises DataFileError if the file cannot be read or the library that reads it is missing, InvalidInputError if it
     does not hold numbers.
@@ -36,9 +36,10 @@ def read_rows_file(path: Path) -> Dataset:
     if not path.exists():
         raise DataFileError(f"cannot read {path}: No such file or directory")
     X: Any
+    names = None
     try:
         if suffix == ".parquet":
-            X, y, notes = _parquet(path)
+            X, y, notes, names = _parquet(path, choice)
         elif suffix == ".zarr":
             X, y, notes = _zarr(path)
         elif suffix in (".h5", ".hdf5"):
@@ -56,7 +57,7 @@ def read_rows_file(path: Path) -> Dataset:
         raise
     except (OSError, ValueError) as error:
         raise InvalidInputError(f"{path} cannot be read: {error}") from error
-    return named(path, X, y, notes=notes)
+    return named(path, X, y, notes=notes, feature_names=names)
 
 
 def named(path: Path, X: Any, y: Any = None, **fields: Any) -> Dataset:
@@ -79,7 +80,7 @@ def _npy(path: Path) -> Any:
     return array if rows is None else rows
 
 
-def _parquet(path: Path) -> tuple[RowSource, Any, tuple[str, ...]]:
+def _parquet(path: Path, choice: Choice) -> tuple[RowSource, Any, tuple[str, ...], list[str]]:
     from pyarrow import ArrowInvalid, parquet
 
     try:
@@ -90,18 +91,14 @@ def _parquet(path: Path) -> tuple[RowSource, Any, tuple[str, ...]]:
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise InvalidInputError(f"{path}: columns must have different names; found {brief(twice)} more than once")
-    index = [name for name in names if name.startswith(PANDAS_INDEX) or name.lower() in INDEX_NAMES]
-    columns = [name for name in names if name not in index]
-    lower = [name.lower() for name in columns]
-    if len(columns) < 2:
-        raise InvalidInputError(f"{path}: expected features and a label; found columns {names}")
-    by_name = next((lower.index(name) for name in LABEL_NAMES if name in lower), None)
-    label = columns[-1] if by_name is None else columns[by_name]
-    X = ArrowRows(file, str(path), [name for name in columns if name != label])
-    y = _labels(path, file, label)
-    notes = [f"label: {label}" + ("" if by_name is not None else ", the last column")]
-    notes += [f"left out: {name}, an index" for name in index]
-    return X, y, tuple(notes)
+    index = [k for k, name in enumerate(names) if name.startswith(PANDAS_INDEX) or name.lower() in INDEX_NAMES]
+    columns = columns_of(str(path), names, len(names), choice, index)
+    features = [names[k] for k in columns.features]
+    try:
+        X = ArrowRows(file, str(path), features)
+    except InvalidTypeError as error:
+        raise InvalidTypeError(f"{error}. {columns.hint()}") from error
+    return X, _labels(path, file, names[columns.label]), columns.notes(), features
 
 
 def _labels(path: Path, file: Any, label: str) -> Any:

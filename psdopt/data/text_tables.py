@@ -6,7 +6,6 @@ import csv
 import io
 import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -14,51 +13,22 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import brief
+from psdopt.data.columns import FOUND, INDEX_NAMES, LABEL_NAMES, Choice, Columns, columns_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import BLOCK
 
-#: Headers that mark the column of labels, in upper or lower case, in order of precedence.
-LABEL_NAMES = ("label", "target", "y")
-#: Headers of a first column of row names, as pandas and R write them for an index.
-INDEX_NAMES = ("", "unnamed: 0")
 SEPARATORS = ("\t", ";", ",")
 
 
-@dataclass(frozen=True)
-class _Layout:
-    """The columns `label` and `index` (None if there is none), and the `header` of the file, or None."""
-
-    header: list[str] | None
-    width: int
-    label: int
-    index: int | None
-
-    def name(self, k: int) -> str:
-        return f"column {self.header[k]!r}" if self.header is not None else f"column {k + 1}"
-
-    @property
-    def features(self) -> list[int]:
-        return [k for k in range(self.width) if k not in (self.label, self.index)]
-
-    def notes(self, decimal_comma: bool) -> tuple[str, ...]:
-        by_name = self.header is not None and self.header[self.label].lower() in LABEL_NAMES
-        notes = [f"label: {self.name(self.label)}" + ("" if by_name else ", the last one")]
-        if self.index is not None:
-            notes.append("left out: the first column, which has no name, as names of rows")
-        if decimal_comma:
-            notes.append("decimal commas")
-        return tuple(notes)
-
-
-def read_table(path: Path, content: bytes) -> tuple[Array, Array, dict[str, Any]]:
+def read_table(path: Path, content: bytes, choice: Choice = FOUND) -> tuple[Array, Array, dict[str, Any]]:
     """Features X (m, d) and labels y (m,) of the table in `content`, and fields of its data set: `feature_names`, None
     without a header, and `notes` on how columns were recognised. Messages name `path` and, where possible, line and
     column.
 
     Columns are separated by tabs, semicolons or commas; with the first two, numbers may have decimal commas. A first
-    line that contains a name is a header. The label is the column called label, target or y, else the last one. A first
-    column without a name under a header holds names of rows and is not a feature.
+    line that contains a name is a header. The label is the column that `choice` names, or the one called label, target
+    or y, else the last one. A first column without a name under a header holds names of rows and is not a feature.
 
     Raises InvalidInputError for ragged rows, missing or non-finite numbers, missing labels, fewer than two columns, or
     more than BLOCK columns, since a cell of text takes ten times the memory of a number.
@@ -90,21 +60,16 @@ def read_table(path: Path, content: bytes) -> tuple[Array, Array, dict[str, Any]
     body = rows[1:] if header is not None else rows
     if not body:
         raise InvalidInputError(f"{path} holds a header but no samples")
-    layout = _layout(header, len(header if header is not None else body[0][1]))
-    if not layout.features:
-        raise InvalidInputError(
-            f"{path}, line {body[0][0]}: expected features and a label; found {layout.width} "
-            f"column{'s, one of them an index' if layout.index is not None else ''}"
-        )
+    width = len(header if header is not None else body[0][1])
+    index = [0] if header is not None and header[0].lower() in INDEX_NAMES else []
+    columns = columns_of(f"{path}, line {body[0][0]}", header, width, choice, index)
     for line, row in body:
-        if len(row) != layout.width:
-            raise InvalidInputError(
-                f"{path}, line {line}: expected {layout.width} values, as above it; found {len(row)}"
-            )
-    X = np.array([_numbers(path, line, row, layout, comma) for line, row in body])
-    names = [header[k] for k in layout.features] if header is not None else None
-    y = _labels(path, [(line, row[layout.label]) for line, row in body], comma)
-    return X, y, {"feature_names": names, "notes": layout.notes(comma)}
+        if len(row) != width:
+            raise InvalidInputError(f"{path}, line {line}: expected {width} values, as above it; found {len(row)}")
+    X = np.array([_numbers(path, line, row, columns, comma) for line, row in body])
+    names = [header[k] for k in columns.features] if header is not None else None
+    y = _labels(path, [(line, row[columns.label]) for line, row in body], comma)
+    return X, y, {"feature_names": names, "notes": columns.notes() + ("decimal commas",) * comma}
 
 
 def _separator(text: str) -> str:
@@ -133,22 +98,15 @@ def _is_header(row: Sequence[str], comma: bool) -> bool:
     return any(cell.lower() in LABEL_NAMES for cell in row) or text
 
 
-def _layout(header: list[str] | None, width: int) -> _Layout:
-    label = width - 1
-    if header is not None:
-        lower = [cell.lower() for cell in header]
-        label = next((lower.index(name) for name in LABEL_NAMES if name in lower), label)
-    index = 0 if header is not None and label != 0 and header[0].lower() in INDEX_NAMES else None
-    return _Layout(header, width, label, index)
-
-
-def _numbers(path: Path, line: int, row: Sequence[str], layout: _Layout, comma: bool) -> list[float]:
+def _numbers(path: Path, line: int, row: Sequence[str], columns: Columns, comma: bool) -> list[float]:
     numbers = []
-    for k in layout.features:
+    for k in columns.features:
         number = _number(row[k], comma)
         if number is None or not math.isfinite(number):
-            where = f"{path}, line {line}, {layout.name(k)}"
-            raise InvalidInputError(f"{where}: expected a finite number; found {brief(row[k])}")
+            where = f"{path}, line {line}, {columns.name(k)}"
+            text = number is None and row[k]  # a column of words, not a missing number
+            hint = f". {columns.hint()}" if text else ""
+            raise InvalidInputError(f"{where}: expected a finite number; found {brief(row[k])}{hint}")
         numbers.append(number)
     return numbers
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
@@ -92,7 +92,7 @@ class RowBlocks(LinearMap):
     def take(self, rows: Any) -> Array:
         """The given rows (k, d) as an array, checked for NaN. Reads the blocks that hold them."""
         found = self.source.take(rows)
-        require_finite(found, self.name)
+        require_finite(found, self.name, self.source.columns)
         return found
 
     def largest_row_sum(self) -> float:
@@ -113,7 +113,7 @@ class RowBlocks(LinearMap):
         """
         observer, done = _observer.get(), 0
         self.passes += 1
-        checked = _Checked(part, self.name) if self._checked < self.shape[0] else part
+        checked = _Checked(part, self.name, self.source.columns) if self._checked < self.shape[0] else part
         for rows, found in self.source.partial_sums(checked):
             yield rows, found
             done += rows.stop - rows.start
@@ -172,14 +172,14 @@ class _TimesRows:
 class _Checked:
     """Applies `part` after checking the block for NaN and infinity."""
 
-    def __init__(self, part: Callable[[slice, Array], Any], name: str) -> None:
-        self.part, self.name = part, name
+    def __init__(self, part: Callable[[slice, Array], Any], name: str, columns: Sequence[str] | None) -> None:
+        self.part, self.name, self.columns = part, name, columns
 
     def only(self, rows: slice) -> _Checked:
-        return _Checked(only(self.part, rows), self.name)
+        return _Checked(only(self.part, rows), self.name, self.columns)
 
     def __call__(self, rows: slice, block: Array) -> Any:
-        require_finite(block, self.name)
+        require_finite(block, self.name, self.columns)
         return self.part(rows, block)
 
 

@@ -23,11 +23,12 @@ SMALL_MAP = 2**26
 class RowSource(ABC):
     """A real (m, d) array of which only blocks of consecutive rows are ever in memory, as float64.
 
-    Attributes: `shape` (m, d); `name`, the name of the data in errors.
+    Attributes: `shape` (m, d); `name`, the name of the data in errors; `columns`, names of the columns, or None.
     """
 
     shape: tuple[int, int]
     name: str
+    columns: Sequence[str] | None = None
 
     @abstractmethod
     def read(self, start: int, stop: int) -> Array:
@@ -127,11 +128,15 @@ class DaskRows(SlicedRows):
         yield from zip(blocks, compute(*made), strict=True)
 
 
-def require_finite(block: Array, name: str) -> None:
-    """Raises InvalidInputError for a block of rows with NaN or infinite entries."""
+def require_finite(block: Array, name: str, columns: Sequence[str] | None = None) -> None:
+    """Raises InvalidInputError for a block of rows with NaN or infinite entries; `columns` name that of the first."""
     if not is_finite(block):
-        bad = int(np.sum(~np.isfinite(block)))
-        raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries in one block of rows")
+        bad = ~np.isfinite(block)
+        first = int(bad.any(axis=0).argmax())
+        place = f"the first in column {first if columns is None else repr(columns[first])}"
+        raise InvalidInputError(
+            f"{name} must be finite; found {int(bad.sum())} NaN or infinite entries in one block of rows, {place}"
+        )
 
 
 def only(part: Callable[[slice, Array], Any], rows: slice) -> Callable[[slice, Array], Any]:
@@ -161,20 +166,20 @@ class ArrowRows(RowSource):
             self._group: tuple[int, Array | None] = (-1, None)
         else:
             self._table, schema, rows = data, data.schema, data.num_rows
-        self._columns = [field.name for field in schema] if columns is None else list(columns)
-        for field in (schema.field(column) for column in self._columns):
+        self.columns: Sequence[str] = [field.name for field in schema] if columns is None else list(columns)
+        for field in (schema.field(column) for column in self.columns):
             if not str(field.type).startswith(("int", "uint", "float", "double", "halffloat", "bool")):
                 raise InvalidTypeError(
                     f"{name} must hold real numbers; found column {field.name!r} of type {field.type}. "
                     "Select the numeric columns first"
                 )
-        self.shape = (int(rows), len(self._columns))
+        self.shape = (int(rows), len(self.columns))
         if 0 in self.shape:
             raise InvalidInputError(f"{name} must not be empty; found shape {self.shape}")
 
     def read(self, start: int, stop: int) -> Array:
         if self._table is not None:
-            return _columns(self._table.select(self._columns).slice(start, stop - start))
+            return _columns(self._table.select(self.columns).slice(start, stop - start))
         parts = []
         first = int(np.searchsorted(self._starts, start, side="right")) - 1
         for k in range(first, len(self._starts) - 1):
@@ -190,7 +195,7 @@ class ArrowRows(RowSource):
         if known == k and array is not None:
             return array
 
-        array = _columns(self._file.read_row_group(k, columns=self._columns))
+        array = _columns(self._file.read_row_group(k, columns=self.columns))
         self._group = (k, array)
         return array
 

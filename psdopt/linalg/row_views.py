@@ -81,7 +81,7 @@ def mean_and_scale(source: RowSource) -> tuple[Array, Array]:
     """
     count, mean, squares = 0, np.zeros(source.shape[1]), np.zeros(source.shape[1])
     for _, block in source.blocks():
-        require_finite(block, source.name)
+        require_finite(block, source.name, source.columns)
         k, own = len(block), block.mean(axis=0)
         squares += ((block - own) ** 2).sum(axis=0) + (own - mean) ** 2 * (count * k / (count + k))
         mean += (own - mean) * (k / (count + k))

@@ -73,13 +73,16 @@ def test_csv_with_and_without_header(tmp_path: Path, text: str, labels: list[Any
         ("u,v,y\n\n1,2,a\n3,4,5,b\n", "{}, line 4: expected 3 values, as above it; found 4"),
         ("1,2,a\n3,nan,b\n", "{}, line 2, column 2: expected a finite number; found 'nan'"),
         ("1,2,a\n3,,b\n", "{}, line 2, column 2: expected a finite number; found ''"),
-        ("u,v,y\n1,2,a\n3,x,b\n", "{}, line 3, column 'v': expected a finite number; found 'x'"),
+        ("u,v,y\n1,2,a\n3,x,b\n", "{}, line 3, column 'v': expected a finite number; found 'x'. Column 'y' was "
+         "taken as the label; --label NAME names another, --drop NAME leaves a column out"),
+        ("1,0,2,a\n3,y,4,b\n", "{}, line 2, column 2: expected a finite number; found 'y'. Column 4, the last one, was "
+         "taken as the label; --label NAME names another, --drop NAME leaves a column out"),
         ("1,2,a\n3,1e999,b\n", "{}, line 2, column 2: expected a finite number; found '1e999'"),
         ("1,2,a\n3,4,\n", "{}, line 2: the label is missing"),
         ("1,2,0\n3,4,inf\n", "{}, line 2: the label must be finite; found 'inf'"),
         (b"1,2,a\n3,4,\xff\n", "{}, line 2: not UTF-8 text; save the file as UTF-8"),
     ],
-)
+)  # fmt: skip
 def test_bad_csv_is_one_error_with_file_and_line(tmp_path: Path, text: str | bytes, message: str) -> None:
     path = csv_file(tmp_path, text)
     refused(message.format(path), InvalidInputError, read_data_file, path)

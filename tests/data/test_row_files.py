@@ -6,7 +6,7 @@ from psdopt.cli.main import main
 from psdopt.data import row_files
 from psdopt.data.data_files import read_data_file
 from psdopt.errors import DataFileError, InvalidInputError, InvalidTypeError
-from psdopt.linalg import RowSource, row_sources
+from psdopt.linalg import RowBlocks, RowSource, row_sources
 from psdopt_plugins.passes import pass_bar
 
 
@@ -38,7 +38,9 @@ def test_a_small_parquet_file_is_an_array(table, tmp_path):
     dataset = read_data_file(parquet(tmp_path / "t.parquet", X, y, __index_level_0__=np.arange(900)))
     assert np.array_equal(dataset.X, X)
     assert np.array_equal(dataset.y, y)
-    assert dataset.notes == ("label: Label", "left out: __index_level_0__, an index")
+    assert dataset.notes == (
+        "label: column 'Label'", "left out: column '__index_level_0__', as names of rows"
+    )  # fmt: skip
 
 
 def test_a_large_parquet_file_is_read_in_blocks(table, tmp_path, small):
@@ -48,6 +50,18 @@ def test_a_large_parquet_file_is_read_in_blocks(table, tmp_path, small):
     assert np.array_equal(dataset.X.take([5, 899, 0]), X[[5, 899, 0]])
     assert dataset.y[7] == str(y[7])
     assert "900 rows, read in blocks of 100" in dataset.notes
+
+
+def test_missing_numbers_of_a_parquet_file_name_their_column(table, tmp_path, small, monkeypatch):
+    X, y = table
+    X[700, 2] = np.nan
+    path = parquet(tmp_path / "t.parquet", X, y)
+    blocks = RowBlocks(read_data_file(path).X)
+    with pytest.raises(InvalidInputError, match=r"found 1 NaN .* in one block of rows, the first in column 'c2'"):
+        blocks.moments()
+    monkeypatch.setattr(row_files, "SMALL_MAP", 10**6)
+    with pytest.raises(InvalidInputError, match=r"found 1 NaN .* the first at \(700, 2\), column 'c2'"):
+        read_data_file(path)
 
 
 def stored(path, **arrays):
