@@ -1,21 +1,19 @@
-"""Pictures of samples before and after a learned map, and of constrained runs, with the convergence of the run."""
+"""Pictures of data: samples before and after a learned map, predictions, two panels of any other answer."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from psdopt.linalg import Array, as_dense
-from psdopt.plugins import BLUE, COLOURS, GREY, MARKERS, Dataset, draw_certificate, draw_gap, new_figure
+from psdopt.plugins import BLUE, COLOURS, GREY, MARKERS, Dataset, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
-
-    from psdopt import Result
 
 #: More classes than this are drawn but not named.
 LEGEND_CLASSES = 20
@@ -25,21 +23,7 @@ OUTLIERS = 0.003
 DRAWN = 3000
 
 
-class Run(TypedDict, total=False):
-    """What :func:`psdopt.plugins.run_report` says of a run.
-
-    certificates : (iterations, relative certificates). best : a value of F below the run's own, such as the closed
-    form's. tol : that of the run. title : of the figure.
-    """
-
-    certificates: tuple[Array, Array]
-    best: float | None
-    tol: float | None
-    title: str
-
-
 def plot_metric(
-    result: Result,
     before: tuple[Any, Any],
     after: tuple[Any, Any],
     labels: tuple[Array, Array],
@@ -47,38 +31,39 @@ def plot_metric(
     scaling: str = "",
     errors: tuple[float, float] | None = None,
     label_text: Callable[[Any], str] = str,
-    **run: Unpack[Run],
+    title: str = "",
+    **run: Any,
 ) -> Figure:
-    """Four panels: data before, data after, convergence of the value, certificate.
+    """Two panels: data before, data after.
 
     before, after : (training, test) samples (m, d) and their images (m, r) under the learned map; each shown in its
         own first two principal axes, fitted on the training part. labels : of both parts.
-    errors : test errors of the nearest-neighbour rule before and after, for the titles. run : see :class:`Run`.
+    errors : test errors of the nearest-neighbour rule before and after, for the titles. run : not drawn, as in all
+        functions here; what :func:`psdopt.plugins.run_report` says of the run has a picture of its own.
     """
     titles = [f"Before: {scaling}" if scaling else "Before", "After: learned metric"]
     if errors is not None:
         titles = [f"{text}\n3-NN test error {100 * e:.1f} %" for text, e in zip(titles, errors, strict=True)]
-    return _four_panels(result, (before, after), labels, titles, label_text, run)
+    return _samples((before, after), labels, titles, label_text, title)
 
 
 def plot_embedding(
-    result: Result,
     before: Any,
     after: Any,
     labels: Array | None,
     *,
     titles: Sequence[str] = ("Before", "After"),
     label_text: Callable[[Any], str] = str,
-    **run: Unpack[Run],
+    title: str = "",
+    **run: Any,
 ) -> Figure:
-    """Four panels for samples that were embedded together: before, after, convergence of the value, certificate.
+    """Two panels for samples that were embedded together: before, after.
 
     before (m, d), after (m, r) : each shown in its own first two principal axes. labels (m,) : one colour per class;
-    many different numbers, or none: a scale of colours along them. titles : of the two upper panels. run : see
-        :class:`Run`.
+    many different numbers, or none: a scale of colours along them. titles : of the two panels.
     """
     colours = np.zeros(len(after)) if labels is None else labels
-    return _four_panels(result, ((before,), (after,)), (colours,), titles, label_text, run)
+    return _samples(((before,), (after,)), (colours,), titles, label_text, title)
 
 
 def embedding_picture(dataset: Dataset, before: Any, after: Any, titles: Sequence[str]) -> Callable[..., Figure]:
@@ -87,51 +72,51 @@ def embedding_picture(dataset: Dataset, before: Any, after: Any, titles: Sequenc
     return partial(plot_embedding, before=before, after=after, titles=titles, **marks)
 
 
-def plot_prediction(result: Result, measured: Array, predicted: Array, **run: Unpack[Run]) -> Figure:
-    """Three panels: predictions against measured values (m,), convergence of the value, certificate."""
-    figure = new_figure(13.5, 4.4)
-    left, middle, right = figure.subplots(1, 3)
+def plot_prediction(measured: Array, predicted: Array, *, title: str = "", **run: Any) -> Figure:
+    """Predictions against measured values (m,)."""
+    figure = new_figure(6.4, 5.4)
+    axes = figure.subplots()
     ends = [min(measured.min(), predicted.min()), max(measured.max(), predicted.max())]
-    left.plot(ends, ends, color=GREY, lw=1.0, ls="--", label="exact")
-    left.scatter(measured, predicted, s=16, color=BLUE, alpha=0.7, linewidths=0.0, label="test samples")
-    left.set(xlabel="measured", ylabel="predicted", title="Prediction of samples kept back")
-    left.legend(framealpha=0.9, edgecolor="none")
-    return _with_run(figure, (middle, right), result, run)
+    axes.plot(ends, ends, color=GREY, lw=1.0, ls="--", label="exact")
+    axes.scatter(measured, predicted, s=16, color=BLUE, alpha=0.7, linewidths=0.0, label="test samples")
+    axes.set(xlabel="measured", ylabel="predicted", title="Prediction of samples kept back")
+    axes.legend(framealpha=0.9, edgecolor="none")
+    figure.suptitle(title, fontweight="bold")
+    return figure
 
 
-def _four_panels(
-    result: Result,
+def two_panels(draw: Callable[[Axes, Axes], None], *, title: str = "", **run: Any) -> Figure:
+    """A figure whose two panels `draw` (left axes, right axes) fills."""
+    figure = new_figure(11.5, 5.2)
+    draw(*figure.subplots(1, 2))
+    figure.suptitle(title, fontweight="bold")
+    return figure
+
+
+def _samples(
     panels: Sequence[Sequence[Any]],
     labels: Sequence[Array],
     titles: Sequence[str],
     label_text: Callable[[Any], str],
-    run: Run,
+    title: str,
 ) -> Figure:
-    """Samples before and after in the upper row, in (training, test) or one part each; the run in the lower."""
-    figure = new_figure(11.5, 9.0)
-    grid = figure.add_gridspec(2, 2, height_ratios=(1.15, 1.0))
-    top = [figure.add_subplot(grid[0, k]) for k in range(2)]
-    classes = len(np.unique(labels[0]))
-    for axes, parts, text in zip(top, panels, titles, strict=True):
-        planes, shares = _principal_planes(parts)
-        if classes > LEGEND_CLASSES and labels[0].dtype.kind in "iuf":
-            _draw_scale(axes, planes, labels)
-        else:
-            _draw_classes(axes, planes, labels, label_text)
-        _frame(axes, np.concatenate([*planes]))
-        _axis_names(axes, shares)
-        axes.set_title(text)
-    if classes > 1:
-        _add_legend(top[1], classes, len(labels))
-    return _with_run(figure, [figure.add_subplot(grid[1, k]) for k in range(2)], result, run, fontsize=14)
+    """Samples before and after, each in (training, test) or in one part."""
 
+    def draw(*both: Axes) -> None:
+        classes = len(np.unique(labels[0]))
+        for axes, parts, text in zip(both, panels, titles, strict=True):
+            planes, shares = _principal_planes(parts)
+            if classes > LEGEND_CLASSES and labels[0].dtype.kind in "iuf":
+                _draw_scale(axes, planes, labels)
+            else:
+                _draw_classes(axes, planes, labels, label_text)
+            _frame(axes, np.concatenate([*planes]))
+            _axis_names(axes, shares)
+            axes.set_title(text)
+        if classes > 1:
+            _add_legend(both[1], classes, len(labels))
 
-def _with_run(figure: Figure, panels: Sequence[Axes], result: Result, run: Run, **title: Any) -> Figure:
-    """`figure` with its title, and in two panels the convergence of the value and the certificate."""
-    draw_gap(panels[0], result, run.get("best"))
-    draw_certificate(panels[1], result, run.get("certificates"), run.get("tol"))
-    figure.suptitle(run.get("title", ""), fontweight="bold", **title)
-    return figure
+    return two_panels(draw, title=title)
 
 
 def _draw_scale(axes: Axes, planes: Sequence[Array], labels: Sequence[Array]) -> None:
@@ -222,41 +207,3 @@ def _principal_planes(parts: Sequence[Any]) -> tuple[list[Array], Array]:
 def _thinned(points: Array, most: int) -> Array:
     step = max(1, -(-len(points) // max(most, 1)))
     return points[::step]
-
-
-def plot_constrained(draw: Callable[[Any, Any], None], *, result: Result, **run: Unpack[Run]) -> Figure:
-    """Four panels: the upper two by `draw` (left axes, right axes), the run in the lower two."""
-    figure = new_figure(11.0, 9.0)
-    upper, lower = figure.subplots(2, 2)
-    draw(*upper)
-    _draw_run(lower[0], lower[1], result, run)
-    figure.suptitle(run.get("title", ""), fontweight="bold")
-    return figure
-
-
-def _draw_run(left: Axes, right: Axes, result: Result, run: Run) -> None:
-    """Left: |F(M_t) − proven bound| relative to |bound − F(0)|, and the infeasibility. Right: the certificates."""
-    from matplotlib.ticker import MaxNLocator
-
-    history = result.history
-    certificate = result.certificate
-    bound = None if certificate is None else certificate.dual_value
-    if bound is not None and certificate is not None:
-        unit = max(abs(bound - certificate.value_at_zero), np.finfo(float).tiny)
-        distance = np.abs(history["value"] - bound) / unit
-        _curve(left, history["iteration"], distance, BLUE, "|F(M) − final proven bound|")
-    if "infeasibility" in history.columns:
-        _curve(left, history["iteration"], history["infeasibility"], GREY, "infeasibility")
-    left.set(xlabel="iteration", ylabel="relative (no unit)", yscale="log", title="Value and constraints")
-    left.grid(alpha=0.25, lw=0.6)
-    if left.lines:
-        left.legend(framealpha=0.9, edgecolor="none")
-    draw_certificate(right, result, run.get("certificates"), run.get("tol"))
-    left.set_xlim(right.get_xlim())
-    left.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-
-
-def _curve(axes: Axes, x: Array, y: Array, colour: Any, label: str) -> None:
-    shown = np.isfinite(y) & (y > 0.0)
-    if np.any(shown):
-        axes.plot(x[shown], y[shown], color=colour, lw=1.8, marker="o" if len(x) <= 40 else None, ms=4, label=label)

@@ -24,6 +24,7 @@ from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.plugins import ApplicationSpec, PluginManager
 from psdopt.plugins.datasets import load_dataset
 from psdopt.reports import Report, RunOptions, fit_report
+from psdopt.running.plotting import plot_run
 
 HELP = "run an application on data"
 EPILOG = """\
@@ -69,7 +70,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--max-time", type=float, metavar="SECONDS", help="stop after so many seconds")
     add("--seed", type=int, default=0, help="seed of split, sampled pairs and start (default: %(default)s)")
     add("--output", metavar="FILE", help="write the result: .npz (factor, history, numbers) or .json (numbers)")
-    add("--plot", metavar="FILE", help="draw a figure: .png, .pdf or .svg")
+    add("--plot", metavar="FILE", help="draw the data and the answer: .png, .pdf or .svg")
+    add("--plot-run", metavar="FILE", help="draw the convergence of the run and its certificate")
     add("--quiet", action="store_true", help="no progress bar and no tables")
 
 
@@ -82,6 +84,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
     options = run_options(arguments, settings, manager)
     check_output(arguments.output)
     check_output(arguments.plot, "--plot", PLOT_SUFFIXES)
+    check_output(arguments.plot_run, "--plot-run", PLOT_SUFFIXES)
     if isinstance(spec, ApplicationSpec):
         report = _fit(arguments, manager, spec, settings.values("application", spec), options)
     else:
@@ -98,11 +101,11 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
                 show_report(report, arguments.parameters)
             raise
         _note(arguments, f"Result written to {arguments.output}")
-    if arguments.plot is not None:
-        if report.figure is None:
-            raise InvalidInputError(f"--plot: the application {spec.name} has nothing to draw")
-        write_plot(report.figure(), arguments.plot)
-        _note(arguments, f"Figure written to {arguments.plot}")
+    of_run = report.run_figure or partial(plot_run, report.result, title=report.title)
+    for path, draw in ((arguments.plot, report.figure or of_run), (arguments.plot_run, of_run)):
+        if path is not None:
+            write_plot(draw(), path)
+            _note(arguments, f"Figure written to {path}")
     return 0 if report.success else 1
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.plugins import Parameter, Spec
 from psdopt.reports import Report, RunOptions
 from psdopt.reports.summary import residual_table
+from psdopt.running.plotting import plot_run
 from psdopt.running.result import Status
 from psdopt.running.solve import solve
 
@@ -50,7 +52,7 @@ def sdp_report(path: str | None, settings: Settings, options: RunOptions) -> Rep
     tables = () if residuals is None else (residuals,)
     decided = result.converged or result.status in (Status.INFEASIBLE, Status.UNBOUNDED)
     title = f"Semidefinite program {Path(path).name}"
-    return Report(title, rows, result, decided, tables, lambda: result.plot().figure, arrays)
+    return Report(title, rows, result, decided, tables, partial(plot_run, result, tol=tol, title=title), arrays)
 
 
 def _blocks(problem: Constrained) -> str:

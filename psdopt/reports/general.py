@@ -19,7 +19,7 @@ def fit_report(
     """Fit `estimator` on the whole of `dataset` as it is and report status, objective and certificate.
 
     The order of M is taken to be the number of features. picture : callable (estimator, dataset, **run) -> figure, in
-        which `run` are the arguments that :func:`run_report` passes to `draw`; None draws the convergence alone.
+        which `run` are the arguments that :func:`run_report` passes to `draw`; None draws the run alone.
     """
     trace = CertificateTrace()
     estimator = fitted(estimator, options, dataset.X.shape[1], trace, dataset.X, dataset.y)
@@ -41,7 +41,8 @@ def run_report(
     """The report of a fitted `estimator` (``result_``): `rows`, then how the run ended and its certificate.
 
     draw : callable with the keyword arguments result, certificates, best, tol and title, returning the figure;
-        None draws the convergence alone (:func:`psdopt.plugins.plot_run`). arrays : as in :class:`Report`.
+        None draws the run (:func:`psdopt.plugins.plot_run`), of which each report has a picture. arrays : as in
+        :class:`Report`.
     earlier : for an estimator that solves one problem in several runs, of which ``result_`` is the last: the values
         of F along steps before the first run. The picture then shows all runs in sequence.
     """
@@ -60,5 +61,6 @@ def run_report(
         success=result.converged,
         tables=() if residuals is None else (residuals,),
         figure=partial(plot_run if draw is None else draw, **run),
+        run_figure=partial(plot_run, **run),
         arrays={} if arrays is None else arrays,
     )

@@ -23,7 +23,8 @@ class Report:
     """The report of a run.
 
     title : one line. rows : (label, text) pairs of the main table. tables : further ones.
-    figure : callable without arguments that returns a ``matplotlib.figure.Figure``, or None.
+    figure : callable without arguments that returns a ``matplotlib.figure.Figure`` of the data and the answer, or None.
+    run_figure : the same for the run, its convergence and certificate; None: that of :func:`psdopt.plugins.plot_run`.
     result : of :func:`psdopt.solve`. success : whether the run may be called a success.
     arrays : further arrays that ``--output`` writes, by name.
     """
@@ -35,3 +36,4 @@ class Report:
     tables: Sequence[Table] = ()
     figure: Callable[[], Any] | None = None
     arrays: Mapping[str, Any] = field(default_factory=dict)
+    run_figure: Callable[[], Any] | None = None

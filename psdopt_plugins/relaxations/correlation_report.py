@@ -18,7 +18,7 @@ from psdopt.plugins import (
     fitted,
     run_report,
 )
-from psdopt_plugins.pictures import plot_constrained
+from psdopt_plugins.pictures import two_panels
 
 VARIABLES, ROWS = 40, 60
 
@@ -50,7 +50,7 @@ def correlation_report(estimator: Any, dataset: Dataset, options: RunOptions) ->
         ("no correlation matrix is nearer than (proven)", f"{estimator.distance_bound_:.10g}"),
         ("largest change of an entry", f"{np.abs(M - G).max():.4g}"),
     ]
-    draw = partial(plot_constrained, partial(draw_correlation, G, M, (before, after)))
+    draw = partial(two_panels, partial(draw_correlation, G, M, (before, after)))
     return run_report(estimator, dataset, options, trace, rows, draw, {"correlation": M})
 
 

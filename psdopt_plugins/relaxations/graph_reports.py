@@ -21,7 +21,7 @@ from psdopt.plugins import (
     fitted,
     run_report,
 )
-from psdopt_plugins.pictures import DRAWN, plot_constrained
+from psdopt_plugins.pictures import DRAWN, two_panels
 from psdopt_plugins.relaxations.graphs import Graph
 
 
@@ -38,7 +38,7 @@ def maxcut_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         ("mean of the random hyperplanes", f"{estimator.expected_cut_:.10g}"),
     ]
     sides = "Unit vectors of the vertices, coloured by side", "Weights, one side first"
-    draw = partial(plot_constrained, partial(draw_graph, weights, estimator.labels_, estimator.embedding_, sides))
+    draw = partial(two_panels, partial(draw_graph, weights, estimator.labels_, estimator.embedding_, sides))
     arrays = {"labels": estimator.labels_, "embedding": estimator.embedding_}
     return run_report(estimator, dataset, options, trace, rows, draw, arrays)
 
@@ -58,7 +58,7 @@ def theta_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repor
     ]
     vectors = np.linalg.eigh(weights.toarray())[1]
     titles = "Vertices in two eigenvectors; 1: in the set", "Edges, the independent set last"
-    draw = partial(plot_constrained, partial(draw_graph, weights, chosen, vectors, titles))
+    draw = partial(two_panels, partial(draw_graph, weights, chosen, vectors, titles))
     return run_report(estimator, dataset, options, trace, rows, draw, {"independent_set": estimator.independent_set_})
 
 
@@ -81,7 +81,7 @@ def communities_report(estimator: Any, dataset: Dataset, options: RunOptions) ->
 
         rows.append(("adjusted Rand index with the labels", f"{adjusted_rand_score(dataset.y, labels):.3f}"))
     titles = "Unit vectors of the vertices, coloured by community", "Edges, sorted by community"
-    draw = partial(plot_constrained, partial(draw_graph, estimator.graph_, labels, estimator.embedding_, titles))
+    draw = partial(two_panels, partial(draw_graph, estimator.graph_, labels, estimator.embedding_, titles))
     arrays = {"labels": labels, "embedding": estimator.embedding_}
     return run_report(estimator, dataset, options, trace, rows, draw, arrays)
 

@@ -28,7 +28,7 @@ from psdopt.plugins import (
     run_report,
 )
 from psdopt_plugins.limits import BLOCK
-from psdopt_plugins.pictures import plot_constrained
+from psdopt_plugins.pictures import two_panels
 
 ORANGE = COLOURS[1]
 SENSORS, REACH, NOISE = 60, 0.35, 0.02
@@ -93,7 +93,7 @@ def sensors_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Rep
     if true is not None:
         error = np.linalg.norm(estimator.positions_ - true, axis=1)
         rows.append(("position error", f"{np.median(error):.4g} in the median, {error.max():.4g} at most"))
-    draw = partial(plot_constrained, partial(draw_network, nodes, len(anchors), edges, lengths, true))
+    draw = partial(two_panels, partial(draw_network, nodes, len(anchors), edges, lengths, true))
     arrays = {"positions": estimator.positions_, "relaxed": estimator.relaxed_, "uncertainty": estimator.uncertainty_}
     return run_report(estimator, dataset, options, trace, rows, draw, arrays)
 

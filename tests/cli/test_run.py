@@ -69,6 +69,28 @@ def test_output_and_plot_are_written(psdopt_command: Command, tmp_path: Path) ->
     assert sorted(path.name for path in tmp_path.iterdir()) == ["o.npz", "p.png"]
 
 
+def test_data_and_run_have_pictures_of_their_own(
+    psdopt_command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    drawn: dict[str, list[str]] = {}
+
+    def keep(figure: Any, path: str) -> None:
+        drawn[Path(path).name] = [axes.get_title().partition("\n")[0] for axes in figure.axes]
+
+    monkeypatch.setattr("psdopt.cli.run.write_plot", keep)
+    code, out, _ = psdopt_command(
+        "run", "scatter", "--plot", tmp_path / "data.png", "--plot-run", tmp_path / "run.png"
+    )  # fmt: skip
+    assert code == 0
+    assert out.count("Figure written to") == 2
+    of_run = ["Objective, above the closed form's value", "Distance from proven optimality"]
+    assert drawn == {"data.png": ["Before: standardised", "After: learned metric"], "run.png": of_run}
+    psdopt_command("run", "plain", "--plot", tmp_path / "only.png")  # no picture of the data: that of the run
+    assert drawn["only.png"][1:] == of_run[1:]
+    code, _, err = psdopt_command("run", "scatter", "--plot-run", "a.jpg")
+    assert (code, err) == (2, "psdopt: error: --plot-run must end in .png, .pdf, .svg; found 'a.jpg'\n")
+
+
 @pytest.mark.parametrize(("suffix", "start"), [("pdf", b"%PDF"), ("svg", b"<?xml")])
 def test_plots_of_other_formats_and_json(psdopt_command: Command, tmp_path: Path, suffix: str, start: bytes) -> None:
     """Of an application without a report of its own, which gets the general one."""

@@ -33,7 +33,7 @@ def test_it_runs_without_solver_options_and_draws_its_own_picture(manager, capsy
     assert code in (0, 1), err
     assert "LowRankCorrelation on wine" in out
     assert "UnitDiagonal(n=13, r=2)" in out
-    assert drawn == [(9.6, 4.2)]
+    assert drawn == [(5.6, 4.6)]
     assert (tmp_path / "c.png").stat().st_size > 0
 
 

@@ -67,7 +67,13 @@ def plot_run(
 
 
 def draw_gap(axes: Axes, result: Shown, best: float | None) -> None:
-    """F(M_t) above `best`, or above the run's own best value."""
+    """F(M_t) above `best`, or above the run's own best value.
+
+    Under constraints, where F may lie below its least feasible value: |F(M_t) − proven bound| and the infeasibility.
+    """
+    if "infeasibility" in result.history.columns:
+        _draw_feasibility(axes, result)
+        return
     if result.status.label == "stationary":  # this run does not converge to the best value without a rank limit
         best = None
     iterations, gap = _gap(result, best)
@@ -80,6 +86,20 @@ def draw_gap(axes: Axes, result: Shown, best: float | None) -> None:
         text = f"iteration {int(reached[0])}: equal to rounding"
         axes.text(0.98, 0.96, text, transform=axes.transAxes, ha="right", va="top", fontsize=9, color="0.4")
     _finish(axes, result, "F(M) minus the best value (units of F)", f"Objective, above {of}")
+
+
+def _draw_feasibility(axes: Axes, result: Shown) -> None:
+    """|F(M_t) − proven bound| relative to |bound − F(0)|, and the infeasibility."""
+    history, known = result.history, result.certificate
+    bound = None if known is None else known.dual_value
+    if bound is not None:
+        unit = max(abs(bound - known.value_at_zero), np.finfo(float).tiny)
+        distance = np.abs(history["value"] - bound) / unit
+        _curve(axes, history["iteration"], distance, color=BLUE, label="|F(M) − final proven bound|")
+    if np.any(history["infeasibility"] > 0.0):  # none, where each step meets the constraints
+        _curve(axes, history["iteration"], history["infeasibility"], color=GREY, label="infeasibility")
+    _finish(axes, result, "relative (no unit)", "Value and constraints")
+    axes.legend(framealpha=0.9, edgecolor="none")
 
 
 def draw_certificate(axes: Axes, result: Shown, certificates: tuple[Array, Array] | None, tol: float | None) -> None:

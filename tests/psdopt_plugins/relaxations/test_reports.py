@@ -30,7 +30,7 @@ def test_a_cut_is_within_its_bound():
     assert rows["graph"] == "torus_graph: 256 vertices, 512 edges"
     assert float(rows["cut"]) <= float(rows["no cut exceeds (proven)"])
     assert report.success
-    assert len(report.figure().axes) == 4
+    assert len(report.figure().axes) == 2
 
 
 def test_theta_is_an_interval():
@@ -38,7 +38,7 @@ def test_theta_is_an_interval():
     assert report.success
     lower, upper = map(float, dict(report.rows)["theta (proven interval)"].split(" to "))
     assert lower <= upper <= lower * (1 + 1e-5)
-    assert len(report.figure().axes) == 4
+    assert len(report.figure().axes) == 2
 
 
 def test_communities_of_a_graph_and_of_samples():
@@ -47,7 +47,7 @@ def test_communities_of_a_graph_and_of_samples():
     assert report.success
     assert float(rows["adjusted Rand index with the labels"]) > 0.9
     assert float(rows["modularity"]) <= float(rows["no partition exceeds (proven)"])
-    assert len(report.figure().axes) == 4
+    assert len(report.figure().axes) == 2
     iris = dataset("iris")
     assert "affinity neighbors" in dict(communities_report(CommunityDetection(3), iris, RunOptions()).rows)["data"]
 
@@ -60,7 +60,7 @@ def test_the_report_repairs_an_indefinite_matrix():
     assert report.success
     bound = float(rows["no correlation matrix is nearer than (proven)"])
     assert bound <= float(rows["distance |W ∘ (M − G)|"]) <= bound * (1 + 1e-5)
-    assert len(report.figure().axes) == 5  # four panels and a scale of colours
+    assert len(report.figure().axes) == 3  # two panels and a scale of colours
 
 
 def network() -> SensorNetwork:
@@ -76,7 +76,7 @@ def test_the_report_says_how_far_off_the_sensors_are():
     assert float(rows["position error"].split()[0]) < 1e-6
     assert report.success
     np.testing.assert_allclose(report.arrays["positions"], PLACES, atol=1e-6)
-    assert len(report.figure().axes) == 4
+    assert len(report.figure().axes) == 2
 
 
 @pytest.mark.parametrize("name", ["torus_graph", "random_graph", "planted_graph"])

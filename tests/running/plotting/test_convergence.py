@@ -11,7 +11,16 @@ import matplotlib.pyplot
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, QuadraticSDP, Result, solve
+from psdopt import (
+    AugmentedLagrangian,
+    ConjugateGradient,
+    Constrained,
+    FlatQuotient,
+    QuadraticSDP,
+    Result,
+    constraints,
+    solve,
+)
 from psdopt.running.plotting import plot_convergence, plot_run
 from psdopt.running.plotting.style import BLUE, COLOURS, GREY, MARKERS, ORANGE, RED
 from tests.reports.test_trace import random_problem
@@ -83,6 +92,20 @@ def test_one_step_is_drawn_from_iteration_0_to_1_with_whole_numbers_below() -> N
         assert (low, high) == pytest.approx((-0.04, 1.04))
         ticks = axes.get_xticks()
         assert np.array_equal(ticks, np.round(ticks))
+
+
+def test_a_constrained_run_is_shown_by_its_distance_from_the_bound_and_its_infeasibility() -> None:
+    C = np.array([[0.0, 1.0, 1.0], [1.0, 0.0, 1.0], [1.0, 1.0, 0.0]])
+    run = solve(Constrained(QuadraticSDP(C=C), constraints.diagonal(3, 1.0)), method=AugmentedLagrangian())
+    assert run.status.label == "optimal"
+    panel = plot_run(run).axes[0]
+    distance, infeasibility = panel.lines
+    assert panel.get_title() == "Value and constraints"
+    bound = run.certificate.dual_value
+    expected = np.abs(run.history["value"] - bound) / abs(bound - run.certificate.value_at_zero)
+    assert np.array_equal(distance.get_ydata(), expected[expected > 0.0])
+    known = run.history["infeasibility"]
+    assert np.array_equal(infeasibility.get_ydata(), known[np.isfinite(known) & (known > 0.0)])
 
 
 def test_pyplot_is_not_touched() -> None:
