@@ -1,16 +1,18 @@
-"""``psdopt list``: what is installed, by plugin."""
+"""``psdopt list``: the applications on one screen, and on request all that is installed, by plugin."""
 
 from __future__ import annotations
 
 import argparse
+from textwrap import fill, shorten
 
+from psdopt.cli.plain import shown
 from psdopt.cli.sdp import SPEC as BUILT_IN
-from psdopt.cli.tables import show_table
-from psdopt.plugins import PluginManager
+from psdopt.cli.tables import show_table, width
+from psdopt.plugins import PluginManager, Spec
 from psdopt.plugins.manager import CORE
 from psdopt.plugins.validation import KINDS
 
-HELP = "list applications, problems, geometries, methods and data sets, by plugin"
+HELP = "list the applications, or with --all also problems, geometries, methods and data sets, by plugin"
 PLURALS = {kind: {"geometry": "geometries"}.get(kind, f"{kind}s") for kind in KINDS}
 
 
@@ -22,22 +24,47 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="KIND",
         help=f"only one kind: {', '.join(PLURALS.values())}",
     )
+    parser.add_argument("--all", action="store_true", help="all kinds, with plugins and whole summaries")
 
 
 def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
-    """Print one table per kind, then the plugins that could not be loaded."""
+    """Print the applications, or one table per kind that is asked for; then the plugins that could not be loaded."""
     wanted = {plural: kind for kind, plural in PLURALS.items()}.get(arguments.kind, arguments.kind)
-    for kind in KINDS if wanted is None else (wanted,):
-        specs = manager.listed(kind)
-        own = [BUILT_IN] if kind == "application" and CORE in manager.plugins() else []
-        if not specs and not own:
-            print(f"No {PLURALS[kind]} installed.\n")
-            continue
-        rows = [(spec.name, CORE, spec.summary) for spec in own]
-        order = manager.plugins()
-        listed = sorted(specs, key=lambda spec: order.index(manager.plugin_of(spec)))
-        rows += [(spec.name, manager.plugin_of(spec), spec.summary) for spec in listed]
-        show_table(PLURALS[kind].capitalize(), ("name", "plugin", "what it is"), rows)
+    if wanted is None and not arguments.all:
+        _overview(manager)
+    else:
+        for kind in KINDS if wanted is None else (wanted,):
+            _table(kind, manager)
     for problem in manager.problems:
         print(f"! {problem}")
     return 0
+
+
+def _specs(kind: str, manager: PluginManager) -> list[Spec]:
+    """All of one kind by name, with the application that belongs to the command itself."""
+    own = [BUILT_IN] if kind == "application" and CORE in manager.plugins() else []
+    return sorted([*own, *manager.listed(kind)], key=lambda spec: spec.name)
+
+
+def _overview(manager: PluginManager) -> None:
+    """One line for each application, not longer than the screen is wide, and one on what else there is."""
+    specs = _specs("application", manager)
+    print("Applications, for `psdopt run NAME`:")
+    column = max((len(spec.name) for spec in specs), default=0) + 2
+    for spec in specs:
+        print(f"{spec.name:<{column}}{shorten(shown(spec.summary), max(width() - column, 10), placeholder=' ...')}")
+    rest = ", ".join(f"{len(_specs(kind, manager))} {PLURALS[kind]}" for kind in KINDS if kind != "application")
+    print("\n" + fill(f"Also {rest}:", width()))
+    print(fill("`psdopt list KIND` for one kind, `psdopt list --all` for everything.", width()))
+
+
+def _table(kind: str, manager: PluginManager) -> None:
+    """The pieces of one kind with their plugins, in the order in which these were loaded."""
+    specs, order = _specs(kind, manager), manager.plugins()
+    if not specs:
+        print(f"No {PLURALS[kind]} installed.\n")
+        return
+    owners = {spec.name: CORE if spec is BUILT_IN else manager.plugin_of(spec) for spec in specs}
+    listed = sorted(specs, key=lambda spec: order.index(owners[spec.name]))
+    rows = [(spec.name, owners[spec.name], spec.summary) for spec in listed]
+    show_table(PLURALS[kind].capitalize(), ("name", "plugin", "what it is"), rows)

@@ -40,9 +40,9 @@ data files:
   .parquet, .zarr, .h5, .npy over 64 MB  rows read in blocks (psd-regression, metric-...); labels as above, or y
   .dat-s, .dat  a semidefinite program in SDPA's format (for sdp), also with .gz
 
-`psdopt list` names applications, methods, geometries and data sets. Exit codes: 0 the run converged; 1 it did not;
-2 wrong use or wrong data; 3 an error that psdopt did not foresee, please report it with the output of `psdopt env`;
-130 interrupted.
+`psdopt list` names the applications, `psdopt list --all` also methods, geometries and data sets.
+Exit codes: 0 the run converged; 1 it did not; 2 wrong use or wrong data; 3 an error that psdopt did not foresee,
+please report it with the output of `psdopt env`; 130 interrupted.
 """
 
 

@@ -23,7 +23,7 @@ from psdopt.running.solve import solve
 SPEC = Spec(
     "sdp",
     read_sdpa,
-    "a semidefinite program in SDPA's format, with dual bound and proofs",
+    "a semidefinite program in SDPA's format, with proofs",
     parameters=(Parameter("trace_bound", float, None, "tr M is at most this at a solution"),),
 )
 

@@ -36,7 +36,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="kernel-quadratic",
         factory=lazy.QuadraticKernel,
-        summary="low-rank kernel near a Gaussian one that respects similar and dissimilar pairs",
+        summary="kernel near a Gaussian one that respects similar pairs",
         reference=REFERENCE,
         parameters=(
             Parameter("rank", int, None, "largest rank of K; none: no limit"),
@@ -60,7 +60,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="kernel-pairwise",
         factory=lazy.PairwiseKernel,
-        summary="kernel that is smooth on a graph and obeys must-links and cannot-links; clusters with it",
+        summary="kernel and clusters that obey must-links and cannot-links",
         reference=ADMM_REFERENCE,
         parameters=(
             Parameter("gamma", float, 10.0, "weight of the pairs"),
@@ -80,7 +80,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="kernel-distances",
         factory=lazy.DistanceKernel,
-        summary="low-rank kernel whose distances follow those given, with slack",
+        summary="kernel of low rank whose distances follow those given",
         reference=f"{REGRESSION_REFERENCE}, section 8",
         parameters=(
             Parameter("rank", int, 10, "rank of the kernel"),

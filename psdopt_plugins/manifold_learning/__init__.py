@@ -31,7 +31,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="mvu",
         factory=lazy.MaximumVarianceUnfolding,
-        summary="embedding of greatest variance that keeps the distances between neighbours",
+        summary="embedding that unfolds a surface and keeps local distances",
         reference=f"{REFERENCE}, eq. 11",
         parameters=(
             Parameter("n_components", int, 2, "columns of the embedding"),
@@ -56,7 +56,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="sstress",
         factory=lazy.SSTRESS,
-        summary="multidimensional scaling on squared distances, some of which may be missing",
+        summary="positions from squared distances, some of them missing",
         reference=SSTRESS_REFERENCE,
         parameters=(Parameter("n_components", int, 2, "columns of the embedding"),),
         report=partial(lazy.embedding_report, describe=_stress),

@@ -50,7 +50,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="metric-kta",
         factory=lazy.KTA,
-        summary="metric whose kernel of the samples is closest to the kernel of the labels",
+        summary="metric whose kernel is closest to that of the labels",
         reference=f"{REFERENCE}, eq. 7",
         parameters=(
             RANK,
@@ -70,7 +70,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="metric-linear",
         factory=lazy.Linearity,
-        summary="metric that brings similar pairs together and takes dissimilar pairs apart",
+        summary="metric from similar and dissimilar pairs, in closed form",
         reference=f"{REFERENCE}, eq. 6",
         parameters=(
             RANK,
@@ -91,7 +91,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="metric-lmnn",
         factory=lazy.LMNN,
-        summary="metric that keeps nearest neighbours of one class closer than impostors, by a margin",
+        summary="metric that keeps other classes away by a margin",
         reference=f"{LMNN_REFERENCE}; Weinberger and Saul (2009)",
         parameters=(
             RANK,
@@ -111,7 +111,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="metric-nca",
         factory=lazy.NCA,
-        summary="metric under which samples rarely pick a neighbour of another class",
+        summary="metric under which nearest neighbours rarely err, no proof",
         reference=NCA_REFERENCE,
         parameters=(
             Parameter("rank", int, None, "largest rank of M; none: at most 60"),
@@ -130,7 +130,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="metric-psdboost",
         factory=lazy.PSDBoost,
-        summary="metric of trace one with the largest soft margin over triplets",
+        summary="metric with the largest soft margin over triplets",
         reference="Shen, Welsh, Wang: PSDBoost",
         parameters=(
             Parameter("nu", float, 0.1, "share of triplets that may fall below the margin"),
@@ -165,7 +165,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="metric-distances",
         factory=lazy.DistanceRegression,
-        summary="metric whose distances of similar pairs are small and of dissimilar pairs large",
+        summary="metric of low rank: similar pairs near, the others far",
         reference=f"{REGRESSION_REFERENCE}, section 8",
         parameters=(
             RANK,

@@ -59,7 +59,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="maxcut",
         factory=lazy.MaxCut,
-        summary="a heavy cut of a weighted graph, with a proven share of the heaviest",
+        summary="a heavy cut of a graph, and a bound that no cut exceeds",
         reference=CUT_REFERENCE,
         parameters=(
             Parameter("trials", int, 100, "random hyperplanes"),
@@ -76,7 +76,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="nearest-correlation",
         factory=lazy.NearestCorrelation,
-        summary="the correlation matrix nearest to a symmetric matrix, at full or low rank",
+        summary="correlation matrix nearest to a symmetric matrix",
         reference=CORRELATION_REFERENCE,
         report=lazy.correlation_report,
         problem=lazy.correlation_problem,
@@ -90,7 +90,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="lovasz-theta",
         factory=lazy.LovaszTheta,
-        summary="the theta number of a graph, within a proven interval, and an independent set",
+        summary="theta number of a graph, proven, and an independent set",
         reference=THETA_REFERENCE,
         report=lazy.theta_report,
         problem=lazy.theta_problem,
@@ -103,7 +103,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="communities",
         factory=lazy.CommunityDetection,
-        summary="communities of a graph of high modularity, with a proven bound",
+        summary="communities of a graph, and a proven bound on modularity",
         reference=MODULARITY_REFERENCE,
         parameters=(
             Parameter("n_clusters", int, None, "most communities; default: chosen by modularity"),
@@ -122,7 +122,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="sensor-localization",
         factory=lazy.SensorLocalization,
-        summary="positions of sensors from distances to each other and to anchors",
+        summary="positions of sensors from distances and a few anchors",
         reference=SENSOR_REFERENCE,
         parameters=(
             Parameter("anchors", str, None, "a file of the anchors' positions, the last nodes: .npy or .csv"),

@@ -26,7 +26,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="topk",
         factory=lazy.TopKEigen,
-        summary="k leading eigenpairs and the closest rank-k PSD matrix to a symmetric matrix",
+        summary="leading eigenpairs, and the closest PSD matrix of rank k",
         reference=REFERENCE,
         parameters=(
             Parameter("k", int, 1, "number of eigenpairs"),

@@ -14,7 +14,7 @@ import pytest
 
 import psdopt
 from psdopt.cli.main import main
-from psdopt.plugins import PluginManager
+from psdopt.plugins import PluginManager, plugin_manager
 from psdopt.plugins.core import psdopt_components
 from psdopt.testing import cli as kit
 from psdopt.version import __version__
@@ -104,7 +104,7 @@ def test_versions_blas_and_plugins_are_printed(psdopt_command: Any, monkeypatch:
 
 
 def test_everything_is_listed_with_plugin_and_summary(psdopt_command: Any) -> None:
-    code, out, err = psdopt_command("list")
+    code, out, err = psdopt_command("list", "--all")
     assert (code, err) == (0, "")
     for title in ("Applications", "Problems", "Geometries", "Methods", "Datasets"):
         assert title in out
@@ -114,6 +114,21 @@ def test_everything_is_listed_with_plugin_and_summary(psdopt_command: Any) -> No
         assert spec.summary in line
     for application in (["scatter", "fake"], ["sdp", "psdopt"]):  # and the command for files of semidefinite programs
         assert any(line.split()[:2] == application for line in out.splitlines())
+
+
+def test_the_list_of_the_shipped_plugins_fits_a_screen(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert main(["list"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 23  # of 24, one of which shows the next prompt
+    assert max(map(len, lines)) <= 80
+    names = [spec.name for spec in plugin_manager().listed("application")]
+    assert [line.split()[0] for line in lines[1:-3]] == sorted([*names, "sdp"])
+    assert "psdopt list --all" in lines[-1]
+    assert not [line for line in lines if "..." in line]
+    monkeypatch.setenv("COLUMNS", "50")
+    assert main(["list"]) == 0
+    assert "...\n" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("word", ["method", "methods"])
