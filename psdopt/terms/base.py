@@ -47,7 +47,7 @@ class Term(ABC):
 
     @abstractmethod
     def features(self, U: Images) -> Any:
-        """The quantities that :meth:`value` needs, computed from the images of U."""
+        """The quantities that :meth:`value` needs, from the images of U: ``U.of(A)`` is A U, ``U.factor`` is U."""
 
     @abstractmethod
     def value(self, features: Any) -> float:
@@ -55,15 +55,21 @@ class Term(ABC):
 
     @abstractmethod
     def gradient(self, U: Images, features: Any, V: Images) -> Forces:
-        """∇f(M) V, with ∇f(M) symmetric (n, n) and V a block of columns given by its images."""
+        """∇f(M) V, with ∇f(M) symmetric (n, n) and V a block of columns given by its images.
+
+        A list of pairs (A, G) that stand for Σ Aᵀ G; (None, G) is the array G (n, k) itself.
+        """
 
     @abstractmethod
     def along(self, U: Images, features: Any, D: Images) -> Curve:
-        """mu ↦ f((U + mu D)(U + mu D)ᵀ)."""
+        """mu ↦ f((U + mu D)(U + mu D)ᵀ): a :class:`Curve` with `value(mu)` and `derivatives(mu)`, two numbers."""
 
     @abstractmethod
     def along_atom(self, U: Images, features: Any, v: Images) -> Surface:
-        """(alpha, beta) ↦ f(alpha M + beta v vᵀ), for one column v."""
+        """(alpha, beta) ↦ f(alpha M + beta v vᵀ), for one column v (n, 1).
+
+        A :class:`Surface` with `value(alpha, beta)` and `derivatives(alpha, beta)`, gradient (2,) and Hessian (2, 2).
+        """
 
     def hessian(self, U: Images, features: Any, D: Images, V: Images) -> Forces:
         """∇²f(M)[U Dᵀ + D Uᵀ] V; only if `has_hessian`."""

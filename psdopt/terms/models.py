@@ -16,12 +16,18 @@ ZEROS = (0.0,) * 5
 
 
 class Curve(ABC):
-    """mu ↦ f(Y + mu D) of one term. `coefficients`: five numbers, constant first, or None if no polynomial."""
+    """mu ↦ f((Y + mu D)(Y + mu D)ᵀ) of one term: what :meth:`Term.along` returns.
+
+    A subclass has `value` and `derivatives`. Where f is quadratic in M, return a :class:`PolynomialCurve` instead,
+    whose `coefficients`, five numbers, constant first, make line searches exact; they are None for any other curve.
+    No map may be applied here, since a line search asks for many mu: compute all that depends on D once, in `along`.
+    """
 
     coefficients: list[float] | None = None
 
     @abstractmethod
-    def value(self, mu: float) -> float: ...
+    def value(self, mu: float) -> float:
+        """f at Y + mu D, for any real mu; at mu = 0 it is ``Term.value(features)``."""
 
     @abstractmethod
     def derivatives(self, mu: float) -> tuple[float, float]:
@@ -59,15 +65,17 @@ class PolynomialCurve(Curve):
 
 
 class Surface(ABC):
-    """(alpha, beta) ↦ f(alpha M + beta v vᵀ) of one term.
+    """(alpha, beta) ↦ f(alpha M + beta v vᵀ) of one term: what :meth:`Term.along_atom` returns.
 
-    `quadratic` is (c, g, H) with f = c + gᵀx + xᵀHx/2, x = (alpha, beta), or None.
+    A subclass has `value` and `derivatives`. Where f is quadratic in M, return a :class:`QuadraticSurface` instead,
+    whose `quadratic` (c, g, H), f = c + gᵀx + xᵀHx/2 at x = (alpha, beta), has an exact minimiser; None for any other.
     """
 
     quadratic: Quadratic | None = None
 
     @abstractmethod
-    def value(self, alpha: float, beta: float) -> float: ...
+    def value(self, alpha: float, beta: float) -> float:
+        """f at alpha M + beta v vᵀ for alpha, beta >= 0; at (1, 0) it is ``Term.value(features)``."""
 
     @abstractmethod
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:

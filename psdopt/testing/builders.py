@@ -20,7 +20,8 @@ class Builder:
     Parameters
     ----------
     factory : the builder. arguments, keywords : small data to call it on.
-    samples : position in `arguments` of X, with one sample per row; None if there is none.
+    samples : position in `arguments` of X, with one sample per row; None if there is none. A first argument that is a
+        symmetric matrix, such as a covariance or a matrix of weights, holds no samples: the default 0 becomes None.
     per_sample : positions of the arguments with one entry for each sample, such as labels. Default: all others as long
         as X.
     indices : positions of integer arrays that name samples by their row, such as pairs.
@@ -34,6 +35,10 @@ class Builder:
     per_sample: tuple[int, ...] | None = None
     indices: tuple[int, ...] = ()
     order_matters: bool = False
+
+    def __post_init__(self) -> None:
+        if self.samples == 0 and self.arguments and _symmetric(self.arguments[0]):
+            object.__setattr__(self, "samples", None)
 
     def __repr__(self) -> str:
         return f"Builder({getattr(self.factory, '__name__', self.factory)})"
@@ -61,3 +66,11 @@ class Builder:
         changed |= {f"a{k}": np.asarray(self.arguments[k])[order] for k in rows}
         changed |= {f"a{k}": back[np.asarray(self.arguments[k])] for k in self.indices}
         return self.build(**changed)
+
+
+def _symmetric(data: Any) -> bool:
+    """Whether `data`, dense or sparse, is a square matrix that equals its transpose."""
+    if getattr(data, "ndim", 0) != 2 or data.shape[0] != data.shape[1]:
+        return False
+    apart = data != data.T
+    return not (apart.nnz if hasattr(apart, "nnz") else apart.any())

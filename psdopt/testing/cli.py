@@ -22,7 +22,7 @@ from psdopt.plugins import PluginManager, plugin_manager
 from psdopt.plugins.lazy import resolved
 from psdopt.plugins.specs import Spec
 from psdopt.testing.builders import Builder
-from psdopt.testing.record import CheckStatus, Record
+from psdopt.testing.record import CheckStatus, Record, by_cause
 from psdopt.testing.registry import CHECKS, checks_of, pinned
 from psdopt.testing.runner import PROFILES, run_checks
 from psdopt.testing.subjects import kind_of
@@ -77,6 +77,7 @@ def run_check(
             f"{target!r} holds nothing to check: no spec with an example, and no Problem, Geometry, Method or estimator"
         )
     failures: list[str] = []
+    failed: list[Record] = []
     counts = dict.fromkeys(CheckStatus, 0)
     for one in found:
         if one.trouble:
@@ -86,19 +87,22 @@ def run_check(
             records = run_checks(one.obj, profile=profile, source=one.source, up_to=up_to)
         for record in records:
             counts[record.verdict] += 1
-        failures += [str(record) for record in records if not record.ok]
+        failed += [record for record in records if not record.ok]
         console.print(_table(one.name, records))
         for record in records:
             for reason in record.waived:
                 console.print(Text(f"  {record.name} is waived in {reason}", style="yellow"))
-    for text in failures:
+    causes = by_cause(failed)
+    for text in [*failures, *map(_told, causes)]:
         console.print(Text(text, style="red"))
         console.print()
     passed, waived, skipped = (counts[each] for each in (CheckStatus.PASSED, CheckStatus.WAIVED, CheckStatus.SKIPPED))
     also = f"{waived} waived, " if waived else ""
     newer = "" if up_to is None else f" or are newer than {up_to}"
-    console.print(f"{passed} passed, {len(failures)} failed, {also}{skipped} do not apply{newer}")
-    return 1 if failures else 0
+    number, together = len(failures) + len(failed), len(failures) + len(causes)
+    why = f" for {together} cause{'s' * (together > 1)}" if together < number else ""
+    console.print(f"{passed} passed, {number} failed{why}, {also}{skipped} do not apply{newer}")
+    return 1 if number else 0
 
 
 def list_checks(console: Console | None = None) -> int:
@@ -114,6 +118,18 @@ def list_checks(console: Console | None = None) -> int:
         console.print(table)
     console.print(f"{len(CHECKS)} checks")
     return 0
+
+
+def _told(records: list[Record]) -> str:
+    """The first of the records that fail for one cause, and the names of the others."""
+    first, *others = records
+    if not others:
+        return str(first)
+    names: dict[str, list[str]] = {}
+    for record in others:
+        names.setdefault(record.subject, []).append(record.name)
+    listed = "".join(f"\n    {', '.join(names[subject])} on {subject}" for subject in names)
+    return f"{first}\n  for the same cause fail {len(others)} more:{listed}"
 
 
 def _table(name: str, records: list[Record]) -> Table:

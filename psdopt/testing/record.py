@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import InitVar, asdict, dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -99,6 +99,15 @@ class Record:
         if self.traceback:
             text += f"\n  raised at:\n{_indented(self.traceback)}"
         return f"{text}\n  to repeat:\n{_indented(self.example)}"
+
+
+def by_cause(records: Iterable[Record]) -> list[list[Record]]:
+    """Failed records together if the same exception was raised at the same place, each other one by itself."""
+    found: dict[Any, list[Record]] = {}
+    for number, record in enumerate(records):
+        raised = record.diagnosis.partition(":")[0], record.traceback.rpartition("  File ")[2]
+        found.setdefault(raised if record.traceback else number, []).append(record)
+    return list(found.values())
 
 
 class Trivial(Exception):

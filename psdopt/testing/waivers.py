@@ -2,8 +2,8 @@
 
 An object says so itself, in an attribute that ``psdopt check`` honours and prints::
 
-    class LogDetFit(TermSum):
-        conformance_waivers = {"problem.hessian_slope": {"scale-up": "Psi has a scale of its own"}}
+    class Sampled(TermSum):
+        conformance_waivers = {"problem.hessian_slope": {"scale-up": "the Hessian is an estimate from samples"}}
 
 or the caller of :func:`~psdopt.testing.run_checks` says it, ``waivers={"geometry.transport": "not needed here"}``.
 A waived sample is run all the same. Where it passes, the waiver is out of date, and the check fails for that reason.

@@ -113,10 +113,10 @@ def value_unit(problem: Problem, evaluation: Evaluation) -> Unit:
     at_zero = value_at_zero(problem)
     slope = norm(evaluation.factor_gradient()) * norm(evaluation.factor)
     known = abs(evaluation.value) + (abs(at_zero) if math.isfinite(at_zero) else 0.0) + slope
-    return Unit.of(known, lambda: _lost(problem, evaluation.factor, lambda e: e.value))
+    return Unit.of(known, lambda: lost(problem, evaluation.factor, lambda e: e.value))
 
 
-def _lost(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any]) -> float:
+def lost(problem: Problem, Y: Array, quantity: Callable[[Evaluation], Any]) -> float:
     """The sampled part of a unit: how much rounding of M, and constants within F, change `quantity`, per EPS."""
     return sensitivity(problem, Y, quantity) + noise(problem, Y, quantity)
 

@@ -147,12 +147,12 @@ def plane_model(problem: Problem, case: Case) -> Deviations:
     unit = sum((value_unit(problem, e) for _, e in grown if e is not None), value_unit(problem, evaluation))
     yield compare("plane model", found, direct, unit, problem.n)
     at = np.array([0.8, 0.6])
-    derivatives = (partial(_plane_derivative, v, at, k) for k in (0, 1))
+    derivatives = (partial(plane_derivative, v, at, k) for k in (0, 1))
     first, second = (Unit.of(0.0, partial(sensitivity, problem, evaluation.factor, each)) for each in derivatives)
     yield from plane_slopes(plane, at, problem.n, [(unit + first, unit), (unit + second, first)])
 
 
-def _plane_derivative(v: np.ndarray, at: np.ndarray, k: int, evaluation: Evaluation) -> Any:
+def plane_derivative(v: np.ndarray, at: np.ndarray, k: int, evaluation: Evaluation) -> Any:
     return evaluation.along_atom(v).derivatives(*at)[k]
 
 

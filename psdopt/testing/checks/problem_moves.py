@@ -126,9 +126,10 @@ def application_counts(problem: Problem, case: Case) -> Deviation:
     if "operator_applications" not in problem.counts():
         return failed("has linear maps, but counts() does not report operator_applications")
     maps = len(problem.maps)  # type: ignore[attr-defined]
+    Y = point_of(problem, case).factor
     with counted_data(problem.maps) as counter:  # type: ignore[attr-defined]
         before = problem.counts()["operator_applications"]
-        evaluation = problem.at(case.factor(problem.n))
+        evaluation = problem.at(Y)
         evaluation.factor_gradient()
         bills: list[tuple[str, int, int]] = [("value and gradient", 2 * maps, counter.calls)]
 

@@ -4,19 +4,34 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.operators import LinearMap
+from psdopt.problems import TermSum
 from psdopt.terms.base import Term, combine
 from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement as Linear
-from psdopt.testing.checks.common import PASSED, compare, compare_slope, failed, plane_slopes, rounding_of
+from psdopt.testing.checks.common import (
+    PASSED,
+    compare,
+    compare_slope,
+    defined,
+    failed,
+    lost,
+    plane_slopes,
+    point_of,
+    rounding_of,
+    value_unit,
+)
+from psdopt.testing.checks.problem_models import plane_derivative
 from psdopt.testing.registry import FEW, Case, Deviation, Deviations, Trivial, check, checks_of
+from psdopt.testing.units import Unit
 from psdopt.testing.untouched import changes, snapshot
 
 #: Directions per sample, and steps along a line.
@@ -26,7 +41,10 @@ WEIGHTS = ((1.0, 0.0), (0.6, 0.8), (0.0, 1.0), (1.7, 0.3))
 
 
 class Look:
-    """A term at M = Y Yᵀ: its features, value and the magnitude in which its rounding is measured."""
+    """A term at M = Y Yᵀ: its features, value and the magnitudes in which its rounding is measured.
+
+    `alone` is the term as a problem, of which the rounding is sampled where it decides, as that of any problem is.
+    """
 
     def __init__(self, term: Term, Y: Array) -> None:
         self.term, self.Y = term, Y
@@ -43,17 +61,26 @@ class Look:
         """∇f(M) V."""
         return combine(self.term.gradient(self.images, self.features, self.of(V)), V.shape)
 
-    def unit(self) -> float:
-        """|f(M)|, |f(0)| and |∇f(M)||M| together."""
-        zero = Images(self.term.maps, np.zeros((self.term.n, 1)))
-        at_zero = float(self.term.value(self.term.features(zero)))
-        slope = 2.0 * norm(self.gradient(self.Y)) * norm(self.Y)
-        return abs(self.value) + (abs(at_zero) if math.isfinite(at_zero) else 0.0) + slope
+    def hessian(self, D: Array, V: Array) -> Array:
+        """∇²f(M)[Y Dᵀ + D Yᵀ] V."""
+        return combine(self.term.hessian(self.images, self.features, self.of(D), self.of(V)), V.shape)
+
+    @cached_property
+    def alone(self) -> TermSum:
+        return TermSum([self.term])
+
+    def unit(self) -> Unit:
+        """|f(M)|, |f(0)| and |∇f(M)||M| together, and a sampled part."""
+        return value_unit(self.alone, self.alone.at(self.Y))
+
+    def gradient_unit(self, V: Array) -> Unit:
+        """Magnitude in which rounding of ∇f(M) V is measured: its own size, and a sampled part."""
+        return Unit.of(norm(self.gradient(V)), lambda: lost(self.alone, self.Y, lambda e: e.gradient @ V))
 
 
 def look(term: Term, case: Case) -> Look:
-    """The term at a point of the case's regime."""
-    return Look(term, case.factor(term.n))
+    """The term at a point of the case's regime, within its domain."""
+    return Look(term, point_of(TermSum([term]), case).factor)
 
 
 def _value(term: Term, Y: Array) -> float:
@@ -70,7 +97,8 @@ def gradient_slope(term: Term, case: Case) -> Deviation:
     def values(h: float) -> list[float]:
         return [_value(term, at.Y + h * D) for D in along]
 
-    return compare_slope("gradient", [inner(G, D) for D in along], values, at.unit(), term.n)
+    unit = at.unit()
+    return compare_slope("gradient", [inner(G, D) for D in along], values, unit, term.n, unit)
 
 
 @check("term", "0.2")
@@ -79,7 +107,7 @@ def gradient_operator(term: Term, case: Case) -> Deviations:
     at, n = look(term, case), term.n
     V, W = case.rng.standard_normal((n, 3)), case.rng.standard_normal((n, 3))
     SV, SW = at.gradient(V), at.gradient(W)
-    unit = norm(SV) + norm(SW)
+    unit = at.gradient_unit(V) + at.gradient_unit(W)
     symmetric = compare("∇f", V.T @ SW, (W.T @ SV).T, unit * norm(V), n)
     if not symmetric.ok:
         return Deviation(symmetric.error, symmetric.tolerance, "∇f(M) is not symmetric: ⟨V, ∇f W⟩ ≠ ⟨∇f V, W⟩")
@@ -99,7 +127,8 @@ def representative_invariance(term: Term, case: Case) -> Deviations:
     for words, Y in (("YQ", at.Y @ Q), ("[Y, 0]", append_columns(at.Y, np.zeros((n, 1))))):
         other = Look(term, Y)
         yield compare(f"f at {words}", other.value, at.value, unit, n)
-        yield compare(f"∇f at {words}", other.gradient(V), SV, norm(SV) + unit / norm(at.Y) ** 2 * norm(V), n)
+        size = at.gradient_unit(V) + unit * (norm(V) / norm(at.Y) ** 2)
+        yield compare(f"∇f at {words}", other.gradient(V), SV, size, n)
 
 
 @check("term", "0.2")
@@ -108,23 +137,41 @@ def line_model(term: Term, case: Case) -> Deviations:
     at, n = look(term, case), term.n
     D = case.direction(at.Y)
     curve = term.along(at.images, at.features, at.of(D))
-    unit = at.unit() + sum(abs(_value(term, at.Y + mu * D)) for mu in STEPS)
+    unit = at.unit() + sum((_size(at.alone, at.Y + mu * D) for mu in STEPS), Unit(0.0))
     slope = 2.0 * inner(at.gradient(at.Y), D)
+    bent = _line_units(at, D, 0.0)
     yield compare("the constant of the line, value(0)", curve.value(0.0), at.value, unit, n)
-    yield compare("the slope of the line at mu = 0", curve.derivatives(0.0)[0], slope, unit, n)
+    yield compare("the slope of the line at mu = 0", curve.derivatives(0.0)[0], slope, unit + bent[0], n)
     for mu in STEPS:
         yield compare(f"the line at mu = {mu}", curve.value(mu), _value(term, at.Y + mu * D), unit, n)
-        for order, (found, function) in enumerate(
-            zip(curve.derivatives(mu), (curve.value, lambda t: curve.derivatives(t)[0]), strict=True), start=1
-        ):
-            words = f"derivative {order} of the line at mu = {mu}"
-            yield compare_slope(words, found, partial(_shifted, function, mu), unit, n, width=0.05)
+        bent = _line_units(at, D, mu)
+        functions = (curve.value, lambda t: curve.derivatives(t)[0])
+        values = (Unit(0.0, unit.sampled), bent[0])
+        for k, found in enumerate(curve.derivatives(mu)):
+            words, shifted = f"derivative {k + 1} of the line at mu = {mu}", partial(_shifted, functions[k], mu)
+            yield compare_slope(words, found, shifted, unit + bent[k], n, values[k], width=0.05)
         yield from _features(term, curve.features_at(mu), at.Y + mu * D, f"on the line at mu = {mu}")
     if curve.coefficients is not None:
         c = curve.coefficients
-        yield compare("coefficients 0 and 1 of the line", c[:2], [at.value, slope], unit, n)
+        yield compare("coefficients 0 and 1 of the line", c[:2], [at.value, slope], unit + bent[0], n)
     elif term.degree is not None:
         yield failed(f"a term of degree {term.degree} has a line without coefficients")
+
+
+def _size(alone: Problem, Y: Array) -> Unit:
+    """|f| at Y Yᵀ, and the sampled part of its rounding."""
+    return Unit.of(abs(alone.at(Y).value), lambda: lost(alone, Y, lambda e: e.value))
+
+
+def _line_units(at: Look, D: Array, mu: float) -> tuple[Unit, Unit]:
+    """The sampled rounding of both derivatives of the line along D at Y + mu D."""
+    wide = append_columns(D, np.zeros((len(D), 1)))
+
+    def derivative(k: int, e: Any) -> float:
+        return float(e.along(wide[:, : e.factor.shape[1]]).derivatives(0.0)[k])
+
+    first, second = (Unit.of(0.0, partial(lost, at.alone, at.Y + mu * D, partial(derivative, k))) for k in (0, 1))
+    return first, second
 
 
 def _shifted(function: Callable[[float], float], mu: float, h: float) -> float:
@@ -146,13 +193,17 @@ def plane_model(term: Term, case: Case) -> Deviations:
     at, n = look(term, case), term.n
     v = case.direction(at.Y)[:, :1]
     surface = term.along_atom(at.images, at.features, at.of(v))
-    points = [append_columns(math.sqrt(a) * at.Y, math.sqrt(b) * v) for a, b in WEIGHTS]
-    direct = [_value(term, Y) for Y in points]
-    unit = at.unit() + float(np.sum(np.abs(direct)))
-    yield compare("the plane", [surface.value(a, b) for a, b in WEIGHTS], direct, unit, n)
-    for (a, b), Y in zip(WEIGHTS, points, strict=True):
-        yield from _features(term, surface.features_at(a, b), Y, f"on the plane at ({a}, {b})")
-    yield from plane_slopes(surface, np.array([0.8, 0.6]), n, [(unit, 0.0)] * 2)
+    grown = [(x, append_columns(math.sqrt(x[0]) * at.Y, math.sqrt(x[1]) * v)) for x in WEIGHTS]
+    points = [(x, Y) for x, Y in grown if defined(at.alone, Y) is not None]
+    unit = at.unit() + sum((_size(at.alone, Y) for _, Y in points), Unit(0.0))
+    yield compare("the plane", [surface.value(*x) for x, _ in points], [_value(term, Y) for _, Y in points], unit, n)
+    for x, Y in points:
+        yield from _features(term, surface.features_at(*x), Y, f"on the plane at {x}")
+    middle = np.array([0.8, 0.6])
+    moved = (partial(plane_derivative, v[:, 0], middle, k) for k in (0, 1))
+    first, second = (Unit.of(0.0, partial(lost, at.alone, at.Y, each)) for each in moved)
+    values = Unit(0.0, unit.sampled)
+    yield from plane_slopes(surface, middle, n, [(unit + first, values), (unit + second, first)])
 
 
 @check("term", "0.2", when=lambda term: term.has_hessian, reason="says that it has no Hessian")
@@ -160,9 +211,15 @@ def hessian_slope(term: Term, case: Case) -> Deviation:
     """hessian(D, V) = d/dh ∇f((Y + hD)(Y + hD)ᵀ) V at h = 0, for blocks V other than Y."""
     at = look(term, case)
     D, V = case.direction(at.Y), case.rng.standard_normal((term.n, 2))
-    found = combine(term.hessian(at.images, at.features, at.of(D), at.of(V)), V.shape)
-    unit = norm(at.gradient(V)) + norm(found)
-    return compare_slope("Hessian", found, lambda h: Look(term, at.Y + h * D).gradient(V), unit, term.n)
+    found = at.hessian(D, V)
+
+    def hessian(e: Any) -> Array:
+        return Look(term, e.factor).hessian(append_columns(D, np.zeros((term.n, 1)))[:, : e.factor.shape[1]], V)
+
+    slope = at.gradient_unit(V)
+    unit = slope + Unit.of(norm(found), lambda: lost(at.alone, at.Y, hessian))
+    values = Unit(0.0, slope.sampled)
+    return compare_slope("Hessian", found, lambda h: Look(term, at.Y + h * D).gradient(V), unit, term.n, values)
 
 
 @check("term", "0.2", when=lambda term: term.convex, reason="says that it is not convex")
@@ -213,8 +270,10 @@ def _formula(term: Any) -> Any:
 def formula(term: Any, case: Case) -> Deviation:
     """f(M) is what the formula reference()(M) says, M dense."""
     at = look(term, case)
-    expected = float(_formula(term)()(at.Y @ at.Y.T))
-    return compare("f(M)", at.value, expected, at.unit() + abs(expected), term.n)
+    direct = _formula(term)()
+    expected = float(direct(at.Y @ at.Y.T))
+    unit = at.unit() + Unit.of(abs(expected), lambda: lost(at.alone, at.Y, lambda e: direct(e.factor @ e.factor.T)))
+    return compare("f(M)", at.value, expected, unit, term.n)
 
 
 def _measured(term: Any) -> bool:
