@@ -109,7 +109,7 @@ def test_the_list_is_no_longer_than_it_has_to_be_and_what_it_names_is_there():
 
 
 HEAVY = (
-    "scipy.integrate", "scipy.optimize", "scipy.stats", "sklearn", "matplotlib", "pandas", "pymanopt", "hypothesis",
+    "scipy.integrate", "scipy.optimize", "scipy.stats", "sklearn", "matplotlib", "pandas", "pymanopt", "hypothesis", "autograd", "rich", "tqdm",
 )  # fmt: skip
 
 #: What a user imports first; one process imports them in this order, from the least to the most.

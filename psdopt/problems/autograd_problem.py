@@ -7,7 +7,6 @@ from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
-import autograd
 import numpy as np
 
 from psdopt.checks import boolean, integer
@@ -53,11 +52,15 @@ class AutogradProblem(Problem):
 
     def dense_gradient(self, M: Array) -> Array:
         """Symmetric ∇F(M) (n, n)."""
-        return _symmetric(autograd.grad(self.function)(M))
+        from autograd import grad
+
+        return _symmetric(grad(self.function)(M))
 
     def dense_hessian(self, M: Array, direction: Array) -> Array:
         """∇²F(M)[direction], symmetric (n, n)."""
-        return _symmetric(autograd.make_hvp(self.function)(M)[0](direction))
+        from autograd import make_hvp
+
+        return _symmetric(make_hvp(self.function)(M)[0](direction))
 
     def second_order(self, M: Array) -> tuple[Array, Callable[[Array], Array]]:
         """∇F(M), and the map D ↦ ∇²F(M)[D]: one trace of `function`, and one pass back through it for each product.
@@ -67,7 +70,9 @@ class AutogradProblem(Problem):
         own = type(self)
         if (own.dense_gradient, own.dense_hessian) != (AutogradProblem.dense_gradient, AutogradProblem.dense_hessian):
             return self.dense_gradient(M), lambda direction: self.dense_hessian(M, direction)
-        product, S = autograd.make_hvp(self.function)(M)
+        from autograd import make_hvp
+
+        product, S = make_hvp(self.function)(M)
         return _symmetric(S), lambda direction: _symmetric(product(direction))
 
     def at(self, Y: Array) -> AutogradEvaluation:
