@@ -74,7 +74,48 @@ def test_everything_that_names_the_version_agrees():
     assert re.fullmatch(r"\d+\.\d+\.\d+", __version__)
     assert psdopt.__version__ == __version__ == metadata.version("psdopt")
     assert f"\nversion: {__version__}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
+    assert f'\n  version: "{__version__}"\n' in (ROOT / "recipe.yaml").read_text("utf-8")
     assert re.search(r"^## (\S+)", (ROOT / "CHANGELOG.md").read_text("utf-8"), re.MULTILINE)[1] == __version__
+
+
+def test_the_recipe_requires_what_the_package_requires():
+    run = (ROOT / "recipe.yaml").read_text("utf-8").partition("  run:\n")[2].partition("\n\n")[0]
+    wanted = {line.strip("- ").replace(" ", "").replace("-base", "") for line in run.splitlines()}
+    assert wanted - {"python>=${{python_min}}"} == set(PROJECT["dependencies"])
+
+
+def test_addresses_are_placeholders_in_one_place():
+    """No other file of those that name the project's home has an address of it."""
+    addresses = PROJECT["urls"].values()
+    assert all(address.startswith("https://example.org/OWNER/psdopt") for address in addresses)
+    for name in (
+        "README.md",
+        "CONTRIBUTING.md",
+        "CODE_OF_CONDUCT.md",
+        "SECURITY.md",
+        "CITATION.cff",
+        "recipe.yaml",
+        "paper.md",
+    ):
+        assert "example.org" not in (ROOT / name).read_text("utf-8"), name
+
+
+def test_the_numbers_of_the_paper_are_those_of_the_pages():
+    def tables(path: Path) -> list[dict[str, str]]:
+        rows: list[dict[str, str]] = []
+        heading: list[str] = []
+        for line in path.read_text("utf-8").splitlines():
+            cells = [cell.strip() for cell in line.strip("|").split("|")] if line.startswith("|") else []
+            if cells and heading and not set(line) <= set("|-"):
+                rows.append(dict(zip(heading, cells, strict=False)))
+            heading = (heading or cells) if cells else []
+        return rows
+
+    pages = [row for name in ("sdp", "learners") for row in tables(ROOT / "docs" / "experiments" / f"{name}.md")]
+    quoted = tables(ROOT / "paper.md")
+    assert len(quoted) == 7
+    for row in quoted:
+        assert any(row.items() <= page.items() for page in pages), row
 
 
 SOURCES = Path(psdopt.__file__).parent
@@ -109,7 +150,8 @@ def test_the_list_is_no_longer_than_it_has_to_be_and_what_it_names_is_there():
 
 
 HEAVY = (
-    "scipy.integrate", "scipy.optimize", "scipy.stats", "sklearn", "matplotlib", "pandas", "pymanopt", "hypothesis", "autograd", "rich", "tqdm",
+    "scipy.integrate", "scipy.optimize", "scipy.stats", "sklearn", "matplotlib", "pandas", "pymanopt", "hypothesis",
+    "autograd", "rich", "tqdm",
 )  # fmt: skip
 
 #: What a user imports first; one process imports them in this order, from the least to the most.
