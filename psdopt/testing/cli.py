@@ -94,7 +94,7 @@ def run_check(
                 console.print(Text(f"  {record.name} is waived in {reason}", style="yellow"))
     causes = by_cause(failed)
     for text in [*failures, *map(_told, causes)]:
-        console.print(Text(text, style="red"))
+        console.print(Text(text, style="red"), soft_wrap=True)  # paths and code can be copied
         console.print()
     passed, waived, skipped = (counts[each] for each in (CheckStatus.PASSED, CheckStatus.WAIVED, CheckStatus.SKIPPED))
     also = f"{waived} waived, " if waived else ""

@@ -88,6 +88,8 @@ def test_failures_with_one_cause_are_told_once(tmp_path, monkeypatch, capsys):
     assert run_check("onecause") == 1
     printed = capsys.readouterr().out
     assert printed.count("raised at:") == 1
+    path = tmp_path / "onecause.py"
+    assert f'File "{path}", line 8, in step' in printed  # whole, however narrow the terminal
     number = int(printed.split(" passed, ")[1].split(" failed")[0])
     assert number > 20
     assert f"{number} failed for 1 cause, " in printed
