@@ -16,6 +16,8 @@ from psdopt.errors import DataFileError
 
 #: Suffix of files that are being written.
 PARTIAL = ".partial"
+#: Whether files have owners, and signals may ask whether a process lives: not on Windows.
+POSIX = hasattr(os, "chown")
 
 
 @contextmanager
@@ -24,7 +26,7 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
 
     A symbolic link is followed: its target is written. The new file gets the permissions of an existing one. On any
     error the temporary file is removed and an existing `path` is unchanged; temporary files of killed processes are
-    removed first. Raises DataFileError if `path` is a folder, a FIFO, a device or a socket, if the
+    removed first, but on Windows. Raises DataFileError if `path` is a folder, a FIFO, a device or a socket, if the
     folder cannot be written, or if the disk is full.
     """
     target = check_writable(path)
@@ -38,8 +40,9 @@ def atomic_write(path: str | Path) -> Iterator[IO[bytes]]:
             handle.flush()
             os.fsync(handle.fileno())
         if before is not None:
-            with suppress(OSError):  # only a privileged user may change the owner
-                os.chown(partial, before.st_uid, before.st_gid)
+            if POSIX:
+                with suppress(OSError):  # only a privileged user may change the owner
+                    os.chown(partial, before.st_uid, before.st_gid)
             os.chmod(partial, mode)
         os.replace(partial, target)
     except BaseException as error:
@@ -95,6 +98,8 @@ def _remove_strays(target: Path) -> None:
 
 
 def _lives(process: int) -> bool:
+    if not POSIX:  # on Windows a signal 0 is Ctrl-C to the process
+        return True
     try:
         os.kill(process, 0)
     except ProcessLookupError:

@@ -19,6 +19,7 @@ def write(path: Path, content: bytes = b"new") -> None:
         handle.write(content)
 
 
+@pytest.mark.skipif(os.name == "nt", reason="links need a privilege on Windows")
 def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
     target, link, dangling = tmp_path / "folder" / "target", tmp_path / "link", tmp_path / "dangling"
@@ -35,6 +36,24 @@ def test_a_link_is_followed_and_stays_a_link(tmp_path: Path) -> None:
         write(loop)
 
 
+#: Owners, masks, FIFOs and signals, as Linux and macOS have them.
+posix = pytest.mark.skipif(not files.POSIX, reason="Windows has no such files and signals")
+
+
+def test_without_owners_and_signals_a_file_is_replaced_and_no_process_asked(tmp_path: Path, monkeypatch) -> None:
+    """As on Windows, where a signal 0 would interrupt the other process, and os.chown is missing."""
+    monkeypatch.setattr(files, "POSIX", False)
+    monkeypatch.delattr(os, "chown")
+    monkeypatch.setattr(os, "kill", lambda *_: pytest.fail("a signal was sent"))
+    write(tmp_path / "run", b"old")
+    stray = tmp_path / f"{files._prefix(tmp_path / 'run')}1.0{files.PARTIAL}"
+    stray.touch()
+    write(tmp_path / "run")
+    assert (tmp_path / "run").read_bytes() == b"new"
+    assert stray.exists()
+
+
+@posix
 def test_permissions_are_kept_or_follow_the_umask(tmp_path: Path) -> None:
     private = tmp_path / "private"
     private.write_bytes(b"old")
@@ -49,6 +68,7 @@ def test_permissions_are_kept_or_follow_the_umask(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "fresh").stat().st_mode) == 0o640
 
 
+@posix
 def test_pipes_devices_and_folders_are_refused_and_stay(tmp_path: Path) -> None:
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -82,6 +102,7 @@ def test_a_full_disk_is_one_error_and_leaves_the_old_file(tmp_path: Path, monkey
     assert [p.name for p in tmp_path.iterdir()] == ["file"]
 
 
+@posix
 def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None:
     for name in ("x" * 255, "名" * 85, "a\udcff"):  # the last one is not valid UTF-8
         write(tmp_path / name)
@@ -89,6 +110,7 @@ def test_a_name_may_be_as_long_as_the_file_system_allows(tmp_path: Path) -> None
         (tmp_path / name).unlink()
 
 
+@posix
 def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
     path = tmp_path / "run"
     killed = (
