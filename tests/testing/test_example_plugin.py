@@ -67,6 +67,18 @@ def test_the_listings_of_the_tutorial_are_code_that_runs():
         if "self.result_" not in listing:  # one line out of a method
             exec(listing, names)
     assert names["NearestCorrelation"].reference
+    line, plane = names["Line"](), names["Plane"]()
+    line.delta_I = plane.delta_I = 0.7 * np.eye(3)
+    line.A = plane.A = np.diag([1.0, 2.0, 0.0])
+    line.P, line.Q, plane.B = np.ones((3, 3)), np.eye(3), np.ones((3, 3))
+    slope, bend = line.derivatives(0.3)
+    assert slope == pytest.approx((line.value(0.3 + 1e-5) - line.value(0.3 - 1e-5)) / 2e-5, rel=1e-8)
+    change = (line.derivatives(0.3 + 1e-5)[0] - line.derivatives(0.3 - 1e-5)[0]) / 2e-5
+    assert bend == pytest.approx(change, rel=1e-8)
+    gradient, hessian = plane.derivatives(0.8, 0.6)
+    assert gradient[1] == pytest.approx((plane.value(0.8, 0.6 + 1e-5) - plane.value(0.8, 0.6 - 1e-5)) / 2e-5, rel=1e-8)
+    change = (plane.derivatives(0.8, 0.6 + 1e-5)[0] - plane.derivatives(0.8, 0.6 - 1e-5)[0]) / 2e-5
+    assert hessian[:, 1] == pytest.approx(change, rel=1e-8)
     assert len(list(names["psdopt_components"]())) == 3
     printed = " ".join(blocks("console"))
     commands = (FOLDER.parents[1] / ".ci" / "run").read_text(encoding="utf-8")
