@@ -11,6 +11,12 @@ def _learners() -> Experiment:
     return learners()
 
 
+def _links() -> Experiment:
+    from benchmarks.papers.link_race import links
+
+    return links()
+
+
 LEARNERS = (
     ExperimentSpec(
         "learners-errors",
@@ -19,5 +25,13 @@ LEARNERS = (
         "Goldberger, Roweis, Hinton, Salakhutdinov: Neighbourhood components analysis (2004)",
         paper="learners",
         title="Errors at the defaults",
+    ),
+    ExperimentSpec(
+        "learners-links",
+        _links,
+        "adjusted Rand index of clusters from links at the defaults, on eight sets",
+        "Wagstaff, Cardie, Rogers, Schroedl: Constrained k-means clustering with background knowledge (2001)",
+        paper="learners",
+        title="Clusters from links",
     ),
 )
