@@ -48,8 +48,7 @@ def constrained_kmeans(
     sizes = np.bincount(group)
     means = np.stack([np.bincount(group, column) for column in X.T], axis=1) / sizes[:, None]
     ends = group[cannot]
-    forbids = sp.coo_array((np.ones(2 * len(ends)), (ends.ravel(), ends[:, ::-1].ravel())), shape=(groups, groups))
-    forbids = forbids.tocsr()
+    forbids = sp.csr_array((np.ones(2 * len(ends)), (ends.ravel(), ends[:, ::-1].ravel())), shape=(groups, groups))
     best: tuple[tuple[float, float], Array] | None = None
     for _ in range(starts):
         centres = kmeans_plusplus(X, k, random_state=int(rng.integers(2**31)))[0]
@@ -120,7 +119,8 @@ def _measure(case: ExperimentCase) -> dict[str, Any]:
 
 def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     columns = ("set", "rows", "clusters", *METHODS)
-    tables, facts = [], {}
+    tables: list[ResultTable] = []
+    facts: dict[str, str] = {}
     for key, caption in (("all", "Adjusted Rand index, all samples"), ("free", "Samples that are in no link")):
         scores = [[found["methods"][name][key] for name in METHODS] for found in measured.values()]
         rows = [

@@ -114,3 +114,20 @@ def test_pictures_of_a_page_are_there_and_numbers_begin_no_line(page: Path) -> N
         name for name in re.findall(r"\]\(((?:\.\./)?\w+/[^)]*\.png)\)", text) if not (page.parent / name).exists()
     ]
     assert missing == []
+
+
+def test_the_readme_and_the_gallery_have_the_measured_indices_of_clusters() -> None:
+    """The table of README.md, which the first page of the site includes, and the means in the gallery's example."""
+    everyone, free = (table.rows for table in stored_outcomes()["learners-links"].findings.tables)
+    root = PAGE_FOLDER.parents[1]
+    readme = (root / "README.md").read_text("utf-8").partition("<!-- clusters -->")[2]
+    shown = [line for line in readme.partition("<!-- end")[0].replace("**", "").splitlines() if line.startswith("|")]
+    rows = []
+    for whole, part in zip(everyone, free, strict=True):
+        cells = [f"{a} / {b}" for a, b in zip(whole[3:], part[3:], strict=True)]
+        rows.append(f"| {' | '.join([whole[0].replace('_', ' '), *cells])} |")
+    assert shown[2:] == rows
+    gallery = (root / "examples" / "gallery" / "clusters_and_maps" / "plot_clusters_from_links.py").read_text("utf-8")
+    names = ("k-means", "constrained k-means", "PairwiseKernel")
+    for name, whole, part in zip(names, everyone[-1][3:], free[-1][3:], strict=True):
+        assert re.search(rf"^{name} +{whole} +{part}$", gallery, re.MULTILINE)

@@ -5,6 +5,16 @@ Clusters from links
 Some pairs of points are known to belong to the same cluster (green), some to different ones (red). The learned kernel
 respects both and is smooth over the neighbour graph. k-means in its embedding finds two interleaved half moons that
 k-means on the points cuts across.
+
+Over eight data sets, at the defaults, the mean :doc:`adjusted Rand index </experiments/learners>` is
+
+=====================  ===========  ==================
+.                      all samples  those in no link
+=====================  ===========  ==================
+k-means                0.32         0.30
+constrained k-means    0.51         0.37
+PairwiseKernel         0.65         0.55
+=====================  ===========  ==================
 """
 
 import matplotlib.pyplot as plt
