@@ -34,6 +34,7 @@ extensions = [
     "formulas",
     "neighbours",
     "reference",
+    "related",
     "pictures",
     "catalogue",
     "tables",

@@ -38,6 +38,8 @@ def site(tmp_path):
 def test_a_site_in_which_all_is_well(extension, site):
     links = extension("links")
     assert links.problems(site) == []
+    (site / "code.html").write_text("<p>a: class</p><pre><b>`a`</b> :class:`b`</pre>")
+    assert links.problems(site) == []
     assert links.unknown_to_search(site, ["partial_fit", "other"]) == []
     assert links.unknown_to_search(site, ["partial", "fit"]) == ["partial", "fit"]
     (site / "empty").mkdir()
@@ -52,6 +54,8 @@ def test_a_site_in_which_all_is_well(extension, site):
         ('<a href="#nowhere">b</a>', "#nowhere has no such place"),
         ('<img src="q.png">', "q.png is not there"),
         ('<script src="https://host/x.js"></script>', "https://host/x.js is loaded from another host"),
+        ("<p>the ``rank`` of it</p>", "raw markup in 'the ``rank`` of it'"),
+        ("<p>methods (:class:<em>Newton</em>)</p>", "raw markup in 'methods (:class:Newton)'"),
     ],
 )
 def test_broken_links_are_named(extension, site, text, said):
@@ -65,6 +69,7 @@ def test_broken_links_are_named(extension, site, text, said):
         ("the norm |S Y| of it", r"the norm \|S Y\| of it"),
         ("components_ (r, d)", r"components\_ (r, d)"),
         ("A*(y) and ``a*b|c_``", r"A\*(y) and ``a*b|c_``"),
+        ("|−:meth:`f`| and -:meth:`f`", r"\|−\ :meth:`f`\| and -:meth:`f`"),
         ("**bold**, *slanted* and :class:`Result`", "**bold**, *slanted* and :class:`Result`"),
     ],
 )
@@ -85,3 +90,13 @@ def test_entries_and_formulas(extension):
                 r"    of \|M\|,", "    or None.", "seed", "    a number.", "start, end", "    of the run,",
                 "    in steps.", ""]  # fmt: skip
     assert extension("docstrings").restructured(written) == expected
+
+
+def test_text_after_entries_becomes_notes_and_sentences_become_entries(extension):
+    written = ["One line.", "", "Returns", "-------", "Result. It is proven; or", "not.", "", "Raises", "------",
+               "ValueError, with the place, for NaN; TypeError for others.", "", "Cost: `m` steps.", ""]  # fmt: skip
+    expected = ["One line.", "", "Returns", "-------", "Result", "    It is proven; or not.", "", "Raises", "------",
+                "ValueError", "    with the place, for NaN", "TypeError", "    for others."]  # fmt: skip
+    made = extension("docstrings").restructured(written)
+    assert made[: len(expected)] == expected
+    assert [line for line in made[len(expected) :] if line] == ["Notes", "-----", "Cost: `m` steps."]

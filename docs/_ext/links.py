@@ -1,7 +1,8 @@
-"""Whether all links and pictures within a built site lead somewhere: ``python docs/_ext/links.py FOLDER [WORD ...]``.
+"""Whether a built site is whole: ``python docs/_ext/links.py FOLDER [WORD ...]``.
 
 Every `href` and `src` that stays within the site must name a file of it, and an anchor that this file has. No page may
-need another host for what it shows. Each WORD must be known to the search. Prints what is wrong; exit status 1 then.
+need another host for what it shows. No text may hold the markup of its source, backquotes or roles. Each WORD must be
+known to the search. Prints what is wrong; exit status 1 then.
 """
 
 from __future__ import annotations
@@ -13,19 +14,36 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+#: Markup that a reader should not see.
+RAW = re.compile(r"`|:(?:class|func|meth|mod|attr|data|doc|ref|term|math):|\.\. \w+::")
+#: Elements whose text is meant as it stands.
+VERBATIM = ("pre", "script", "style", "math")
+
 
 class Page(HTMLParser):
-    """The links of a page, what it loads, and the anchors that it has."""
+    """The links of a page, what it loads, the anchors that it has, and its text outside of code blocks."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
         self.links: list[str] = []
         self.loaded: list[str] = []
         self.anchors: set[str] = set()
+        self.text: list[str] = []
+        self._verbatim: list[str] = []
         self.feed(text)
+
+    def handle_data(self, data: str) -> None:
+        if not self._verbatim:
+            self.text.append(data)
+
+    def handle_endtag(self, tag: str) -> None:
+        if self._verbatim and tag == self._verbatim[-1]:
+            self._verbatim.pop()
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         given = {name: value for name, value in attributes if value}
+        if tag in VERBATIM:
+            self._verbatim.append(tag)
         self.anchors.update(given[name] for name in ("id", "name") if name in given)
         if tag in ("script", "img", "link") and given.get("rel") not in (
             "canonical",
@@ -39,10 +57,14 @@ class Page(HTMLParser):
             self.links.append(given["href"])
 
 
+def _is_page(name: str) -> bool:
+    return name.endswith(".html") and not name.startswith("_static/")  # a theme keeps templates there
+
+
 def problems(folder: Path) -> list[str]:
     """One line for each link that leads nowhere, and each thing that another host would have to give."""
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()}
-    pages = {name: Page((folder / name).read_text("utf-8")) for name in sorted(files) if name.endswith(".html")}
+    pages = {name: Page((folder / name).read_text("utf-8")) for name in sorted(files) if _is_page(name)}
     found = [] if pages else [f"{folder} holds no page"]
     for name, page in pages.items():
         loaded = set(page.loaded)
@@ -59,6 +81,9 @@ def problems(folder: Path) -> list[str]:
                 found.append(f"{name}: {link} is not there")
             elif anchor and target in pages and anchor not in pages[target].anchors:
                 found.append(f"{name}: {link} has no such place")
+        text = " ".join("".join(page.text).split())
+        if raw := RAW.search(text):
+            found.append(f"{name}: raw markup in '{text[max(0, raw.start() - 30) : raw.end() + 30].strip()}'")
     return found
 
 

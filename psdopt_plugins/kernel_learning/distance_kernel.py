@@ -71,8 +71,8 @@ class DistanceKernel(Embedding):
 
     Attributes
     ----------
-    embedding_ (n, r): rows whose inner products are the learned kernel. kernel_ : the same as a LowRankPSD.
-    pairs_ (m, 2). result_ : the :class:`psdopt.Result`. n_features_in_.
+    embedding_ : (n, r), rows whose inner products are the learned kernel. kernel_ : the same as a LowRankPSD.
+    pairs_ : (m, 2), the pairs that were used. result_ : the :class:`psdopt.Result`.
     """
 
     rank: int = 10

@@ -79,8 +79,8 @@ class SSTRESS(Embedding):
 
     Attributes
     ----------
-    embedding_ (n, k): centred, along its principal axes unless warm-started (then turned to the last one).
-    stress_ : SSTRESS, the sum over the known pairs. result_ : the :class:`psdopt.Result`. n_features_in_.
+    embedding_ : (n, k), centred, along its principal axes unless warm-started (then turned to the last one).
+    stress_ : SSTRESS, the sum over the known pairs. result_ : the :class:`psdopt.Result`.
     """
 
     n_components: int = 2

@@ -31,7 +31,11 @@ i, j = rng.integers(len(X), size=(2, 90))
 i, j = i[i != j], j[i != j]
 alike = y[i] == y[j]
 model = PairwiseKernel(2, random_state=0)
-model.fit(X, must_link=np.column_stack([i, j])[alike], cannot_link=np.column_stack([i, j])[~alike])
+model.fit(
+    X,
+    must_link=np.column_stack([i, j])[alike],
+    cannot_link=np.column_stack([i, j])[~alike],
+)
 print(model.result_)
 
 
@@ -40,18 +44,38 @@ print(model.result_)
 # in the order of the moons: one block for each. Circles mark points in the wrong cluster.
 def marked(panel, labels, title):
     wrong = labels != y if np.mean(labels == y) > 0.5 else labels == y
-    panel.scatter(*X.T, c=np.where(labels == labels[np.argmax(y)], "#c2571a", "#1f6f8b"), s=18, linewidth=0)
-    panel.scatter(*X[wrong].T, s=60, facecolor="none", edgecolor="0.2", linewidth=0.8)
-    panel.set(title=f"{title}: {wrong.sum()} wrong", xticks=[], yticks=[], aspect="equal")
+    panel.scatter(
+        *X.T,
+        c=np.where(labels == labels[np.argmax(y)], "#c2571a", "#1f6f8b"),
+        s=18,
+        linewidth=0,
+    )
+    panel.scatter(
+        *X[wrong].T, s=60, facecolor="none", edgecolor="0.2", linewidth=0.8
+    )
+    panel.set(
+        title=f"{title}: {wrong.sum()} wrong",
+        xticks=[],
+        yticks=[],
+        aspect="equal",
+    )
     panel.spines[:].set_visible(False)
 
 
-figure, panels = plt.subplots(1, 3, figsize=(11, 3.3), layout="constrained", width_ratios=[1.3, 1.3, 1])
+figure, panels = plt.subplots(
+    1, 3, figsize=(11, 3.3), layout="constrained", width_ratios=[1.3, 1.3, 1]
+)
 marked(panels[0], KMeans(2, n_init=5, random_state=0).fit_predict(X), "k-means")
 for chosen, colour in [(alike, "#3a9a3a"), (~alike, "#d03030")]:
     ends = np.stack([X[i[chosen]], X[j[chosen]]], axis=1)
-    panels[1].add_collection(LineCollection(ends, colors=colour, linewidths=0.7, alpha=0.4, zorder=0))
-marked(panels[1], model.labels_, f"{alike.sum()} must-links, {(~alike).sum()} cannot-links")
+    panels[1].add_collection(
+        LineCollection(ends, colors=colour, linewidths=0.7, alpha=0.4, zorder=0)
+    )
+marked(
+    panels[1],
+    model.labels_,
+    f"{alike.sum()} must-links, {(~alike).sum()} cannot-links",
+)
 order = np.lexsort([X[:, 0], y])
 K = model.kernel_.to_dense()[np.ix_(order, order)]
 image = panels[2].imshow(K, cmap="magma", vmin=0, vmax=1)

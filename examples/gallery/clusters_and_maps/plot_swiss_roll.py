@@ -25,7 +25,9 @@ print((100 * mvu.eigenvalues_ / mvu.eigenvalues_.sum()).round(2)[:4])
 embeddings = {
     "maximum variance unfolding": mvu.embedding_,
     "Isomap": Isomap(n_neighbors=6).fit_transform(X),
-    "locally linear embedding": LocallyLinearEmbedding(n_neighbors=6, random_state=0).fit_transform(X),
+    "locally linear embedding": LocallyLinearEmbedding(
+        n_neighbors=6, random_state=0
+    ).fit_transform(X),
 }
 colours = {"c": position, "s": 9, "cmap": "Spectral"}
 figure = plt.figure(figsize=(10, 4), layout="constrained")
@@ -35,9 +37,15 @@ roll.scatter(*X.T, **colours)
 roll.view_init(12, -72)
 roll.set_box_aspect((1, 1, 1), zoom=1.25)
 roll.set(title="600 samples", xticks=[], yticks=[], zticks=[])
-for cell, (title, Z) in zip([grid[0, 1], grid[1, 1], grid[:, 2]], embeddings.items(), strict=True):
+for cell, (title, Z) in zip(
+    [grid[0, 1], grid[1, 1], grid[:, 2]], embeddings.items(), strict=True
+):
     panel = figure.add_subplot(cell)
-    panel.scatter(Z[:, 0] * np.sign(np.corrcoef(Z[:, 0], position)[0, 1]), Z[:, 1], **colours)
+    panel.scatter(
+        Z[:, 0] * np.sign(np.corrcoef(Z[:, 0], position)[0, 1]),
+        Z[:, 1],
+        **colours,
+    )
     panel.set(title=title, xticks=[], yticks=[])
     if "local" not in title:
         panel.set_aspect("equal")

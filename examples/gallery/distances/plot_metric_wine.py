@@ -17,7 +17,9 @@ from sklearn.preprocessing import StandardScaler
 from psdopt_plugins.metric_learning import KTA
 
 wine = load_wine()
-train, test, y, y_test = train_test_split(wine.data, wine.target, test_size=0.4, stratify=wine.target, random_state=0)
+train, test, y, y_test = train_test_split(
+    wine.data, wine.target, test_size=0.4, stratify=wine.target, random_state=0
+)
 scaler = StandardScaler().fit(train)
 X, X_test = scaler.transform(train), scaler.transform(test)
 model = KTA().fit(X, y)
@@ -25,7 +27,10 @@ print(model.result_)
 
 # %%
 # A nearest-neighbour classifier is as good as its distance. Here it votes with the three nearest training wines.
-for name, A, B in [("Euclidean", X, X_test), ("learned", model.transform(X), model.transform(X_test))]:
+for name, A, B in [
+    ("Euclidean", X, X_test),
+    ("learned", model.transform(X), model.transform(X_test)),
+]:
     right = KNeighborsClassifier(3).fit(A, y).score(B, y_test)
     print(f"{name:10s} {100 * right:.1f} % of the {len(y_test)} test wines")
 
@@ -40,21 +45,37 @@ def principal(A, B):
 
 
 colours = np.array(["#7b1e3a", "#d4a017", "#3f7f93"])
-figure, panels = plt.subplots(1, 3, figsize=(10.5, 3.6), layout="constrained", width_ratios=[1, 1, 1.3])
+figure, panels = plt.subplots(
+    1, 3, figsize=(10.5, 3.6), layout="constrained", width_ratios=[1, 1, 1.3]
+)
 for panel, title, A, B in [
     (panels[0], "Euclidean distance", X, X_test),
-    (panels[1], "learned distance", model.transform(X), model.transform(X_test)),
+    (
+        panels[1],
+        "learned distance",
+        model.transform(X),
+        model.transform(X_test),
+    ),
 ]:
     Z = principal(A, B)
-    panel.scatter(*Z.T, s=32, c=colours[y_test], edgecolor="white", linewidth=0.6)
+    panel.scatter(
+        *Z.T, s=32, c=colours[y_test], edgecolor="white", linewidth=0.6
+    )
     panel.set(title=title, xticks=[], yticks=[], xlabel="first principal axis")
     panel.set_box_aspect(1)
 panels[0].set_ylabel("second principal axis")
 M = model.get_mahalanobis_matrix()
 order = np.argsort(-np.diag(M))  # largest first
 limit = np.abs(M).max()
-image = panels[2].imshow(M[np.ix_(order, order)], cmap="RdBu_r", vmin=-limit, vmax=limit)
-names = [wine.feature_names[k].replace("_", " ").replace("od280/od315 of diluted wines", "OD280/OD315") for k in order]
+image = panels[2].imshow(
+    M[np.ix_(order, order)], cmap="RdBu_r", vmin=-limit, vmax=limit
+)
+names = [
+    wine.feature_names[k]
+    .replace("_", " ")
+    .replace("od280/od315 of diluted wines", "OD280/OD315")
+    for k in order
+]
 panels[2].set(title="M", xticks=[], yticks=range(len(names)))
 panels[2].set_yticklabels(names, fontsize=7)
 panels[2].spines[:].set_visible(False)

@@ -5,7 +5,8 @@ Neighbourhood components: a loss of your own
 NCA learns the distance under which a sample is most likely to pick a neighbour of its own class:
 maximise Σ_i p_i, where sample i picks j with probability proportional to exp(−d_M(i, j)) and p_i is its chance of
 picking its own class. F is not convex in M, so no method can prove a global optimum, and psdopt does not claim one: the
-status is at best *stationary*. The estimator ``NCA`` lists near neighbours only, for large data. The pieces also
+status is at best *stationary*. The estimator :class:`~psdopt_plugins.metric_learning.NCA` lists near
+neighbours only, for large data. The pieces also
 compose by hand. What is new is one loss of the squared distances, with its gradient and its curvature.
 """
 
@@ -13,7 +14,10 @@ import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import load_wine
 from sklearn.model_selection import train_test_split
-from sklearn.neighbors import KNeighborsClassifier, NeighborhoodComponentsAnalysis
+from sklearn.neighbors import (
+    KNeighborsClassifier,
+    NeighborhoodComponentsAnalysis,
+)
 from sklearn.preprocessing import StandardScaler
 
 from psdopt import FlatQuotient, LowRankPSD, TermSum, solve
@@ -55,13 +59,18 @@ class NeighbourhoodComponents(Loss):
         P, excess = self.chances(a)
         u = -self.square(direction)
         change = P * (u - np.sum(P * u, axis=1, keepdims=True))
-        return self.of_pairs(change * excess - P * np.sum(change * self.alike, axis=1, keepdims=True))
+        return self.of_pairs(
+            change * excess
+            - P * np.sum(change * self.alike, axis=1, keepdims=True)
+        )
 
 
 # %%
 # Two columns, begun at the two principal components.
 wine = load_wine()
-train, test, y, y_test = train_test_split(wine.data, wine.target, test_size=0.4, stratify=wine.target, random_state=0)
+train, test, y, y_test = train_test_split(
+    wine.data, wine.target, test_size=0.4, stratify=wine.target, random_state=0
+)
 scaler = StandardScaler().fit(train)
 X, X_test = scaler.transform(train), scaler.transform(test)
 loss = NeighbourhoodComponents(y)
@@ -73,15 +82,33 @@ print(result)
 # %%
 # No chance exceeds 1, so F is at least −1, and here the value itself is the proof that the certificate cannot give: the
 # two columns separate the training wines. scikit-learn's own NCA, begun at the same place, gets there, too.
-theirs = NeighborhoodComponentsAnalysis(2, init=start.factor.T, max_iter=200).fit(X, y)
-maps = {"principal components": start.factor, "psdopt": result.matrix.factor, "scikit-learn": theirs.components_.T}
+theirs = NeighborhoodComponentsAnalysis(
+    2, init=start.factor.T, max_iter=200
+).fit(X, y)
+maps = {
+    "principal components": start.factor,
+    "psdopt": result.matrix.factor,
+    "scikit-learn": theirs.components_.T,
+}
 figure, panels = plt.subplots(1, 3, figsize=(10, 3.6), layout="constrained")
 colours = np.array(["#7b1e3a", "#d4a017", "#3f7f93"])
 for panel, (name, L) in zip(panels, maps.items(), strict=True):
     chance = -problem.at(L).value
     score = KNeighborsClassifier(3).fit(X @ L, y).score(X_test @ L, y_test)
-    print(f"{name:21s} mean chance of the own class {chance:.4f}, 3-NN on {len(y_test)} test wines {100 * score:.1f} %")
-    panel.scatter(*(X_test @ L).T, s=32, c=colours[y_test], edgecolor="white", linewidth=0.6)
-    panel.set(title=f"{name}\n3-NN on test wines: {100 * score:.1f} %", xticks=[], yticks=[])
+    print(
+        f"{name:21s} mean chance of the own class {chance:.4f}, 3-NN on {len(y_test)} test wines {100 * score:.1f} %"
+    )
+    panel.scatter(
+        *(X_test @ L).T,
+        s=32,
+        c=colours[y_test],
+        edgecolor="white",
+        linewidth=0.6,
+    )
+    panel.set(
+        title=f"{name}\n3-NN on test wines: {100 * score:.1f} %",
+        xticks=[],
+        yticks=[],
+    )
     panel.set_box_aspect(1)
 plt.show()

@@ -13,7 +13,9 @@ import scipy.sparse as sp
 from psdopt_plugins.spectral import TopKEigen
 
 rng = np.random.default_rng(0)
-X = sp.random_array((3000, 1000), density=0.01, rng=rng) @ sp.diags_array(np.arange(1, 1001) ** -0.5)
+X = sp.random_array((3000, 1000), density=0.01, rng=rng) @ sp.diags_array(
+    np.arange(1, 1001) ** -0.5
+)
 K = sp.linalg.aslinearoperator(X.T @ X)
 model = TopKEigen(k=12).fit(K)
 print(model.eigenvalues_.round(3))

@@ -15,12 +15,16 @@ from psdopt import ConjugateGradient, FlatQuotient, TermSum, solve
 from psdopt.terms import LeastSquares, MeasuredTerm, PairDistances
 
 rng = np.random.default_rng(0)
-places = np.stack(np.meshgrid(np.arange(8), np.arange(8)), axis=-1).reshape(-1, 2) + 0.2 * rng.standard_normal((64, 2))
+places = np.stack(np.meshgrid(np.arange(8), np.arange(8)), axis=-1).reshape(
+    -1, 2
+) + 0.2 * rng.standard_normal((64, 2))
 i, j = np.triu_indices(64, 1)
 near = np.linalg.norm(places[i] - places[j], axis=1) < 2.3
 i, j = i[near], j[near]
 squared = ((places[i] - places[j]) ** 2).sum(axis=1)
-problem = TermSum([MeasuredTerm(PairDistances(i, j, n=64), LeastSquares(squared), 1 / len(i))])
+problem = TermSum(
+    [MeasuredTerm(PairDistances(i, j, n=64), LeastSquares(squared), 1 / len(i))]
+)
 
 # %%
 # Places on a jittered grid, of which only distances to close neighbours are known. From a random start in the plane
@@ -28,7 +32,9 @@ problem = TermSum([MeasuredTerm(PairDistances(i, j, n=64), LeastSquares(squared)
 plane, start = FlatQuotient(64, 2), rng.standard_normal((64, 2))
 stuck = solve(problem, plane, ConjugateGradient(), start=start)
 print(stuck.message)
-print(f"F = {stuck.value:.3f}, λ_min(S) = {stuck.certificate.smallest_eigenvalue:.3f}")
+print(
+    f"F = {stuck.value:.3f}, λ_min(S) = {stuck.certificate.smallest_eigenvalue:.3f}"
+)
 
 # %%
 # λ_min(S) < 0: F falls in the third dimension. The run with ``escape=True`` reaches F = 0, and from the two principal
@@ -37,16 +43,39 @@ free = solve(problem, plane, ConjugateGradient(), start=start, escape=True)
 print(free)
 values, vectors = free.matrix.eigh()
 first = np.argsort(-values)[:2]
-flat = solve(problem, plane, ConjugateGradient(), start=vectors[:, first] * np.sqrt(values[first]))
+flat = solve(
+    problem,
+    plane,
+    ConjugateGradient(),
+    start=vectors[:, first] * np.sqrt(values[first]),
+)
 print(flat)
 
 # %%
 # From left to right: the point that the certificate rejects, the one that it accepts, and F per iteration.
 figure, panels = plt.subplots(1, 3, figsize=(11, 3.7), layout="constrained")
-for panel, result, title in [(panels[0], stuck, "rank 2: stationary"), (panels[1], flat, "after the escape: optimal")]:
+for panel, result, title in [
+    (panels[0], stuck, "rank 2: stationary"),
+    (panels[1], flat, "after the escape: optimal"),
+]:
     Z = result.matrix.factor
-    panel.add_collection(LineCollection(np.stack([Z[i], Z[j]], axis=1), colors="0.8", linewidths=0.6, zorder=0))
-    panel.scatter(Z[:, 0], Z[:, 1], c=places.sum(axis=1), cmap="Spectral", s=34, edgecolor="white", linewidth=0.5)
+    panel.add_collection(
+        LineCollection(
+            np.stack([Z[i], Z[j]], axis=1),
+            colors="0.8",
+            linewidths=0.6,
+            zorder=0,
+        )
+    )
+    panel.scatter(
+        Z[:, 0],
+        Z[:, 1],
+        c=places.sum(axis=1),
+        cmap="Spectral",
+        s=34,
+        edgecolor="white",
+        linewidth=0.5,
+    )
     panel.set(title=title, xticks=[], yticks=[], aspect="equal")
     panel.spines[:].set_visible(False)
 panels[2].semilogy(free.history["value"], color="#1f6f8b", label="with escape")

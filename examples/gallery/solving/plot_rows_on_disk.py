@@ -22,9 +22,13 @@ means = 1.2 * rng.standard_normal((3, d))
 labels = rng.integers(3, size=m)
 folder = tempfile.TemporaryDirectory()
 path = Path(folder.name) / "rows.npy"
-rows = np.lib.format.open_memmap(path, mode="w+", dtype=np.float32, shape=(m, d))
+rows = np.lib.format.open_memmap(
+    path, mode="w+", dtype=np.float32, shape=(m, d)
+)
 for first in range(0, m, 50_000):
-    noise = np.cumsum(rng.standard_normal((50_000, d)), axis=1)  # neighbours are correlated
+    noise = np.cumsum(
+        rng.standard_normal((50_000, d)), axis=1
+    )  # neighbours are correlated
     rows[first : first + 50_000] = means[labels[first : first + 50_000]] + noise
 del rows
 X = np.load(path, mmap_mode="r")
@@ -43,14 +47,23 @@ print(model.result_)
 # The noise is a random walk that hides the three classes. The metric has learned to undo the walk: M is nearly
 # the square of a difference operator, with large entries of opposite sign next to the diagonal.
 few = np.asarray(X[:4000])
-figure, panels = plt.subplots(1, 3, figsize=(11, 3.3), layout="constrained", width_ratios=[1, 1, 1.15])
-for panel, title, Z in [(panels[0], "rows of the file", few), (panels[1], "under the metric", model.transform(few))]:
+figure, panels = plt.subplots(
+    1, 3, figsize=(11, 3.3), layout="constrained", width_ratios=[1, 1, 1.15]
+)
+for panel, title, Z in [
+    (panels[0], "rows of the file", few),
+    (panels[1], "under the metric", model.transform(few)),
+]:
     Z = Z - Z.mean(axis=0)
     first = Z @ np.linalg.svd(Z, full_matrices=False)[2][:2].T
-    panel.scatter(*first.T, c=labels[:4000], cmap="plasma", s=3, linewidth=0, vmax=2.4)
+    panel.scatter(
+        *first.T, c=labels[:4000], cmap="plasma", s=3, linewidth=0, vmax=2.4
+    )
     panel.set(title=title, xticks=[], yticks=[], xlabel="first principal axis")
 M = model.get_mahalanobis_matrix()
-image = panels[2].imshow(M, cmap="RdBu_r", vmin=-np.abs(M).max(), vmax=np.abs(M).max())
+image = panels[2].imshow(
+    M, cmap="RdBu_r", vmin=-np.abs(M).max(), vmax=np.abs(M).max()
+)
 panels[2].set(title="M", xticks=[], yticks=[])
 figure.colorbar(image, ax=panels[2], shrink=0.85)
 plt.show()
