@@ -49,7 +49,7 @@ html_static_path = ["_static"]
 html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_math_renderer = "mathml"
-html_sidebars = {"index": [], "start": [], "notation": [], "changelog": [], "glossary": []}
+html_sidebars = {"index": [], "start": [], "notation": [], "changelog": [], "architecture": []}
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "show_nav_level": 1,

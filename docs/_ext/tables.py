@@ -1,4 +1,4 @@
-"""Tables of the experiments' pages get the class "measured", for the style sheet."""
+"""Tables of the experiments' pages, but not of their index, get the class "measured", for the style sheet."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ PAGES = "experiments/"
 
 
 def mark(app: Sphinx, document: nodes.document, name: str) -> None:
-    if name.startswith(PAGES):
+    if name.startswith(PAGES) and name != f"{PAGES}index":
         for table in document.findall(nodes.table):
             table["classes"].append("measured")
 
