@@ -50,6 +50,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_math_renderer = "mathml"
 html_sidebars = {"index": [], "start": [], "notation": [], "changelog": [], "architecture": []}
+html_context = {"default_mode": "auto"}
 html_theme_options = {
     "header_links_before_dropdown": 6,
     "show_nav_level": 1,
@@ -72,6 +73,7 @@ suppress_warnings = ["config.cache"]
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
 autodoc_type_aliases = {"Array": "Array"}
+autodoc_preserve_defaults = True
 python_maximum_signature_line_length = 80
 autodoc_member_order = "bysource"
 numpydoc_show_class_members = False

@@ -26,6 +26,8 @@ NEXT_ENTRY = re.compile(r"(?<=[.)\]]) (?=[A-Za-z_]\w*(?:, [A-Za-z_]\w*)* : )")
 NEXT_RAISED = re.compile(r"[;.] (?=[\w.]+(?:Error|Warning)\b)")
 RAISED = re.compile(r"(?P<name>[\w.]+(?:Error|Warning)(?:, [\w.]+Error)*),? (?P<text>.+)")
 RETURNED = re.compile(r"(?:An? )?(?P<name>:class:`[^`]+`|\w+)[.:] (?P<text>.+)")
+#: How Sphinx writes an alias of a type within another type.
+ALIAS = re.compile(r"TypeAliasForwardRef\('([\w.]+)'\)")
 ENTRY = re.compile(r"(?P<name>[\w*][\w*, .\[\]]*?) : (?P<text>\S.*)")
 
 
@@ -148,6 +150,13 @@ def process(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: 
     lines[:] = restructured(lines)
 
 
+def plain_types(app: Sphinx, what: str, name: str, value: Any, options: Any, arguments: str, result: str) -> Any:
+    """The signature with aliases of types, such as Array, by their names also within other types."""
+    shorter = [text and ALIAS.sub(r"\1", text) for text in (arguments, result)]
+    return tuple(shorter) if shorter != [arguments, result] else None
+
+
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", process, priority=100)  # before numpydoc, which has 500
+    app.connect("autodoc-process-signature", plain_types)
     return {"parallel_read_safe": True}

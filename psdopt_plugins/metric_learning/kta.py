@@ -43,7 +43,8 @@ class KTA(MahalanobisTransformer):
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> X, y = load_wine(return_X_y=True)
-    >>> model = make_pipeline(StandardScaler(), KTA(), KNeighborsClassifier(3)).fit(X[::2], y[::2])
+    >>> model = make_pipeline(StandardScaler(), KTA(), KNeighborsClassifier(3))
+    >>> model = model.fit(X[::2], y[::2])
     >>> bool(model.score(X[1::2], y[1::2]) > 0.95)
     True
     """

@@ -76,8 +76,10 @@ def lovasz_theta(graph: Any, **options: Any) -> ThetaInterval:
     >>> import numpy as np
     >>> shift = np.roll(np.eye(5), 1, axis=1)
     >>> interval = lovasz_theta(shift + shift.T)  # the pentagon: theta is the root of 5
-    >>> bool(interval.lower <= 5**0.5 <= interval.upper), round(interval.lower, 4), round(interval.upper, 4)
-    (True, 2.2361, 2.2361)
+    >>> bool(interval.lower <= 5**0.5 <= interval.upper)
+    True
+    >>> round(interval.lower, 4), round(interval.upper, 4)
+    (2.2361, 2.2361)
     """
     graph = Graph.of(graph, "graph")
     graph = graph.among(not_universal(graph.weights))
