@@ -145,3 +145,17 @@ def test_what_a_table_names_exists_and_can_be_called(span: str) -> None:
         assert span in public()
     else:
         assert made(span, public()) is not None
+
+
+APPLICATIONS = [path for path in sorted((ROOT / "docs" / "applications").glob("*.md")) if path.stem != "index"]
+
+
+@pytest.mark.parametrize("page", APPLICATIONS, ids=lambda page: page.stem)
+def test_a_page_of_an_application_has_a_picture_and_code_that_fits(page: Path) -> None:
+    text = page.read_text("utf-8")
+    assert "```{figure}" in text or "![" in text
+    assert text.count("$$") % 2 == 0
+    index = (ROOT / "docs" / "applications" / "index.md").read_text("utf-8")
+    assert f"({page.name})" in index
+    assert f"<{page.stem}>" in index
+    assert [line for line in text.splitlines() if line.startswith((">>> ", "... ")) and len(line) > 100] == []

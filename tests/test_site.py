@@ -100,3 +100,10 @@ def test_text_after_entries_becomes_notes_and_sentences_become_entries(extension
     made = extension("docstrings").restructured(written)
     assert made[: len(expected)] == expected
     assert [line for line in made[len(expected) :] if line] == ["Notes", "-----", "Cost: `m` steps."]
+
+
+def test_signatures_that_sphinx_reads(extension):
+    plain = extension("docstrings").plain_signature
+    written = ("(a: Callable[[TypeAliasForwardRef('Array')], int] = <factory>, b=<function f at <x>>)", "Array")
+    assert plain(None, "", "", None, None, *written) == ("(a: Callable[[Array], int] = ..., b= ...)", "Array")
+    assert plain(None, "", "", None, None, "(a: int = 1)", None) is None

@@ -28,6 +28,7 @@ RAISED = re.compile(r"(?P<name>[\w.]+(?:Error|Warning)(?:, [\w.]+Error)*),? (?P<
 RETURNED = re.compile(r"(?:An? )?(?P<name>:class:`[^`]+`|\w+)[.:] (?P<text>.+)")
 #: How Sphinx writes an alias of a type within another type.
 ALIAS = re.compile(r"TypeAliasForwardRef\('([\w.]+)'\)")
+DEFAULT = re.compile(r"= ?<(?:[^<>]|<[^<>]*>)*>")
 ENTRY = re.compile(r"(?P<name>[\w*][\w*, .\[\]]*?) : (?P<text>\S.*)")
 
 
@@ -150,13 +151,15 @@ def process(app: Sphinx, what: str, name: str, value: Any, options: Any, lines: 
     lines[:] = restructured(lines)
 
 
-def plain_types(app: Sphinx, what: str, name: str, value: Any, options: Any, arguments: str, result: str) -> Any:
-    """The signature with aliases of types, such as Array, by their names also within other types."""
-    shorter = [text and ALIAS.sub(r"\1", text) for text in (arguments, result)]
-    return tuple(shorter) if shorter != [arguments, result] else None
+def plain_signature(app: Sphinx, what: str, name: str, value: Any, options: Any, arguments: str, result: str) -> Any:
+    """The signature with aliases of types, such as Array, by name also within other types, and defaults that are no
+    Python, such as <factory>, as dots: Sphinx could not read the types beside them.
+    """
+    read = [text and DEFAULT.sub("= ...", ALIAS.sub(r"\1", text)) for text in (arguments, result)]
+    return tuple(read) if read != [arguments, result] else None
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
     app.connect("autodoc-process-docstring", process, priority=100)  # before numpydoc, which has 500
-    app.connect("autodoc-process-signature", plain_types)
+    app.connect("autodoc-process-signature", plain_signature)
     return {"parallel_read_safe": True}
