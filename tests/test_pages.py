@@ -45,6 +45,15 @@ def test_the_first_command_of_the_readme_prints_what_it_shows(capsys, monkeypatc
     assert float(found[-2]) <= 1e-6  # the bound that the text below states; its digits are rounding
 
 
+def test_the_snippets_of_the_readme_run_and_print_what_they_say(capsys):
+    for snippet in re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text("utf-8"), re.DOTALL):
+        exec(snippet, {})
+        printed = capsys.readouterr().out.splitlines()
+        said = re.findall(r"^print\(.*\)(?:  # (.*))?$", snippet, re.MULTILINE)
+        assert len(said) == len(printed)
+        assert all(text in ("", line) for text, line in zip(said, printed, strict=True))
+
+
 GUIDE = ROOT / "docs" / "guide"
 MODULES = [
     "psdopt",
