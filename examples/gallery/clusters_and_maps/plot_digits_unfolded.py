@@ -21,7 +21,8 @@ mvu = MaximumVarianceUnfolding(n_components=2).fit(X)
 print(mvu.result_)
 share = mvu.eigenvalues_ / mvu.eigenvalues_.sum()
 print(
-    f"{100 * share[:2].sum():.0f} % of the variance in two axes, {100 * share[:4].sum():.0f} % in four"
+    f"{100 * share[:2].sum():.0f} % of the variance in two axes,",
+    f"{100 * share[:4].sum():.0f} % in four",
 )
 
 # %%

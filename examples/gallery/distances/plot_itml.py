@@ -65,7 +65,7 @@ prior = np.sum((X[pairs[test, 0]] - X[pairs[test, 1]]) ** 2, axis=1)
 
 
 def ranked(distance):
-    """Share of (similar, dissimilar) couples of test pairs in which the similar pair is the nearer one."""
+    """Share of couples (similar, dissimilar) whose similar pair is nearer."""
     return float(
         np.mean(distance[alike[test]][:, None] < distance[~alike[test]])
     )
@@ -74,7 +74,8 @@ def ranked(distance):
 print(f"Euclidean: {100 * ranked(prior):.1f} % of test couples in order")
 for weight, run, distance in zip(weights, runs, ends, strict=True):
     print(
-        f"weight {weight:7.2f}: {100 * ranked(distance):.1f} %, {run.status.label} after {run.iterations} steps"
+        f"weight {weight:7.2f}: {100 * ranked(distance):.1f} %,",
+        f"{run.status.label} after {run.iterations} steps",
     )
 
 # %%

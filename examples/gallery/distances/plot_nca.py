@@ -25,7 +25,10 @@ from psdopt.terms import Loss, MeasuredTerm, PairDistances
 
 
 class NeighbourhoodComponents(Loss):
-    """phi(a) = −(1/n) Σ_i Σ_{j alike} exp(−d_ij) / Σ_{k ≠ i} exp(−d_ik) of the distances a of all pairs i < j."""
+    """phi(a) = −(1/n) Σ_i Σ_{j alike} exp(−d_ij) / Σ_{k ≠ i} exp(−d_ik).
+
+    a holds the distances d of all pairs i < j.
+    """
 
     convex = separable = False
 
@@ -96,7 +99,8 @@ for panel, (name, L) in zip(panels, maps.items(), strict=True):
     chance = -problem.at(L).value
     score = KNeighborsClassifier(3).fit(X @ L, y).score(X_test @ L, y_test)
     print(
-        f"{name:21s} mean chance of the own class {chance:.4f}, 3-NN on {len(y_test)} test wines {100 * score:.1f} %"
+        f"{name:21s} mean chance of the own class {chance:.4f},",
+        f"3-NN on {len(y_test)} test wines {100 * score:.1f} %",
     )
     panel.scatter(
         *(X_test @ L).T,

@@ -39,7 +39,8 @@ sides = np.sign(
 cuts = (sides[i] != sides[j]).sum(axis=0)
 side = sides[:, cuts.argmax()]
 print(
-    f"best of 500 hyperplanes: {cuts.max()} edges, {100 * cuts.max() / bound:.1f} % of the bound"
+    f"best of 500 hyperplanes: {cuts.max()} edges,",
+    f"{100 * cuts.max() / bound:.1f} % of the bound",
 )
 
 # %%

@@ -35,7 +35,8 @@ result = solve(
 M = result.matrix.to_dense()
 print(result)
 print(
-    f"smallest eigenvalue before {np.linalg.eigvalsh(G)[0]:.3f}, after {np.linalg.eigvalsh(M)[0]:.1e}"
+    f"smallest eigenvalue before {np.linalg.eigvalsh(G)[0]:.3f},",
+    f"after {np.linalg.eigvalsh(M)[0]:.1e}",
 )
 print(f"largest change of an entry {np.abs(M - G).max():.3f}")
 

@@ -55,7 +55,8 @@ for name, (geometry, method) in pairs.items():
     if compatible(problem, geometry, method):
         results[name] = solve(problem, geometry, method, max_iterations=600)
     print(
-        f"{name:20s} {results[name].status.label:16s} F = {results[name].value:.8f}, rank {results[name].rank}"
+        f"{name:20s} {results[name].status.label:16s}",
+        f"F = {results[name].value:.8f}, rank {results[name].rank}",
     )
 
 # %%

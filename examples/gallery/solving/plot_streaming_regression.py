@@ -29,7 +29,8 @@ for step in range(steps):
         )
     model.partial_fit(X, y)
 print(
-    f"relative error on the last ten batches, before they were learned: {np.mean(errors[-10:]):.3f}"
+    "relative error on the last ten batches, before they were learned:",
+    f"{np.mean(errors[-10:]):.3f}",
 )
 
 # %%
