@@ -64,10 +64,10 @@ class PairwiseKernel(ClusterMixin, Estimator):
 
     Attributes
     ----------
-    samples_ : rows of X of which K was learned, ascending. kernel_ : K of the samples drawn, a
-        :class:`psdopt.LowRankPSD`. embedding_ : (n, r), coordinates of all samples. rank_ : r. labels_ : (n,), clusters.
-        kmeans_ : the fitted :class:`sklearn.cluster.KMeans`. must_link_, cannot_link_ : (p, 2), the pairs that were used.
-        result_ : the :class:`psdopt.Result`.
+    samples_ : rows of X of which K was learned, ascending. kernel_ : K of these rows, a :class:`psdopt.LowRankPSD`.
+    embedding_ : (n, r), coordinates of all samples. rank_ : r. labels_ : (n,), clusters of all samples.
+    kmeans_ : the fitted :class:`sklearn.cluster.KMeans` of the embedding. result_ : the :class:`psdopt.Result`.
+    must_link_, cannot_link_ : (p, 2), the pairs that were used.
 
     An iteration of s samples drawn, with p pairs, takes O((s + p) r²), r about √(2 s + 4 p); the others O(m s d) for
     their neighbours. Memory O((m + s) r). 100,000 × 50 took 12 s of processor time and 2 GB, most of it embedding_.
