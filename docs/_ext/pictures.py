@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib as mpl
-import numpy as np
 from sphinx.application import Sphinx
 
 #: The panel of a script's last figure that its thumbnail shows, where it is not the first.
@@ -98,22 +97,6 @@ def draw_runs(app: Sphinx) -> None:
         path = folder / f"{name}.png"
         if not path.exists():
             main(["run", name, "--quiet", "--plot", str(path)])
-            upper_half(path)
-
-
-def upper_half(path: Path) -> None:
-    """Leaves the panels of the data: those above the widest empty strip in the middle of a picture with two rows."""
-    from PIL import Image
-
-    picture = Image.open(path).convert("RGB")
-    first, last = int(0.45 * picture.height), int(0.6 * picture.height)
-    empty = np.asarray(picture)[first:last].min(axis=(1, 2)) > 250
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], empty, [False]]).astype(int)))
-    strips = edges.reshape(-1, 2)
-    if picture.width < 1.5 * picture.height and len(strips):
-        start, end = strips[np.argmax(strips[:, 1] - strips[:, 0])]
-        picture = picture.crop((0, 0, picture.width, first + int(start + end) // 2))
-    picture.quantize(128).save(path, optimize=True)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
