@@ -35,7 +35,8 @@ def validated(
     Labels, one number per row, are always in memory.
 
     Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length and,
-    where X is a NumPy or SciPy array in memory, for entries so large that distances or XᵀX would be infinite.
+    where X is a NumPy or SciPy array in memory, for entries so large that distances or XᵀX would be infinite; for text
+    in a column of a data frame, which it names, and among targets that must be numbers.
     """
     unmasked(X, "X")
     unmasked(y, "y")
@@ -48,7 +49,12 @@ def validated(
         return _on_device(estimator, X, y, options)
     source = row_source(X)
     if source is None:
-        found = validate_data(estimator, X, y, **options)
+        if options.get("y_numeric"):
+            _numbers(y)
+        try:
+            found = validate_data(estimator, X, y, **options)
+        except ValueError as error:
+            raise _of_column(X, error) from None
         rows = found[0] if isinstance(found, tuple) else found
         squares_finite(cast(Any, rows).data if sp.issparse(rows) else rows, rows.shape, "X")
         return found
@@ -75,6 +81,27 @@ def validated_with(estimator: Any, X: Any, y: Any, given: Any, drawn: Callable[.
     X, y = validated(estimator, X, y, **options)
     check_classification_targets(y)
     return X, drawn(X, y)
+
+
+def _numbers(y: Any) -> None:
+    """InvalidInputError, with an entry, for targets y that are text."""
+    if not is_device_array(y) and (text := np.asarray(y)).dtype.kind in "OUS":
+        for entry in text.ravel():
+            if isinstance(entry, (str, bytes)):
+                raise InvalidInputError(f"y must hold numbers; found text: {str(entry)!r}")
+
+
+def _of_column(X: Any, error: ValueError) -> ValueError:
+    """`error`, or if X is a data frame with a column of text, one that names the column."""
+    for name in getattr(X, "columns", ()):
+        try:
+            np.asarray(X[name], dtype=np.float64)
+        except (TypeError, ValueError):
+            found = next((entry for entry in X[name] if isinstance(entry, str)), X[name].dtype)
+            return InvalidInputError(
+                f"X must hold numbers; found {found!r} in column {name!r}: encode or drop the column"
+            )
+    return error
 
 
 def _on_device(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
@@ -129,3 +130,18 @@ def test_rows_in_memory_go_through_scikit_learn_and_are_refused_where_squares_ov
     for large, dtype in ((1e200 * X, np.float64), (np.float32(1e30) * X.astype(np.float32), [np.float64, np.float32])):
         with pytest.raises(InvalidInputError, match="Scale the data"):
             validated(KTA(), large, dtype=dtype)
+
+
+def test_a_column_of_text_and_targets_of_text_are_named(wine):
+    X, y = wine
+    table = pd.DataFrame(X[:, :3], columns=["ash", "hue", "proline"])
+    table.insert(1, "region", ["north", "south"] * (len(X) // 2))
+    with pytest.raises(InvalidInputError, match="'north' in column 'region'"):
+        KTA().fit(table, y)
+    table["region"] = table["region"].astype("category")
+    with pytest.raises(InvalidInputError, match="'north' in column 'region'"):
+        LMNN().fit(table, y)
+    with pytest.raises(InvalidInputError, match="y must hold numbers; found text: 'b'"):
+        PSDRegressor().fit(X, ["b", "a"] * (len(X) // 2))
+    with pytest.raises(ValueError, match="NaN"):
+        KTA().fit(table[["ash"]].assign(hue=np.nan), y)
