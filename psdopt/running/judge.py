@@ -51,8 +51,10 @@ def another_method(problem: Problem, geometry: Geometry, method: Method) -> str:
     used = {name for need in needs for name in ((need,) if isinstance(need, str) else need)}
     if Ability.CONSTRAINTS in problem.abilities or used & SECOND_ORDER:
         return ""
-    fitting = (name_of(other) for other in OTHERS if fits(problem, geometry, other))
-    return next((name for name in fitting if name != name_of(method)), "")
+    for other in OTHERS:
+        if name_of(other) != name_of(method) and fits(problem, geometry, other):
+            return name_of(other)
+    return ""
 
 
 class Judge:

@@ -76,6 +76,28 @@ class LogDet(Term):
         return self.f
 
 
+class CholeskyLogDet(LogDet):
+    """−log det M: inf where Cholesky's method fails, NaN as gradient where a pivot of the inverse is exactly zero."""
+
+    def __init__(self, n=N):
+        super().__init__(n, 0.0)
+
+    def f(self, M):
+        try:
+            return -2.0 * float(np.sum(np.log(np.diag(np.linalg.cholesky(M)))))
+        except np.linalg.LinAlgError:
+            return np.inf
+
+    def inverse(self, M):
+        try:
+            return np.linalg.inv(M)
+        except np.linalg.LinAlgError:
+            return np.full_like(M, np.nan)
+
+    def reference(self):
+        return lambda M: -anp.linalg.slogdet(M)[1]
+
+
 class ThinLogDet(LogDet):
     """The value by eigenvalues of M, accurate at any scale: it is the formula that loses digits."""
 

@@ -3,13 +3,17 @@
 from functools import partial
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from psdopt import TermSum
 from psdopt.plugins import ProblemSpec
+from psdopt.terms import LinearTerm
 from psdopt.testing import Builder, run_checks
 from psdopt.testing.cli import targets
 from tests.testing.barriers import (
+    CholeskyLogDet,
     Likelihood,
     LogDet,
     ThinLogDet,
@@ -40,6 +44,15 @@ def test_a_barrier_passes_in_every_regime(make):
 @pytest.mark.parametrize("delta", [0.7, 0.0])
 def test_a_likelihood_passes_as_a_problem(delta):
     assert failing(Likelihood(covariance(), delta)) == []
+
+
+def test_a_gradient_that_fails_at_singular_matrices_only_is_no_fault():
+    """At M of low rank rounding decides whether Cholesky's method and an inverse fail; NaN everywhere is a fault."""
+    C = np.diag([1.0, 2.0, 3.0, 4.0]) + 0.3
+    assert failing(TermSum([LinearTerm(C), CholeskyLogDet(4)])) == []
+    broken = CholeskyLogDet(4)
+    broken.inverse = lambda M: np.full_like(M, np.nan)
+    assert "problem.step_by_images" in failing(TermSum([LinearTerm(C), broken]))
 
 
 @pytest.mark.parametrize("kind", [WrongGradient, WrongHessian, WrongFormula, WrongLine, WrongPlane])
