@@ -109,7 +109,7 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         if x is not None:
             message = "unbounded: the objective falls along a ray on which it is linear"
             return _unbounded(form, Answer(Status.UNBOUNDED, message), x, limits, verbose)
-    _, method, _ = choose(problem, None, chosen.pop("algorithm", None))
+    _, method, _ = choose(problem, None, chosen.pop("algorithm", None), chosen.get("max_rank"))
     if isinstance(method, InteriorPoint):
         start = None
         # two more digits cost a step or two, and M and the multipliers are only as exact as the square root of the gap;

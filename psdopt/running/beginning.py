@@ -15,6 +15,7 @@ from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method, State
 from psdopt.contracts.problem import Problem
 from psdopt.devices import released
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.deadline import now, until
 from psdopt.linalg.tolerances import MINOR, SLIGHT
@@ -51,6 +52,12 @@ class Beginning:
             geometry, method, self.chosen = choose(self.problem, geometry, method, max_rank)
             compatible(self.problem, geometry, method).require()
             limit = max_rank or self.problem.n
+            if (geometry.rank or self.problem.n) > limit:
+                held = "has no rank limit" if geometry.rank is None else f"has rank {geometry.rank}"
+                raise InvalidInputError(
+                    f"max_rank must be None or at least the rank of the geometry; found {limit}, "
+                    f"and {geometry!r} of {name_of(method)} {held}"
+                )
             escape = escape and geometry.can_grow
             self.geometry, self.method = geometry, method.on(self.problem).with_escape(escape, limit)
             # under constraints the method adds columns itself

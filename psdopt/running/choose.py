@@ -124,7 +124,7 @@ def choose(
     if Ability.MARGINS in asked:
         return geometry or Spectraplex(problem.n), method or ColumnGeneration(), chosen
     if Ability.CONSTRAINTS in asked:
-        return *_constrained(constrained_of(problem), geometry, method), chosen
+        return *_constrained(constrained_of(problem), geometry, method, most), chosen
     if method is None:
         method = dense or _iteration(problem, geometry, most)
         if geometry is not None:
@@ -147,9 +147,12 @@ def _first_fit(problem: Problem, geometries: Sequence[Geometry], methods: Sequen
     return geometries[0], methods[0]
 
 
-def _constrained(problem: Constrained, geometry: Geometry | None, method: Method | None) -> tuple[Geometry, Method]:
+def _constrained(
+    problem: Constrained, geometry: Geometry | None, method: Method | None, most: int | None = None
+) -> tuple[Geometry, Method]:
     """Geometry and method under constraints, by the form of F and the number of constraints m.
 
+    With a limit `most` of the rank the choice is among methods on factors.
     SphereGradient for a linear F on matrices of a fixed diagonal; DualNewton for a distance, unless equations leave a
     face, on which its dual has no minimiser; BoundaryPoint for very many equations; InteriorPoint if a step is
     affordable; else, and for very many inequalities, AugmentedLagrangian.
@@ -159,7 +162,8 @@ def _constrained(problem: Constrained, geometry: Geometry | None, method: Method
     a linear F (balanced partitions), and at any order for a curved F, for which there is no interior point method here.
     """
     if method is None:
-        full = geometry is None or Ability.FULL_CONE in geometry.abilities
+        limited = most is not None and most < problem.n
+        full = not limited and (geometry is None or Ability.FULL_CONE in geometry.abilities)
         free = geometry is not None or not _has_face(problem)  # methods on a face need a geometry of factors
         straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
         d = problem.fixed_diagonal
@@ -177,7 +181,8 @@ def _constrained(problem: Constrained, geometry: Geometry | None, method: Method
         share = THRESHOLDS.spare if isinstance(method, SphereGradient) or _diagonal_beside_face(problem) else 1
         few = min(problem.n, max(math.isqrt(2 * problem.m) // share + 1, THRESHOLDS.fewest), THRESHOLDS.most)
         # if F is curved, solutions may have any rank
-        geometry = FlatQuotient(problem.n, few if Ability.CONIC in problem.abilities else first_rank(problem.n))
+        first = few if Ability.CONIC in problem.abilities else first_rank(problem.n)
+        geometry = FlatQuotient(problem.n, min(first, most or problem.n))
     return geometry, method
 
 

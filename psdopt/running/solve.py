@@ -74,6 +74,7 @@ def solve(
     callback : called with a :class:`Snapshot` after every iteration; a true return value stops.
     rng : a ``numpy.random.Generator`` or a seed; default seed 0, so that runs repeat.
     progress : show a progress bar on standard error.
+    max_rank : most columns that Y may get, at least the rank of `geometry`; default n, no limit.
     escape : whether to add columns, up to `max_rank` (default n), and continue if a stationary point of rank r is
         not a global optimum. Default: True if the geometry is omitted, else False.
     checkpoint : file to which the run is written every `checkpoint_seconds` and at its end. If writing fails later, for

@@ -10,12 +10,15 @@ from psdopt import (
     BILGO,
     LBFGS,
     ConjugateGradient,
+    Constrained,
     FlatQuotient,
     PSDCone,
     QuadraticSDP,
     Status,
+    TermSum,
     TruncatedNewton,
     certify,
+    constraints,
     solve,
 )
 from psdopt.contracts.abilities import Ability
@@ -34,6 +37,7 @@ from psdopt.running.stopping import (
     SmallStationarity,
     ValueBelow,
 )
+from psdopt.terms import IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, PairDistances
 from tests.instances import psd, symmetric
 from tests.running.problems import kta
 
@@ -416,3 +420,25 @@ def test_a_limit_of_iterations_names_another_method():
     hinted = solve(without, FlatQuotient(8, 8), ConjugateGradient(), **tight).message
     assert hinted.endswith("LBFGS may need fewer steps")
     assert "may need" not in solve(without, FlatQuotient(8, 8), LBFGS(), **tight).message
+
+
+def test_a_limit_of_the_rank_is_kept_or_refused() -> None:
+    n = 14
+    rng = np.random.default_rng(4)
+    i, j = np.triu_indices(n, 1)
+    distances = MeasuredTerm(PairDistances(i, j, n=n), LeastSquares(9.0 * rng.random(len(i))))
+    problem = TermSum([distances, LinearTerm(IdentityForm(n), 1e-3)])
+    assert solve(problem).rank > 3
+    assert solve(problem, max_rank=3).rank == 3
+    assert solve(problem, FlatQuotient(n, 2), max_rank=3, escape=True).rank == 3
+    for pieces in ((None, BILGO()), (FlatQuotient(n, 6), None), (PSDCone(n), None)):
+        with pytest.raises(InvalidInputError, match="max_rank must be None or at least the rank of the geometry"):
+            solve(problem, *pieces, max_rank=3)
+    C = rng.standard_normal((n, n))
+    cut = Constrained(
+        QuadraticSDP(C=C + C.T), constraints.diagonal(n, 1.0), constraints.entries([0], [1], n, upper=0.3)
+    )
+    assert solve(cut).method == "InteriorPoint"
+    limited = solve(cut, max_rank=2)
+    assert limited.rank <= 2
+    assert limited.certificate.constraints.primal_infeasibility <= 1e-6

@@ -15,15 +15,11 @@ SHORT = {"max_iterations": 30}
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [PSDRegressor(1, geometry="polar", solver_options=SHORT)],
-    # 15 samples of 30 features: the moment is singular but for a ridge of 1e-8, by whose inverse rounding is magnified
-    expected_failed_checks=lambda model: {
-        f"check_sample_weight_equivalence_on_{kind}_data": "equal to 1e-6, and 1e-7 is asked"
-        for kind in ("dense", "sparse")
-    },
-)
+@parametrize_with_checks([PSDRegressor(1, geometry="polar", solver_options=SHORT)])
 def test_scikit_learn(estimator, check):
+    if "sample_weight_equivalence" in str(check):
+        # 15 samples of 30 features: the moment is singular but for a ridge of 1e-8, whose inverse magnifies rounding
+        pytest.skip("equal to 1e-6, and 1e-7 is asked: rounding decides")
     check(estimator)
 
 
