@@ -16,7 +16,7 @@ from psdopt import PSDCone, Result, solve
 from psdopt.checks import finite, number_or_none
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import EPS, Array, incidence, row_dots
-from psdopt_plugins.estimators import Estimator, finished, options_for_solve, parameters, proven_bound
+from psdopt_plugins.estimators import Estimator, column_signs, finished, options_for_solve, parameters, proven_bound
 from psdopt_plugins.limits import MOST_STEPS, ROUNDINGS
 from psdopt_plugins.manifold_learning.graph import Edges
 from psdopt_plugins.manifold_learning.new_points import geodesic_axes
@@ -74,16 +74,20 @@ class SensorLocalization(Estimator):
     min Σ_t (x_tᵀ Z x_t − distance_t²)² over Z = [I, P; Pᵀ, Q] ⪰ 0 (:func:`sensor_problem`) gives positions P without
     any start; least squares on the distances refines them.
 
+    Distances alone know positions up to a motion. Without anchors all nodes are sensors: one of them is held at 0, and
+    the answers are centred, along their principal axes, with the largest entry of each axis positive. P is then
+    what the first d principal axes of Z hold.
+
     Parameters
     ----------
-    anchors : (k, d) positions of the last k nodes of the data.
+    anchors : (k, d) positions of the last k nodes of the data; (0, d) for none in d dimensions, None for none in two.
     error : None, or every true distance lies within distance · (1 ± error), 0 <= error < 1, as a hard constraint.
     refine : whether Σ (|p_i − p_j| − distance)² is minimised from P afterwards.
     solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...).
 
     Attributes
     ----------
-    positions_ : (n, d) of the sensors. relaxed_ : (n, d) before the refinement, P.
+    positions_ : (n, d) of the n = N − k sensors. relaxed_ : (n, d) before the refinement, P.
     uncertainty_ : (n,) Q_ii − |p_i|² >= 0. 0 means that the relaxation fixes the position of sensor i; if it is large,
         the distances leave the sensor room, in dimensions beyond d (Biswas & Ye).
     misfit_ : Σ (|p_i − p_j|² − distance²)² at `positions_`. misfit_bound_ : proven; no positions have less, in any
@@ -99,6 +103,9 @@ class SensorLocalization(Estimator):
     >>> SensorLocalization(anchors=nodes[2:]).fit(D).positions_.round(6)
     array([[0.3, 0.4],
            [0.8, 0.7]])
+    >>> P = SensorLocalization().fit(D).positions_  # all five, up to a motion
+    >>> bool(np.allclose(np.linalg.norm(P[:, None] - P, axis=2), D))
+    True
     """
 
     anchors: Any = None
@@ -115,48 +122,62 @@ class SensorLocalization(Estimator):
         lower, upper : None, or (N, N) like X: hard bounds of true distances, 0 where there is none. They may bound
         pairs without a distance in X. Distances between anchors are not used.
 
-        Sensors that no path of measured or bounded pairs joins to an anchor get the position NaN, and a warning.
+        Sensors that no path of measured or bounded pairs joins to an anchor get the position NaN, and a warning;
+        without anchors those outside the largest connected part do.
 
         Raises InvalidInputError for arrays of a wrong shape or range, and where no sensor is joined to an anchor.
         Cost: without bounds some tens of sparse factorisations of order n k, k about d + 10, and few steps linear in
         the pairs; with bounds that of the method that :func:`psdopt.solve` chooses, at least n³ a step.
         """
         X = validated(self, X, accept_sparse=["csr", "csc", "coo"], dtype=np.float64, ensure_min_samples=2)
-        network = self._network(X, lower, upper)
-        network, alone = self._reached(network)
+        network, order = self._network(X, lower, upper)
+        network, alone = self._reached(network, order)
+        d = network.anchors.shape[1]
         centre = network.anchors.mean(axis=0)  # positions far from zero lose digits in their squares
         centred = network._replace(anchors=network.anchors - centre)
         first, self.result_ = started(centred, self.solver_options)
-        P, self.uncertainty_ = relaxed_positions(self.result_, network.anchors.shape[1])
-        P[alone], self.uncertainty_[alone] = 0.0, np.inf
-        self.relaxed_ = P + centre
+        free = self.anchors is None or len(self.anchors) == 0
+        if free:
+            Y = self.result_.matrix.factor[d:]
+            self.relaxed_, self.uncertainty_ = own_axes(np.vstack([Y, 0.0 * Y[:1]]), d, alone)
+            P = self.relaxed_[:-1] - self.relaxed_[-1]
+        else:
+            P, self.uncertainty_ = relaxed_positions(self.result_, d)
+            P[alone] = 0.0
+            self.relaxed_ = P + centre
         self.positions_ = self.relaxed_.copy()
         if self.refine:
-            self.positions_ = nearest([first, refined(P, centred)], centred) + centre
+            P = nearest([first, refined(P, centred)], centred)
+            self.positions_ = own_axes(np.vstack([P, np.zeros(d)]), d, alone)[0] if free else P + centre
         known = network.measured
-        self.edges_, self.distances_ = network.pairs[known], network.distances[known]
-        off = _lengths(self.positions_, network)[known] ** 2 - self.distances_**2
+        self.edges_, self.distances_ = np.sort(order[network.pairs[known]], axis=1), network.distances[known]
+        off = _lengths(P, centred)[known] ** 2 - self.distances_**2
         self.relaxed_[alone] = self.positions_[alone] = np.nan
+        self.uncertainty_[alone] = np.inf
+        rows = order[: len(self.relaxed_)]
+        self.relaxed_, self.positions_ = self.relaxed_[rows], self.positions_[rows]
+        self.uncertainty_ = self.uncertainty_[rows]
         self.misfit_ = float(off @ off)
         self.misfit_bound_ = max(proven_bound(self.result_), 0.0)
         return self
 
-    def _network(self, X: Any, lower: Any, upper: Any) -> Network:
-        if self.anchors is None:
-            raise InvalidInputError("anchors must be given: an array (k, d) of the last k nodes' positions")
-        at = finite(self.anchors, "anchors")
+    def _network(self, X: Any, lower: Any, upper: Any) -> tuple[Network, NDArray[np.intp]]:
+        """The network, and the node of X for each of its sensors and anchors.
+
+        Without anchors, the last node of the largest connected part is one, at 0; it and the last node change places.
+        """
+        at = np.zeros((0, 2)) if self.anchors is None else finite(self.anchors, "anchors")
         error = number_or_none(self.error, "error", least=0.0, below=1.0)
         N = X.shape[0]
-        if at.ndim != 2 or 0 in at.shape or len(at) >= N:
-            raise InvalidInputError(f"anchors must have shape (k, d) with 1 <= k < {N} nodes; found {at.shape}")
-        n = N - len(at)
+        if at.ndim != 2 or at.shape[1] == 0 or len(at) >= N:
+            raise InvalidInputError(f"anchors must have shape (k, d) with k < {N} nodes and d >= 1; found {at.shape}")
         D = symmetric_entries(X, "X")
         bounds = [
             None if B is None else symmetric_entries(B, name, N) for B, name in ((lower, "lower"), (upper, "upper"))
         ]
         there = sp.coo_array(sum((abs(B) for B in bounds if B is not None), abs(D)))
         i, j = there.coords
-        kept = (i < j) & (i < n) & (there.data > 0.0)
+        kept = (i < j) & (i < N - len(at)) & (there.data > 0.0)
         i, j = i[kept], j[kept]
         if len(i) == 0:
             raise InvalidInputError("X holds no distance of a sensor; entries that are not 0 are distances")
@@ -167,17 +188,24 @@ class SensorLocalization(Estimator):
         most[most == 0.0] = np.inf
         if error is not None:
             least, most = np.fmax(least, (1.0 - error) * lengths), np.fmin(most, (1.0 + error) * lengths)
-        return checked_network(n, np.column_stack([i, j]), lengths, at, least, most)
+        order = np.arange(N)
+        if len(at) == 0:
+            _, parts = Edges(i, j, np.ones(len(i)), N).components()
+            one = np.flatnonzero(parts == np.bincount(parts).argmax())[-1]
+            order[[one, -1]], at = [N - 1, one], np.zeros((1, at.shape[1]))
+        pairs = np.column_stack([order[i], order[j]])  # an exchange is its own inverse
+        return checked_network(N - len(at), pairs, lengths, at, least, most), order
 
     @staticmethod
-    def _reached(network: Network) -> tuple[Network, NDArray[np.intp]]:
+    def _reached(network: Network, order: NDArray[np.intp]) -> tuple[Network, NDArray[np.intp]]:
         """The network without the pairs of sensors that no path joins to an anchor, and those sensors."""
         alone = unreached(network)
         if len(alone) == network.n:
             raise InvalidInputError("no sensor is joined to an anchor by a distance or bound")
         if len(alone):
-            shown = ", ".join(map(str, alone[:5])) + (", ..." if len(alone) > 5 else "")
-            text = f"no path of distances or bounds joins these sensors to an anchor, their positions are NaN: {shown}"
+            shown = ", ".join(map(str, np.sort(order[alone])[:5])) + (", ..." if len(alone) > 5 else "")
+            where = "to an anchor or, without anchors, to the largest connected part"
+            text = f"no path of distances or bounds joins these sensors {where}; their positions are NaN: {shown}"
             warnings.warn(text, stacklevel=3)
         kept = ~np.isin(network.pairs, alone).any(axis=1)
         n, at, pairs, distances, lower, upper = network
@@ -237,6 +265,15 @@ def nearest(candidates: Sequence[Array | None], network: Network) -> Array:
     found = [P for P in candidates if P is not None]
     off = [(_lengths(P, network) - network.distances)[known] for P in found]
     return found[int(np.argmin([each @ each for each in off]))]
+
+
+def own_axes(Z: Array, d: int, alone: NDArray[np.intp]) -> tuple[Array, Array]:
+    """The first d principal coordinates of the rows of Z, and |rest|² of each; rows `alone` do not count, and get 0."""
+    moved = Z - np.delete(Z, alone, axis=0).mean(axis=0)
+    moved[alone] = 0.0
+    U, s, _ = np.linalg.svd(moved, full_matrices=False)
+    axes = np.column_stack([U * (s * column_signs(U)), np.zeros((len(Z), d))])
+    return axes[:, :d], row_dots(axes[:, d:], axes[:, d:])
 
 
 def relaxed_positions(result: Result, d: int) -> tuple[Array, Array]:

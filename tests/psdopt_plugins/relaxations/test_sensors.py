@@ -1,9 +1,11 @@
-"""Sensors: noise moves them by its own size, bounds are kept."""
+"""Sensors: noise moves them by its own size, bounds are kept, and without anchors they are known up to a motion."""
 
 import numpy as np
 import pytest
+from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from psdopt import solve
+from psdopt.methods import AugmentedLagrangian
 from psdopt_plugins.relaxations.sensors import SensorLocalization, localize_sensors
 from psdopt_plugins.relaxations.sensors_problem import sensor_problem
 from tests.psdopt_plugins.relaxations.graphs import CORNERS, distances, network
@@ -114,3 +116,78 @@ def test_sensors_without_a_path_to_an_anchor_have_no_position():
     points = np.concatenate([found.positions_, CORNERS])
     assert np.abs(np.linalg.norm(points[i] - points[j], axis=1) - found.distances_).max() < 1e-5
     assert np.all(np.isfinite(found.positions_[seen]))
+
+
+@pytest.mark.filterwarnings("ignore:no path of distances")
+@parametrize_with_checks([SensorLocalization(solver_options={"tol": 0.1})])
+def test_conventions_of_scikit_learn_hold_without_anchors(estimator, check):
+    check(estimator)
+
+
+def scattered(N, d, reach, noise=0.0, seed=0):
+    """Nodes (N, d) and the distances up to `reach`, each off by `noise`, relative."""
+    rng = np.random.default_rng(seed)
+    P = rng.random((N, d))
+    true = np.linalg.norm(P[:, None] - P, axis=2)
+    off = np.triu(1.0 + noise * rng.standard_normal((N, N)), 1)
+    return true, np.where(true < reach, true * (off + off.T), 0.0)
+
+
+def between(P):
+    return np.linalg.norm(P[:, None] - P, axis=2)
+
+
+@pytest.mark.parametrize(("N", "d", "reach"), [(2, 2, 9.0), (5, 3, 9.0), (30, 2, 0.5), (40, 3, 0.7)])
+def test_without_anchors_distances_give_positions_up_to_a_motion(N, d, reach):
+    true, D = scattered(N, d, reach)
+    found = SensorLocalization(None if d == 2 else np.empty((0, d))).fit(D)
+    assert found.positions_.shape == found.relaxed_.shape == (N, d)
+    np.testing.assert_allclose(between(found.positions_), true, atol=1e-6)
+    np.testing.assert_allclose(found.positions_.mean(axis=0), 0.0, atol=1e-12)
+    scatter = found.positions_.T @ found.positions_
+    np.testing.assert_allclose(scatter, np.diag(np.sort(np.diag(scatter))[::-1]), atol=1e-10)
+    assert found.result_.optimal
+    np.testing.assert_allclose(found.uncertainty_, 0.0, atol=1e-6)
+    i, j = found.edges_.T
+    np.testing.assert_array_equal(D[i, j], found.distances_)
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_without_anchors_noise_is_proven_and_the_order_of_nodes_does_not_matter(d):
+    true, D = scattered(30, d, 0.6 + 0.2 * (d == 3), noise=0.02)
+    model = SensorLocalization(np.empty((0, d)), solver_options={"tol": 1e-8})
+    found = model.fit(D)
+    first, rest = found.positions_, found.uncertainty_
+    assert found.result_.optimal
+    assert 0.0 < found.misfit_bound_ <= found.misfit_
+    assert np.abs(between(first) - true).max() < 0.06
+    order = np.random.default_rng(1).permutation(30)
+    model.fit(D[np.ix_(order, order)])
+    np.testing.assert_allclose(model.positions_, first[order], atol=1e-6)
+    np.testing.assert_allclose(model.uncertainty_, rest[order], atol=1e-3)
+
+
+def test_without_anchors_bounds_are_hard_and_general_methods_find_the_same():
+    true, D = scattered(8, 2, 9.0, noise=0.02)
+    free = SensorLocalization().fit(D)
+    other = SensorLocalization(solver_options={"method": AugmentedLagrangian()}).fit(D)
+    np.testing.assert_allclose(other.positions_, free.positions_, atol=1e-5)
+    np.testing.assert_allclose(between(other.relaxed_), between(free.relaxed_), atol=1e-3)
+    bounded = SensorLocalization(error=0.05).fit(D)
+    assert np.abs(between(bounded.positions_) - true).max() < 0.1
+
+
+def test_without_anchors_the_largest_part_is_located():
+    true, D = scattered(12, 2, 9.0)
+    small, large = np.array([1, 10, 11]), np.array([0, 2, 3, 4, 5, 6, 7, 8])  # 9 is in no pair
+    cut = np.zeros_like(D)
+    for part in (small, large):
+        cut[np.ix_(part, part)] = D[np.ix_(part, part)]
+    with pytest.warns(UserWarning, match="largest connected part; their positions are NaN: 1, 9, 10, 11"):
+        found = SensorLocalization().fit(cut)
+    np.testing.assert_allclose(between(found.positions_[large]), true[np.ix_(large, large)], atol=1e-6)
+    lost = np.setdiff1d(np.arange(12), large)
+    assert np.all(np.isnan(found.positions_[lost]))
+    assert np.all(np.isinf(found.uncertainty_[lost]))
+    assert set(found.edges_.ravel()) == set(large)
+    np.testing.assert_allclose(found.positions_[large].mean(axis=0), 0.0, atol=1e-12)
