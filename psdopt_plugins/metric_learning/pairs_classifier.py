@@ -15,8 +15,16 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt_plugins.metric_learning.distance_regression import DistanceRegression
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.metric_learning.tuple_learner import TupleLearner
+from psdopt_plugins.metric_learning.tuple_learner import OF_TABLES, TupleLearner, refused_tables
 from psdopt_plugins.tuples import points_of_tuples
+
+#: Those of weights and required labels, and those that a table (m, 3) passes as triplets.
+OF_PAIRS = """
+    all_zero_sample_weights_error classifiers_one_label_sample_weights estimator_sparse_array
+    estimator_sparse_matrix estimator_sparse_tag requires_y_none sample_weight_equivalence_on_dense_data
+    sample_weights_list sample_weights_not_an_array sample_weights_not_overwritten
+    sample_weights_pandas_series sample_weights_shape
+"""
 
 
 class PairsClassifier(TupleLearner):
@@ -48,6 +56,7 @@ class PairsClassifier(TupleLearner):
     True
     """
 
+    expected_failed_checks = refused_tables(OF_TABLES + OF_PAIRS)
     keyword = "pairs"
     known = "those of DistanceRegression and, but for weights, Linearity"
 

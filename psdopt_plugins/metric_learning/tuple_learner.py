@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +16,24 @@ from psdopt.linalg import Array
 from psdopt_plugins.estimators import parameters
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.tuples import samples_of_indices
+
+#: Checks of scikit-learn that fit a table (m, d) of samples; with a preprocessor it hands one over.
+OF_TABLES = """
+    classifier_data_not_an_array classifier_not_supporting_multiclass classifiers_classes
+    classifiers_one_label classifiers_regression_target classifiers_train complex_data dict_unchanged
+    dont_overwrite_parameters dtype_object estimators_dtypes estimators_empty_data_messages
+    estimators_fit_returns_self estimators_nan_inf estimators_overwrite_params
+    estimators_partial_fit_n_features estimators_pickle f_contiguous_array_estimator fit2d_1feature
+    fit2d_1sample fit2d_predict1d fit_check_is_fitted fit_idempotent fit_score_takes_y
+    methods_sample_order_invariance methods_subset_invariance n_features_in n_features_in_after_fitting
+    pipeline_consistency positive_only_tag_during_fit readonly_memmap_input supervised_y_2d
+    transformer_data_not_an_array transformer_general transformer_preserve_dtypes
+"""
+
+
+def refused_tables(names: str) -> dict[str, str]:
+    """{check: reason} for checks of scikit-learn, named without "check_", that take a table for tuples."""
+    return {f"check_{name}": "a table of samples is no array of tuples of points or indices" for name in names.split()}
 
 
 @parameters
@@ -29,6 +48,7 @@ class TupleLearner(MahalanobisTransformer):
     preprocessor: Any = None
 
     takes_sparse = False
+    expected_failed_checks: ClassVar[Mapping[str, str]] = refused_tables(OF_TABLES)
     keyword: ClassVar[str]
     known: ClassVar[str]
 
