@@ -17,7 +17,7 @@ from psdopt_plugins.estimators import parameters
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.tuples import samples_of_indices
 
-#: Checks of scikit-learn that fit a table (m, d) of samples; with a preprocessor it hands one over.
+#: Checks of scikit-learn that fit a table (m, d), which it hands over where a preprocessor allows 2-D arrays.
 OF_TABLES = """
     classifier_data_not_an_array classifier_not_supporting_multiclass classifiers_classes
     classifiers_one_label classifiers_regression_target classifiers_train complex_data dict_unchanged

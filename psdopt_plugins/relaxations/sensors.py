@@ -74,9 +74,8 @@ class SensorLocalization(Estimator):
     min Σ_t (x_tᵀ Z x_t − distance_t²)² over Z = [I, P; Pᵀ, Q] ⪰ 0 (:func:`sensor_problem`) gives positions P without
     any start; least squares on the distances refines them.
 
-    Distances alone know positions up to a motion. Without anchors all nodes are sensors: one of them is held at 0, and
-    the answers are centred, along their principal axes, with the largest entry of each axis positive. P is then
-    what the first d principal axes of Z hold.
+    Distances alone know positions up to a motion. Without anchors all nodes are sensors: one is held at 0, and answers
+    are centred, along principal axes whose largest entry is positive. P is then what the first d such axes of Z hold.
 
     Parameters
     ----------

@@ -201,7 +201,7 @@ def test_checks_of_scikit_learn(learner):
 
 
 @parametrize_with_checks(
-    [PairsClassifier(preprocessor=X), TripletsClassifier(preprocessor=X)],
+    [PairsClassifier(preprocessor=np.eye(2)), TripletsClassifier(preprocessor=np.eye(2))],
     expected_failed_checks=lambda estimator: estimator.expected_failed_checks,
 )
 def test_checks_of_scikit_learn_one_by_one(estimator, check):
