@@ -16,6 +16,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, as_dense
 from psdopt_plugins.estimators import Embedding, centred, generator, named_geometry, parameters, solved
 from psdopt_plugins.limits import MINOR
+from psdopt_plugins.long_fits import say_if_long
 from psdopt_plugins.pair_sampling import checked_labels, random_pairs
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import all_pairs_fit, keeping_fitted, validated
@@ -100,11 +101,12 @@ class DistanceKernel(Embedding):
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         if is_name(self.kernel, "precomputed") and X.shape[0] != X.shape[1]:
             raise InvalidInputError(f"a precomputed kernel must be square; found shape {X.shape}")
-        all_pairs_fit(self, X.shape[0], ARRAYS)
+        n, shorter = X.shape[0], "fewer samples, the others placed by transform"
+        all_pairs_fit(self, n, ARRAYS)
+        say_if_long(self, X.shape, float(n) ** 3, 0.0, numbers=ARRAYS * n**2, shorter=shorter)
         K = self._kernel(X, X)
         means = K.mean(axis=0)
         K = K - means[:, None] - means + means.mean()
-        n = len(K)
         rank = min(integer(self.rank, "rank"), n)
         wanted = integer_or_none(self.n_constraints, "n_constraints")
         self.pairs_ = random_pairs(n, 10 * n if wanted is None else wanted, generator(self.random_state))

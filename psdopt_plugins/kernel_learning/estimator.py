@@ -19,6 +19,7 @@ from psdopt.checks import positive, weight
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import Estimator, centred, parameters, solved, sorted_components
 from psdopt_plugins.kernel_learning.problem import quadratic_kernel_problem
+from psdopt_plugins.long_fits import say_if_long
 from psdopt_plugins.pair_sampling import nearest_pairs
 from psdopt_plugins.pairs import signed_pairs
 from psdopt_plugins.rows import validated, validated_with
@@ -80,7 +81,8 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         """
         drawn = partial(nearest_pairs, n_neighbors=self.n_neighbors)
         X, pairs = validated_with(self, X, y, pairs, drawn, accept_sparse=False)
-        m = len(X)
+        m, shorter = len(X), "fewer samples, the others placed by transform"
+        say_if_long(self, X.shape, 8.0 * m**3, 0.0, numbers=8 * m**2, shorter=shorter)
         T = signed_pairs(pairs, m).laplacian()
         squared = euclidean_distances(centred(X), squared=True)
         self.bandwidth_ = self._bandwidth(squared)

@@ -24,12 +24,15 @@ from psdopt.linalg import Array
 from psdopt_plugins.estimators import Estimator, finished, generator, options_for_solve, parameters, random_source
 from psdopt_plugins.kernel_learning.graphs import heat_kernel_width, knn_laplacian
 from psdopt_plugins.kernel_learning.pairwise_problem import pairwise_kernel_problem
+from psdopt_plugins.long_fits import say_if_long, search
 from psdopt_plugins.pair_sampling import check_consistent, checked_labels, drawn_samples, sampled_pairs
 from psdopt_plugins.pairs import Pairs, checked_pairs
 from psdopt_plugins.rows import validated
 
 #: First rank of an adaptive run beyond the number of clusters; it grows while the certificate fails.
 EXTRA_RANK = 4
+#: Iterations, typically.
+STEPS = 100
 
 
 def constraint_rank(constraints: int, n: int) -> int:
@@ -106,9 +109,10 @@ class PairwiseKernel(ClusterMixin, Estimator):
         rng = generator(random)
         labels, whole = None if y is None else checked_labels(y, X.shape[0]), X
         X, must, cannot = self._drawn(X, labels, must_link, cannot_link, rng)
-        problem = self._problem(X, must, cannot)
-        clusters = self._clusters(labels, X.shape[0])
-        self.result_ = self._solved(problem, clusters, rng)
+        clusters, pairs = self._clusters(labels, X.shape[0]), len(must) + len(cannot)
+        rank, adaptive = self._first_rank(X.shape[0] + 2 * pairs, clusters, X.shape[0])
+        self._say_if_long(whole, X, pairs, rank)
+        self.result_ = self._solved(self._problem(X, must, cannot), rank, adaptive, rng)
         self.kernel_ = self.result_.matrix.compress()
         values, vectors = self.kernel_.eigh()
         self._rows = vectors * np.sqrt(values) if len(values) else np.zeros((X.shape[0], 1))
@@ -199,9 +203,15 @@ class PairwiseKernel(ClusterMixin, Estimator):
             return 2 if y is None else max(1, len(np.unique(y)))
         return integer(self.n_clusters, "n_clusters", 1, n)
 
-    def _solved(self, problem: Problem, clusters: int, rng: np.random.Generator) -> Result:
-        constraints = problem.n + 2 * (len(self.must_link_) + len(self.cannot_link_))
-        rank, adaptive = self._first_rank(constraints, clusters, problem.n)
+    def _say_if_long(self, whole: Any, X: Any, pairs: int, rank: int) -> None:
+        (n, s), graph = (whole.shape[0], X.shape[0]), not is_name(self.laplacian, "precomputed")
+        near = integer(self.n_neighbors, "n_neighbors") if graph else 0
+        run, numbers = STEPS * float(s + pairs) * (rank**2 + 30), ((3 + near) * n + 10 * s) * rank
+        shorter = "a smaller max_samples or rank" if graph else "a smaller rank"
+        once = search(n, X) if graph else 0.0
+        say_if_long(self, whole.shape, once, run, numbers=numbers, shorter=shorter, stacklevel=4)
+
+    def _solved(self, problem: Problem, rank: int, adaptive: bool, rng: np.random.Generator) -> Result:
         defaults = {
             "geometry": FlatQuotient(problem.n, rank),
             "method": ADMM() if self.method is None else self.method,

@@ -15,6 +15,7 @@ from psdopt.checks import boolean, integer, number_or_none, one_of, positive, re
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, norm
 from psdopt_plugins.estimators import Embedding, column_signs, finished, parameters, was_cut
+from psdopt_plugins.long_fits import entries, say_if_long
 from psdopt_plugins.manifold_learning.continuation import Unfolding
 from psdopt_plugins.manifold_learning.graph import (
     Edges,
@@ -23,6 +24,7 @@ from psdopt_plugins.manifold_learning.graph import (
     stretched,
     surface_edges,
 )
+from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices
 from psdopt_plugins.manifold_learning.new_points import local_placement
 from psdopt_plugins.manifold_learning.unfolding import unfold
 from psdopt_plugins.pair_sampling import drawn_samples
@@ -32,6 +34,8 @@ from psdopt_plugins.rows import keeping_fitted, validated
 LOCAL = 3
 #: Neighbours by default: a surface of 300 to 2,000 samples keeps its width.
 NEIGHBORS = 12
+#: Operations of all stages per entry of a factor of the graph's Laplacian: 0.5 to 2 million in experiments.
+WORK = 1e6
 DISCONNECTED = ("connect", "refuse", "separate")
 
 
@@ -130,6 +134,8 @@ class MaximumVarianceUnfolding(Embedding):
                 stacklevel=2,
             )
             count, labels = edges.components()
+        if count == 1:
+            self._say_if_long(whole, edges, near)
         side = real_array(y, "y")[self.samples_] if boolean(self.coloured, "coloured") else None
         parts: list[tuple[Any, Unfolding]] = []
         torn = 0
@@ -154,6 +160,20 @@ class MaximumVarianceUnfolding(Embedding):
         if drawn is not None:
             self.embedding_ = self._placed(whole)
         return self
+
+    def _say_if_long(self, whole: Any, edges: Edges, near: int) -> None:
+        """By the entries of a factor of the graph's Laplacian, which the iterations read."""
+        fill, others = GraphMatrices(edges).fill, whole.shape[0] - len(self.samples_)
+        numbers = 3 * entries(whole) + 100 * fill + 10 * LOCAL * near * others
+        say_if_long(
+            self,
+            whole.shape,
+            0.0,
+            WORK * fill,
+            numbers=numbers,
+            shorter="a smaller max_samples or n_neighbors",
+            stacklevel=4,
+        )
 
     def transform(self, X: Any) -> Array:
         """Positions (q, n_components) of new samples X (q, d); a sample that equals a fitted one gets its position.

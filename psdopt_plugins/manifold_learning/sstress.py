@@ -16,12 +16,15 @@ from psdopt.checks import boolean, integer, is_name, one_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import Embedding, centred, column_signs, parameters, solved
+from psdopt_plugins.long_fits import say_if_long
 from psdopt_plugins.manifold_learning.new_points import landmark_placement
 from psdopt_plugins.regression.problem import psd_regression_problem
 from psdopt_plugins.rows import all_pairs_fit, any_numbers, keeping_fitted, validated
 
 #: Arrays (n, n) at the peak of a fit: distances, their squares, pairs i < j, and an eigendecomposition at the start.
 ARRAYS = 8
+#: Operations of a run per (i, j), typically.
+PAIR_WORK = 1.6e4
 
 
 def sstress_problem(delta: Any, pairs: Any = None, *, n: int | None = None) -> TermSum:
@@ -103,9 +106,11 @@ class SSTRESS(Embedding):
         )
         one_of(self.dissimilarity, "dissimilarity", ("euclidean", "precomputed"))
         wanted = integer(self.n_components, "n_components")
-        all_pairs_fit(self, X.shape[0], ARRAYS)
-        pairs, distances = known_entries(X if missing else euclidean_distances(centred(X)))
         n = X.shape[0]
+        all_pairs_fit(self, n, ARRAYS)
+        shorter = "fewer samples, the others placed by transform"
+        say_if_long(self, X.shape, 10.0 * n**3, PAIR_WORK * n**2, numbers=ARRAYS * n**2, shorter=shorter)
+        pairs, distances = known_entries(X if missing else euclidean_distances(centred(X)))
         k = min(wanted, n)
         problem = sstress_problem(distances**2, pairs, n=n)
         before = getattr(self, "embedding_", None) if boolean(self.warm_start, "warm_start") else None

@@ -19,6 +19,7 @@ from psdopt.problems.distributed import touched
 from psdopt.terms import GramForm, IdentityForm, LinearTerm, ProductTerm
 from psdopt_plugins.estimators import generator, named_geometry, parameters, sample_weights
 from psdopt_plugins.limits import MINOR, SAMPLES
+from psdopt_plugins.long_fits import entries, products, say_if_long
 from psdopt_plugins.metric_learning.lmnn_start import principal_axes
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.online import OnlineModel, moment_of
@@ -125,6 +126,10 @@ def _squared(D: Any) -> Array:
     return np.asarray(D.multiply(D).sum(axis=1)).ravel() if sparse else np.asarray(on_host(row_dots(D, D)))
 
 
+#: Steps, typically, those within a Newton step included.
+STEPS = 40
+
+
 @parameters
 class DistanceRegression(MahalanobisTransformer):
     """Learn M ⪰ 0 (d, d) with small distances for similar and large ones for dissimilar pairs (Meyer et al., 10.3).
@@ -195,6 +200,10 @@ class DistanceRegression(MahalanobisTransformer):
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
         data, given = linear_map(X, "X", checked=True), signed_pairs(pairs, X.shape[0])
+        p, r = len(given.listed), integer_or_none(self.rank, "rank") or X.shape[1]
+        run = STEPS * (products(X, r) + 100.0 * p * (r + 30))
+        numbers, shorter = 16 * entries(X) + 4 * p * r, "a smaller rank, fewer features or pairs"
+        say_if_long(self, X.shape, 0.0, run, numbers=numbers, shorter=shorter)
         w = sample_weights(pair_weight, len(given.listed), "one per pair", "weights of pairs")
         counted = slice(None) if w is None else given.summed(w) > 0.0
         self.pairs_, (start, self.bounds_) = given.listed, self._begun(data, given.ends.array[counted])

@@ -9,10 +9,11 @@ from typing import Any, Self
 import numpy as np
 
 from psdopt import QuadraticSDP
-from psdopt.checks import weight
+from psdopt.checks import integer, integer_or_none, weight
 from psdopt.linalg import Array, LinearMap, as_dense, linear_map
 from psdopt.terms import MatrixForm, WeightedGramForm
 from psdopt_plugins.estimators import centred, parameters
+from psdopt_plugins.long_fits import entries, quadratic_run, say_if_long, search
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.objective import (
     forms_gram,
@@ -26,6 +27,8 @@ from psdopt_plugins.rows import only_touched, validated_with
 
 #: Names that `regularizer` may take. With tr(M) the objective would be linear: 0 or unbounded.
 REGULARIZERS = ("identity", "frobenius")
+#: Steps at limited rank, typically.
+STEPS = 60
 
 
 def linearity_problem(
@@ -129,11 +132,24 @@ class Linearity(MahalanobisTransformer):
         pairs : (similar, dissimilar), integer arrays (p, 2) and (q, 2), or one array (p, 3) of (i, j, ±1).
         Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
         """
-        drawn = FromSample(partial(nearest_pairs, n_neighbors=self.n_neighbors), self.max_samples)
-        X, pairs = validated_with(self, X, y, pairs, drawn, blocks=True, accept_sparse=["csr", "csc"])
+        given = pairs is not None
+        X, pairs = validated_with(self, X, y, pairs, self._nearest, blocks=True, accept_sparse=["csr", "csc"])
+        if given:
+            self._say_if_long(X, 0, "fewer features", 4)
         self.__dict__.pop("_scatter", None)
         problem = linearity_problem(linear_map(X, "X", checked=True), pairs, self.lam, self.regularizer, self.gram)
         return self._learn(problem, self.rank, self.solver_options)
+
+    def _nearest(self, X: Any, y: Any) -> Any:
+        s = min(integer(self.max_samples, "max_samples"), X.shape[0])
+        self._say_if_long(X, s, "a smaller max_samples or fewer features", 6)
+        return FromSample(partial(nearest_pairs, n_neighbors=self.n_neighbors), self.max_samples)(X, y)
+
+    def _say_if_long(self, X: Any, searched: int, shorter: str, stacklevel: int) -> None:
+        (m, d), held, rank = X.shape, entries(X), integer_or_none(self.rank, "rank")
+        once, run = search(searched, X, searched / m) + d * held / 4, quadratic_run(X, rank, STEPS)
+        numbers = 3 * held + 4 * d * (rank or d) + 12 * searched * integer(self.n_neighbors, "n_neighbors")
+        say_if_long(self, (m, d), once, run, numbers=numbers, shorter=shorter, stacklevel=stacklevel)
 
     def partial_fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
         """Learn from `pairs` of the samples X (m, d) and from those of all earlier calls, as from all of them at once.

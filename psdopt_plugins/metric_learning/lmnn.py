@@ -19,6 +19,7 @@ from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import finished, options_for_solve, parameters, sample_weights, sorted_components
 from psdopt_plugins.limits import SPECTRUM_ORDER
+from psdopt_plugins.long_fits import products, say_if_long, search
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_loss, triplet_rows
 from psdopt_plugins.metric_learning.lmnn_rounds import Labelled, Rounds
 from psdopt_plugins.metric_learning.lmnn_start import (
@@ -40,6 +41,8 @@ from psdopt_plugins.rows import validated, validated_with, weighted
 TARGET_METRICS = ("auto", "euclidean", "whitened")
 #: Tolerance for `solve` unless `solver_options` give another.
 DEFAULT_TOL = 0.1
+#: Triplets per sample, searches among all samples, and steps of all rounds, typically.
+TRIPLETS, SEARCHES, STEPS = 30, 6, 80
 
 
 @parameters
@@ -138,6 +141,7 @@ class LMNN(MahalanobisTransformer):
         options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "ensure_min_samples": 2, "copy": True}
         if triplets is None:
             X, y = validated(self, X, y, blocks=True, **options)
+            shape = X.shape
             check_classification_targets(y)
             X, self._weights, y = weighted(X, sample_weight, y)
             classes(y)
@@ -147,6 +151,7 @@ class LMNN(MahalanobisTransformer):
                 self._weights = None if self._weights is None else self._weights[drawn]
         else:
             X = validated(self, X, blocks=True, **options)
+            shape = X.shape
             self._weights = sample_weights(sample_weight, X.shape[0])
             triplets = checked_triplets(triplets, X.shape[0])
             self.targets_ = ends = np.unique(triplets.array[:, :2], axis=0)
@@ -156,6 +161,7 @@ class LMNN(MahalanobisTransformer):
                 X = X.take(rows)
                 self._weights = None if self._weights is None else self._weights[rows]
         self._check_parameters(X)
+        self._say_if_long(X, shape, None if triplets is None else len(triplets))
         units = units_of_features(X) if self.target_metric == "auto" else None
         X = centred(X)  # distances stay the same, and an offset would cost digits
         if units is not None:
@@ -241,6 +247,14 @@ class LMNN(MahalanobisTransformer):
         self.n_rounds_, self.n_iter_, self.warm_up_values_ = 1, self.result_.iterations, []
         self.n_triplets_, self.complete_ = len(triplets), True
         return self.result_.matrix.factor
+
+    def _say_if_long(self, X: Any, shape: tuple[int, ...], triplets: int | None) -> None:
+        s, r = X.shape[0], min(self.rank or LARGE_RANK, *X.shape)
+        count = TRIPLETS * s if triplets is None else triplets
+        once, run = (SEARCHES * search(s, X) if triplets is None else 0.0), STEPS * (products(X, r) + 4.0 * count * r)
+        numbers = 4 * shape[0] * shape[1] + count * r
+        shorter = "a smaller max_samples or rank" if triplets is None else "a smaller rank or fewer triplets"
+        say_if_long(self, shape, once, run, numbers=numbers, shorter=shorter, stacklevel=4)
 
     def _check_parameters(self, X: Any) -> None:
         for name in ("n_neighbors", "max_rounds", "max_triplets", "max_samples"):

@@ -17,6 +17,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, linear_map, norm, pair_dots
 from psdopt_plugins.estimators import finished, options_for_solve, parameters, sorted_components, was_cut
 from psdopt_plugins.limits import MOST_PRODUCTS
+from psdopt_plugins.long_fits import entries, products, say_if_long, search
 from psdopt_plugins.metric_learning.lmnn_start import centred, principal_axes
 from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
 from psdopt_plugins.metric_learning.nca_problem import Indices, nca_problem, nearest_candidates
@@ -27,6 +28,8 @@ DEFAULT_TOL = 0.1
 #: Mean squared distance of samples and candidates at the start. At a much larger one each sample would pick the nearest
 #: candidate for certain, so that nothing could be learned from the others.
 START_DISTANCE = 10.0
+#: Steps of a round, typically, those within a Newton step included.
+STEPS = 20
 
 
 @parameters
@@ -105,6 +108,10 @@ class NCA(MahalanobisTransformer):
         if "start" in options:
             raise InvalidInputError("solver_options must not hold 'start': each round has its own; found one")
         count, rank = min(m, self.max_samples), min(self.rank or LARGE_RANK, m, d)
+        r, k = rank, 2 * self.n_neighbors
+        run = self.max_rounds * (search(count, X, r / d) + STEPS * (products(X, r) + 16.0 * count * k * r))
+        numbers, shorter = 4 * entries(X) + 3 * count * k * r, "a smaller max_samples or rank"
+        say_if_long(self, (m, d), 0.0, run, numbers=numbers, shorter=shorter)
         samples = np.sort(np.random.default_rng(0).choice(m, count, replace=False))
         X = centred(X)  # distances stay the same, and an offset would cost digits
         L = np.eye(d) if rank == d else principal_axes(X, rank)

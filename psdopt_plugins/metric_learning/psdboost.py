@@ -7,10 +7,11 @@ from functools import partial
 from typing import Any, Self
 
 from psdopt import ColumnGeneration, MarginProblem, Spectraplex, solve
-from psdopt.checks import number
+from psdopt.checks import integer, number
 from psdopt.linalg import linear_map
 from psdopt.terms import TripletDifferences
 from psdopt_plugins.estimators import finished, options_for_solve, parameters, sorted_components
+from psdopt_plugins.long_fits import entries, say_if_long, search
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.pair_sampling import FromSample, nearest_triplets
 from psdopt_plugins.pairs import checked_triplets
@@ -53,6 +54,8 @@ def triplet_margin_problem(
 
 #: Tolerance for `solve` unless `solver_options` give another.
 TOLERANCE = 1e-4
+#: Columns of the master problem, typically, and the operations of a run per triplet and feature.
+COLUMNS, WORK = 1000, 1e5
 
 
 @parameters
@@ -108,15 +111,28 @@ class PSDBoost(MahalanobisTransformer):
         Raises InvalidInputError (one class, no triplets, bad indices, C m < 1, nu outside (0, 1]),
         UnknownNameError for a solver option, and scikit-learn's ValueErrors.
         """
-        drawn = FromSample(partial(nearest_triplets, n_neighbors=self.n_neighbors), self.max_samples)
-        X, triplets = validated_with(self, X, y, triplets, drawn, blocks=True, accept_sparse=["csr", "csc"])
+        given = triplets is not None
+        X, triplets = validated_with(self, X, y, triplets, self._nearest, blocks=True, accept_sparse=["csr", "csc"])
         rows = checked_triplets(triplets, X.shape[0])
+        if given:
+            self._say_if_long(X, 0, len(rows), "fewer triplets", 4)
         problem = triplet_margin_problem(linear_map(X, "X", checked=True), rows, self._cost(len(rows)))
         defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, **defaults)))
         self.components_ = sorted_components(self.result_.matrix)
         self.margin_, self.triplets_ = -self.result_.value, rows.array
         return self
+
+    def _nearest(self, X: Any, y: Any) -> Any:
+        s = min(integer(self.max_samples, "max_samples"), X.shape[0])
+        self._say_if_long(X, s, s * integer(self.n_neighbors, "n_neighbors") ** 2, "a smaller max_samples", 6)
+        return FromSample(partial(nearest_triplets, n_neighbors=self.n_neighbors), self.max_samples)(X, y)
+
+    def _say_if_long(self, X: Any, searched: int, triplets: int, shorter: str, stacklevel: int) -> None:
+        (m, d), run = X.shape, WORK * triplets * X.shape[1]
+        numbers = 3 * entries(X) + COLUMNS * triplets
+        once = search(searched, X, searched / m)
+        say_if_long(self, (m, d), once, run, numbers=numbers, shorter=shorter, stacklevel=stacklevel)
 
     def _cost(self, m: int) -> float | None:
         if self.C is not None:

@@ -16,6 +16,7 @@ from psdopt.checks import one_of
 from psdopt.linalg import EPS, Array, RowBlocks, linear_map, row_dots
 from psdopt_plugins.estimators import Estimator, generator, named_geometry, parameters, solved, sorted_components
 from psdopt_plugins.limits import MINOR, ROUNDINGS
+from psdopt_plugins.long_fits import entries, products, say_if_long
 from psdopt_plugins.online import OnlineModel, moment_of
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
@@ -23,6 +24,9 @@ from psdopt_plugins.rows import projected, validated, weighted
 
 #: Warning about W = 0 at the end of a fit.
 NO_FORM = "every prediction is the same; no quadratic form lowers the error, as where no target is above the intercept"
+
+#: Steps, typically, those within a Newton step included, and the rank that a run without a limit finds.
+STEPS, FOUND = 80, 20
 
 
 @parameters
@@ -84,7 +88,9 @@ class PSDRegressor(RegressorMixin, Estimator):
         X, w, y, direction = weighted(X, sample_weight, y, direction)
         if isinstance(X, np.ndarray):
             _warn_of_an_offset(X)
-        geometry = self._geometry(X.shape[1])
+        geometry, d = self._geometry(X.shape[1]), X.shape[1]
+        run, numbers = STEPS * products(X, self.rank or min(d, FOUND)), 3 * entries(X) + d * d
+        say_if_long(self, X.shape, 0.0, run, numbers=numbers, shorter="a smaller rank, fewer samples or features")
         chosen = {} if self.geometry == "flat" and self.rank is None else {"geometry": geometry}
         offset = self._wants_intercept(y, direction)
         problem = psd_regression_problem(

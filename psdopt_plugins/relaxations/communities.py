@@ -16,7 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import kneighbors_graph
 from threadpoolctl import threadpool_limits
 
-from psdopt.checks import integer, integer_or_none, one_of, positive
+from psdopt.checks import integer, integer_or_none, is_name, one_of, positive
 from psdopt_plugins.estimators import (
     Estimator,
     column_signs,
@@ -28,12 +28,15 @@ from psdopt_plugins.estimators import (
     unit_rows,
 )
 from psdopt_plugins.limits import KMEANS_STARTS, MOST_STEPS
+from psdopt_plugins.long_fits import entries, say_if_long, search
 from psdopt_plugins.relaxations.communities_problem import community_graph, modularity, modularity_problem, moved
 from psdopt_plugins.relaxations.graphs import Graph
 from psdopt_plugins.relaxations.rounding import TRIED
 from psdopt_plugins.rows import validated
 
 AFFINITIES = ("neighbors", "precomputed")
+#: Operations per vertex of a run, of k-means and of moves, typically.
+WORK = 5e6
 
 
 @parameters
@@ -79,6 +82,8 @@ class CommunityDetection(ClusterMixin, Estimator):
         X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, ensure_min_samples=2)
         n, most = X.shape[0], integer_or_none(self.n_clusters, "n_clusters", 1, X.shape[0], "n")
         resolution = positive(self.resolution, "resolution")
+        once = 0.0 if is_name(self.affinity, "precomputed") else search(n, X)
+        say_if_long(self, X.shape, once, WORK * n, numbers=3 * entries(X) + 100 * n, shorter="fewer samples")
         graph = self._graph(X)
         A = self.graph_ = graph.weights
         random = random_source(self.random_state)
