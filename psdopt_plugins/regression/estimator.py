@@ -53,6 +53,9 @@ class PSDRegressor(RegressorMixin, Estimator):
     loss_ : mean loss of the samples of the last :meth:`partial_fit`, each predicted before its update.
     n_features_in_ : d.
 
+    Cost per step: O(m d r), r the rank that the run needs if there is no limit; some tens of steps.
+    Memory: the data and, up to d = 1500, (d, d). 100,000 × 50 took 12 s of processor time, 5,000 × 400 2.4 s.
+
     Examples
     --------
     >>> import numpy as np

@@ -62,6 +62,9 @@ class CommunityDetection(ClusterMixin, Estimator):
     embedding_ : (n, r) unit vectors of the vertices.
     graph_ : the weights, CSR without loops.
     result_ : the :class:`psdopt.Result`, F = −⟨B, M⟩/(2w).
+
+    Cost: O(n² d) for the neighbours, O((n + edges) r) a step, a k-means for every k; memory O(edges + n r). 2,000
+    samples took 5 s of processor time, 6,000 7 s.
     """
 
     n_clusters: int | None = None

@@ -36,6 +36,9 @@ class NearestCorrelation(Estimator):
     distance_ : |W ∘ (M − G)|. distance_bound_ : proven; no correlation matrix of any rank is nearer.
     result_ : the :class:`psdopt.Result`; for weights w (n,) its matrix is Diag(w) M Diag(w).
 
+    Cost: 9 n³ flops or so a step, and memory for some arrays (n, n). A full-rank fit of order 1,000 took
+    0.7 s of processor time.
+
     Examples
     --------
     >>> import numpy as np
@@ -56,8 +59,7 @@ class NearestCorrelation(Estimator):
     def fit(self, G: Any, y: Any = None) -> Self:
         """Find the matrix for a symmetric G (n, n).
 
-        Raises what :func:`correlation_problem` raises, and InvalidInputError for a rank outside 1..n. Cost: 9 n³ flops
-        or so a step, and memory for some arrays (n, n).
+        Raises what :func:`correlation_problem` raises, and InvalidInputError for a rank outside 1..n.
         """
         G = validated(self, G, dtype=np.float64, ensure_min_samples=2)
         problem = correlation_problem(symmetric_map(G, "G", checked=True), self.weights, self.fixed)

@@ -94,6 +94,10 @@ class SensorLocalization(Estimator):
     edges_ : (m, 2) pairs with a measured distance, the sensor first; distances_ : (m,) their distances.
     result_ : the :class:`psdopt.Result` of the relaxation, for anchors less their mean.
 
+    Cost: without bounds some tens of sparse factorisations of order n k, k about d + 10, and few steps linear in the
+    pairs, in time and memory; with bounds that of the method that :func:`psdopt.solve` chooses, at least O(n³) a step.
+    990 sensors with 20 distances each took 0.7 s of processor time.
+
     Examples
     --------
     >>> import numpy as np
@@ -125,8 +129,6 @@ class SensorLocalization(Estimator):
         without anchors those outside the largest connected part do.
 
         Raises InvalidInputError for arrays of a wrong shape or range, and where no sensor is joined to an anchor.
-        Cost: without bounds some tens of sparse factorisations of order n k, k about d + 10, and few steps linear in
-        the pairs; with bounds that of the method that :func:`psdopt.solve` chooses, at least n³ a step.
         """
         X = validated(self, X, accept_sparse=["csr", "csc", "coo"], dtype=np.float64, ensure_min_samples=2)
         network, order = self._network(X, lower, upper)
