@@ -52,7 +52,7 @@ def say_if_long(
         warnings.warn(
             f"{type(estimator).__name__} on data of shape {tuple(shape)} is expected to take about "
             f"{seconds / unit:.0f} {name} of processor time and {8 * numbers / 2**30:.1f} GiB of memory; "
-            f"less with {shorter}" + (", or with max_time in solver_options" if run > 0.0 else ""),
+            f"less with {shorter}" + (", or with max_time in solver_options" if run > once else ""),
             LongFitWarning,
             stacklevel=stacklevel,
         )
@@ -73,10 +73,10 @@ def search(n: int, X: Any, share: float = 1.0) -> float:
     return share * n * (0.25 * entries(X) + 12.0 * int(X.shape[0]))
 
 
-def quadratic_run(X: Any, rank: int | None, steps: int) -> float:
-    """Operations of a run on a quadratic F(M) of order d: an eigendecomposition, or `steps` at a limited rank."""
+def quadratic_fit(X: Any, rank: int | None, steps: int) -> tuple[float, float]:
+    """(once, run) of a quadratic F(M) of order d: XᵀX and an eigendecomposition, or `steps` at a limited rank."""
     d = int(X.shape[1])
+    once = 0.25 * d * entries(X)
     if rank is None and d <= FACTOR_ORDER:
-        return 9.0 * d * d * d
-    r = float(rank or d) + 30.0
-    return steps * r * min(entries(X), d * d)
+        return once + 9.0 * d * d * d, 0.0
+    return once, steps * (float(rank or d) + 30.0) * min(entries(X), d * d)

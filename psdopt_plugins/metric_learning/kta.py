@@ -13,7 +13,7 @@ from psdopt.checks import integer_or_none
 from psdopt.linalg import linear_map
 from psdopt_plugins.estimators import parameters
 from psdopt_plugins.limits import FACTOR_ORDER
-from psdopt_plugins.long_fits import entries, quadratic_run, say_if_long
+from psdopt_plugins.long_fits import entries, quadratic_fit, say_if_long
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
 from psdopt_plugins.rows import validated, weighted
@@ -93,9 +93,9 @@ class KTA(MahalanobisTransformer):
             warnings.warn(
                 f"rank=None means rank {rank} beyond {FACTOR_ORDER} features; pass rank to choose", stacklevel=2
             )
-        (m, d), held = X.shape, entries(X)
-        integer_or_none(rank, "rank")
-        run, numbers = quadratic_run(X, rank, STEPS), 3 * held + 4 * d * (rank or d)
-        say_if_long(self, (m, d), d * held / 4, run, numbers=numbers, shorter="fewer features")
+        (m, d), rank = X.shape, integer_or_none(rank, "rank")
+        once, run = quadratic_fit(X, rank, STEPS)
+        numbers = 3 * entries(X) + 4 * d * (rank or d)
+        say_if_long(self, (m, d), once, run, numbers=numbers, shorter="fewer features")
         problem = kta_problem(linear_map(X, "X", checked=True), y, self.lam, self.regularizer, self.gram, w)
         return self._learn(problem, rank, self.solver_options)

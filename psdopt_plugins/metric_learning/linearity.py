@@ -13,7 +13,7 @@ from psdopt.checks import integer, integer_or_none, weight
 from psdopt.linalg import Array, LinearMap, as_dense, linear_map
 from psdopt.terms import MatrixForm, WeightedGramForm
 from psdopt_plugins.estimators import centred, parameters
-from psdopt_plugins.long_fits import entries, quadratic_run, say_if_long, search
+from psdopt_plugins.long_fits import entries, quadratic_fit, say_if_long, search
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.objective import (
     forms_gram,
@@ -146,9 +146,10 @@ class Linearity(MahalanobisTransformer):
         return FromSample(partial(nearest_pairs, n_neighbors=self.n_neighbors), self.max_samples)(X, y)
 
     def _say_if_long(self, X: Any, searched: int, shorter: str, stacklevel: int) -> None:
-        (m, d), held, rank = X.shape, entries(X), integer_or_none(self.rank, "rank")
-        once, run = search(searched, X, searched / m) + d * held / 4, quadratic_run(X, rank, STEPS)
-        numbers = 3 * held + 4 * d * (rank or d) + 12 * searched * integer(self.n_neighbors, "n_neighbors")
+        (m, d), rank = X.shape, integer_or_none(self.rank, "rank")
+        once, run = quadratic_fit(X, rank, STEPS)
+        once += search(searched, X, searched / m)
+        numbers = 3 * entries(X) + 4 * d * (rank or d) + 12 * searched * integer(self.n_neighbors, "n_neighbors")
         say_if_long(self, (m, d), once, run, numbers=numbers, shorter=shorter, stacklevel=stacklevel)
 
     def partial_fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
