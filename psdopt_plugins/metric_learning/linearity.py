@@ -104,7 +104,7 @@ class Linearity(MahalanobisTransformer):
     n_features_in_ : d.
 
     Cost: with labels O(s² d) for the nearest of s samples drawn, then O((m + s) d²) and one eigendecomposition, O(d³);
-    memory: the data. 100,000 × 50 took 3 s of processor time and 235 MB.
+    memory: the data. 100,000 × 50 took 2 s of processor time and 98 MB.
 
     Examples
     --------

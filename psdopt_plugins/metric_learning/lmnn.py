@@ -93,7 +93,7 @@ class LMNN(MahalanobisTransformer):
     have a common unit. `partial_fit` takes the nearest triplets of labels in X as given.
 
     Cost per round: O(s² r) flops in blocks for the impostors of s samples drawn, O((s d + triplets) r) per iteration.
-    Memory: the data, the triplets, one block. 100,000 × 50 took 13 s of processor time and 430 MB.
+    Memory: the data, the triplets, one block. 100,000 × 50 took 12 s of processor time and 260 MB.
 
     Examples
     --------

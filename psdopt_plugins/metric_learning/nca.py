@@ -66,8 +66,8 @@ class NCA(MahalanobisTransformer):
     Distances at the start are those of X as given: standardise X first unless its features have a common unit.
 
     Cost per round: O(n m r) flops for the candidates of n samples among m, O((m d + n n_neighbors) r) per iteration.
-    Memory: the data, X L (m, r), the candidates; never an array (m, m). 100,000 × 50 took 41 s of processor time and
-    790 MB.
+    Memory: the data, X L (m, r), the candidates; never an array (m, m). 100,000 × 50 took 43 s of processor time and
+    650 MB.
 
     Examples
     --------

@@ -108,7 +108,7 @@ def test_the_warning_is_hidden_by_its_category(monkeypatch):
 
 
 def test_the_largest_fits_are_said_at_sizes_at_which_they_were_measured():
-    """100,000 × 50 took NCA 41 s and MVU a minute; KTA, Linearity and DistanceRegression a few seconds."""
+    """100,000 × 50 took NCA 43 s and MVU a minute; KTA, Linearity and DistanceRegression a few seconds."""
     many = np.broadcast_to(np.zeros(1), (100_000, 50))
     assert ENOUGH / 3 < 2 * search(20_000, many) < 3 * ENOUGH
     assert sum(quadratic_fit(many, None, 1)) < ENOUGH / 3
