@@ -205,7 +205,7 @@ class DistanceRegression(MahalanobisTransformer):
         data, given = linear_map(X, "X", checked=True), signed_pairs(pairs, X.shape[0])
         p, r = len(given.listed), integer_or_none(self.rank, "rank") or X.shape[1]
         run = STEPS * (products(X, r) + 10.0 * p * (r + 30))
-        numbers, shorter = 16 * entries(X) + 4 * p * r, "a smaller rank, fewer features or pairs"
+        numbers, shorter = 6 * entries(X) + 4 * p * r, "a smaller rank, fewer features or pairs"
         say_if_long(self, X.shape, 0.0, run, numbers=numbers, shorter=shorter)
         w = sample_weights(pair_weight, len(given.listed), "one per pair", "weights of pairs")
         counted = slice(None) if w is None else given.summed(w) > 0.0
