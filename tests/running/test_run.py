@@ -435,9 +435,8 @@ def test_a_limit_of_the_rank_is_kept_or_refused() -> None:
         with pytest.raises(InvalidInputError, match="max_rank must be None or at least the rank of the geometry"):
             solve(problem, *pieces, max_rank=3)
     C = rng.standard_normal((n, n))
-    cut = Constrained(
-        QuadraticSDP(C=C + C.T), constraints.diagonal(n, 1.0), constraints.entries([0], [1], n, upper=0.3)
-    )
+    rows = [constraints.diagonal(n, 1.0), constraints.entries([0], [1], n, upper=0.3)]
+    cut = Constrained(QuadraticSDP(C=C + C.T), rows)
     assert solve(cut).method == "InteriorPoint"
     limited = solve(cut, max_rank=2)
     assert limited.rank <= 2
