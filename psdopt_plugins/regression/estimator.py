@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Geometry, LowRankPSD, starting_point
 from psdopt.checks import one_of
-from psdopt.linalg import EPS, Array, RowBlocks, linear_map, row_dots
+from psdopt.linalg import EPS, Array, RowBlocks, as_dense, linear_map, row_dots
 from psdopt_plugins.estimators import Estimator, generator, named_geometry, parameters, solved, sorted_components
 from psdopt_plugins.limits import MINOR, ROUNDINGS
 from psdopt_plugins.long_fits import entries, products, say_if_long
@@ -34,7 +34,8 @@ class PSDRegressor(RegressorMixin, Estimator):
     """Learn W ⪰ 0 (d, d) with xᵀWx ≈ y: min 1/(2m) Σ (x_iᵀWx_i − y_i)² (Meyer et al.).
 
     xᵀWx is never negative; if some target is, an intercept c is learned with W: xᵀWx + c ≈ y. A constant feature
-    adds linear terms and a nonnegative offset.
+    adds linear terms and a nonnegative offset; c is then not learned but the least target, since with both no W may be
+    best: (εa + b/(2ε))² − b²/(4ε²) → a b, where W grows without bound.
 
     Parameters
     ----------
@@ -42,7 +43,8 @@ class PSDRegressor(RegressorMixin, Estimator):
     geometry : "flat" (the factor itself) or "polar" (subspace and matrix within it).
     weight : of the polar metric: 0 keeps the range of the start, 1 moves only the range.
     batch_size : samples per update in :meth:`partial_fit`.
-    fit_intercept : True, False, or "auto": True if some target is negative. With bounds (`direction`) "auto" is False.
+    fit_intercept : True, False, or "auto": if some target is negative, True, or where a feature is constant and not 0,
+        False with c = min y. With bounds (`direction`) "auto" is False.
     solver_options : keyword arguments of :func:`psdopt.solve` for :meth:`fit` (tol, method, start, max_time, ...).
     random_state : seed of the start.
 
@@ -95,13 +97,12 @@ class PSDRegressor(RegressorMixin, Estimator):
         run, numbers = STEPS * products(X, self.rank or min(d, FOUND)), 3 * entries(X) + d * d
         say_if_long(self, X.shape, 0.0, run, numbers=numbers, shorter="a smaller rank, fewer samples or features")
         chosen = {} if self.geometry == "flat" and self.rank is None else {"geometry": geometry}
-        offset = self._wants_intercept(y, direction)
-        problem = psd_regression_problem(
-            linear_map(X, "X", checked=True), y, direction=direction, offset=offset, weights=w
-        )
+        self._learned, c = self._intercept(X, y, direction)
+        data, targets = linear_map(X, "X", checked=True), y if self._learned else y - c
+        problem = psd_regression_problem(data, targets, direction=direction, offset=self._learned, weights=w)
         self.result_ = solved(problem, None, self.solver_options, rng=generator(self.random_state), **chosen)
         self.components_ = sorted_components(self.result_.matrix, NO_FORM)
-        self.intercept_ = float(np.average(y - self._forms(X), weights=w)) if offset else 0.0
+        self.intercept_ = float(np.average(y - self._forms(X), weights=w)) if self._learned else c
         self._known = X.shape[0], moment_of(problem)
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
@@ -121,17 +122,15 @@ class PSDRegressor(RegressorMixin, Estimator):
         fresh = not hasattr(self, "components_")
         X, y = validated(self, X, y, accept_sparse=["csr"], dtype=np.float64, y_numeric=True, reset=fresh)
         if fresh:
-            offset = self._wants_intercept(y, direction)
-            self.intercept_, self._known = float(y.min()) if offset else 0.0, (0, None)
-        else:
-            offset = self.intercept_ != 0.0
+            self._learned, self.intercept_ = self._intercept(X, y, direction)
+            self._known = 0, None
         signs = None if direction is None else checked_directions(direction, len(y))
         targets = y - self.intercept_
         if not hasattr(self, "_online"):
             self._online = self._begun(fresh, X[: self.batch_size], targets[: self.batch_size])
         self.loss_ = self._online.learn(X.__getitem__, half_squares(targets, signs), len(y), self.batch_size)
         self.components_ = np.ascontiguousarray(self._online.factor.T)
-        if offset:
+        if self._learned:
             self.intercept_ += X.shape[0] / self._online.samples * float(np.mean(y - self.predict(X)))
         self.__dict__.pop("result_", None)
         return self
@@ -148,11 +147,13 @@ class PSDRegressor(RegressorMixin, Estimator):
         point = starting_point(geometry, psd_regression_problem(X, targets), start, rng)
         return OnlineModel.begun(geometry, point, *self._known)
 
-    def _wants_intercept(self, y: Array, direction: Any) -> bool:
+    def _intercept(self, X: Any, y: Array, direction: Any) -> tuple[bool, float]:
+        """Whether an intercept is learned; where it starts or, if it is not learned, stays."""
+        least = float(np.min(y))
         if isinstance(self.fit_intercept, (bool, np.bool_)):
-            return bool(self.fit_intercept)
+            return bool(self.fit_intercept), least if self.fit_intercept else 0.0
         one_of(self.fit_intercept, "fit_intercept", ("auto",))
-        return direction is None and bool(np.min(y) < 0.0)
+        return (not _has_a_constant(X), least) if direction is None and least < 0.0 else (False, 0.0)
 
     def predict(self, X: Any) -> Array:
         """xᵀWx + c for each row of X (m, d); shape (m,). O(m d r)."""
@@ -173,6 +174,17 @@ class PSDRegressor(RegressorMixin, Estimator):
         tags = super().__sklearn_tags__()
         tags.regressor_tags.poor_score = True  # without linear terms most targets cannot be fitted
         return tags
+
+
+def _has_a_constant(X: Any) -> bool:
+    """Whether a column of X (m, d) is constant and not 0. O(m d); of rows in blocks, those until no column is left."""
+    low, high = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
+    for block in (block for _, block in X.source.blocks()) if isinstance(X, RowBlocks) else (X,):
+        low = np.minimum(low, as_dense(block.min(axis=0)).ravel())
+        high = np.maximum(high, as_dense(block.max(axis=0)).ravel())
+        if not np.any((low == high) & (low != 0.0)):
+            return False
+    return True
 
 
 def _warn_of_an_offset(X: Array) -> None:

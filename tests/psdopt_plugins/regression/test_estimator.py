@@ -4,6 +4,7 @@ import warnings
 
 import numpy as np
 import pytest
+import scipy.sparse
 from sklearn.base import clone
 from sklearn.datasets import load_diabetes, load_iris
 from sklearn.exceptions import ConvergenceWarning
@@ -133,6 +134,44 @@ def test_an_intercept_is_learned_where_targets_are_negative():
     for _ in range(20):
         online.partial_fit(x, y)
     assert online.score(x, y) > 0.999
+
+
+def affine(shift):
+    """A linear target, some entries negative, of features of which the last is constant."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((200, 4))
+    return np.column_stack([X, np.ones(200)]), X @ [1.0, 2.0, 0.0, -1.0] + shift + 0.5 * rng.standard_normal(200)
+
+
+def on_disk(X, folder):
+    np.save(folder / "X.npy", X)
+    return np.load(folder / "X.npy", mmap_mode="r")
+
+
+@pytest.mark.parametrize("form", [lambda X, _: X, lambda X, _: scipy.sparse.csr_array(X), on_disk])
+def test_beside_a_constant_feature_the_intercept_is_the_least_target(form, tmp_path):
+    """With both, F has no minimum for a linear target: W grows without bound."""
+    X, y = affine(5.0)
+    model = PSDRegressor().fit(form(X, tmp_path), y)
+    assert model.result_.optimal
+    assert model.result_.iterations <= 30
+    assert model.intercept_ == y.min() < 0.0
+    assert np.sum(model.components_**2) < 10.0
+    assert model.score(X, y) > 0.9
+
+
+def test_beside_a_constant_feature_a_fit_follows_a_shift_of_the_targets():
+    (X, y), (_, low) = affine(0.0), affine(-50.0)
+    high, shifted = PSDRegressor().fit(X, y), PSDRegressor().fit(X, low)
+    np.testing.assert_allclose(shifted.predict(X), high.predict(X) - 50.0, atol=1e-2)
+    online = shifted.partial_fit(X, low)
+    assert online.intercept_ == low.min()
+    assert online.score(X, low) > 0.9
+    first = PSDRegressor().partial_fit(X, low)
+    assert first.intercept_ == low.min()
+    features = np.column_stack([X[:, :4], np.zeros(200)])
+    other = PSDRegressor(solver_options=SHORT).fit(features, X[:, 0] ** 2 - 3.0)
+    assert other.intercept_ == pytest.approx(-3.0, rel=1e-2)
 
 
 def test_an_offset_goes_with_no_bounds():
