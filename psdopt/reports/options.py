@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -68,6 +68,19 @@ class RunOptions:
         elif self.geometry is None and self.default_method is not None:
             options["method"] = self.default_method
         return options
+
+    def in_search(self, fits: int) -> RunOptions:
+        """Those of each of `fits` fits that compare parameters: half of `max_time` is for all of them together.
+
+        No rank, geometry or default method is kept, and no bar is shown.
+        """
+        share = None if self.max_time is None else 0.5 * self.max_time / fits
+        return replace(self, max_time=share, rank=None, geometry=None, default_method=None, progress=False)
+
+    def after(self, seconds: float) -> RunOptions:
+        """Those of a fit after a search of so many `seconds`: what is left of `max_time`, and at least half of it."""
+        left = None if self.max_time is None else max(self.max_time - seconds, 0.5 * self.max_time)
+        return replace(self, max_time=left)
 
     def rng(self) -> np.random.Generator:
         """A fresh generator for the report's own draws, independent of the solver's start."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -41,7 +42,7 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         features are standardised by the training part (constant ones only centred, sparse ones only scaled); where
         they have one common unit, each sample is scaled to length 1 instead, as the kernel of the labels is.
         Parameters in ``options.grid`` are chosen by fivefold cross-validation on the training part (Yuan et al.,
-        section 5.2).
+        section 5.2); that and the fit share ``options.max_time``.
 
     If rows are read in blocks, TEST_ROWS of them are kept back as test samples, and their neighbours are searched among
     as many other rows; parameters are not tuned. Two passes, one for the scale and one for the fit, which also read the
@@ -55,8 +56,10 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         estimator, split = fitted_in_blocks(estimator, dataset, options, trace)
     else:
         split = split_and_standardise(dataset, options.seed)
+        begun, d = perf_counter(), split.X_train.shape[1]
         estimator, tuned = cross_validated(estimator, split.X_train, split.y_train, options)
-        estimator = fitted(estimator, options, split.X_train.shape[1], trace, split.X_train, split.y_train)
+        left = options.after(perf_counter() - begun)
+        estimator = fitted(estimator, left, d, trace, split.X_train, split.y_train)
     learned_train, learned_test = estimator.transform(split.X_train), estimator.transform(split.X_test)
     before = neighbour_error(split.X_train, split.y_train, split.X_test, split.y_test)
     after = neighbour_error(learned_train, split.y_train, learned_test, split.y_test)

@@ -26,8 +26,9 @@ def cross_validated(estimator: Any, X: Any, y: Array, options: RunOptions) -> tu
     """The estimator with each parameter of ``options.grid`` at its best value, and rows for the report.
 
     One parameter after the other, over stratified folds drawn by ``options.seed``; ties go to the smaller value.
-    Fits during the search use solve()'s defaults at the given rank. Cost: FOLDS fits per value;
-    with more than BLOCK entries of X that would take longer than the run itself, and no grid is searched.
+    Fits during the search are at the given rank, with the run's method, tolerance and limits, and take half of its
+    time together (:meth:`~psdopt.plugins.RunOptions.in_search`). Cost: FOLDS fits per value; with more than BLOCK
+    entries of X that would take longer than the run itself, and no grid is searched.
     """
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold
@@ -38,6 +39,9 @@ def cross_validated(estimator: Any, X: Any, y: Array, options: RunOptions) -> tu
     if not options.grid or folds < 2 or X.shape[0] * X.shape[1] > BLOCK:
         return estimator, []
     estimator = seeded(estimator, options)
+    if "solver_options" in estimator.get_params():
+        brief = options.in_search(folds * sum(map(len, options.grid.values()))).solver_options(X.shape[1])
+        estimator.set_params(solver_options=brief)
     rank = {} if options.rank is None or "rank" not in estimator.get_params() else {"rank": options.rank}
     parts = list(StratifiedKFold(folds, shuffle=True, random_state=options.seed).split(np.zeros(len(y)), y))
     rows = []

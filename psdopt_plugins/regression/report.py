@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import warnings
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -22,7 +24,8 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
         ``result_``.
     dataset : with numbers y. Features are standardised by the training part, and a constant feature is added: with it
         a quadratic form has linear terms and an offset. Parameters in ``options.grid`` are chosen by fivefold
-        cross-validation of R² on the training part, unless a rank or a geometry is named.
+        cross-validation of R² on the training part, unless a rank or a geometry is named; that and the fit share
+        ``options.max_time``.
 
     If rows are read in blocks, TEST_ROWS of them are kept back, and parameters are not tuned. Passes: one for the
     scale, one for linear least squares, and those of the fit (two per step).
@@ -55,8 +58,9 @@ def regression_report(estimator: Any, dataset: Dataset, options: RunOptions) -> 
         y_train, y_test = parts[2], parts[3]
         scaler = StandardScaler().fit(parts[0])
         X_train, X_test = (_with_constant(scaler.transform(part)) for part in parts[:2])
+        begun = perf_counter()
         estimator, tuned = _tuned(estimator, X_train, y_train, options)
-        estimator = fitted(estimator, options, d + 1, trace, X_train, y_train)
+        estimator = fitted(estimator, options.after(perf_counter() - begun), d + 1, trace, X_train, y_train)
         linear = LinearRegression().fit(X_train, y_train).predict(X_test)
     sizes = f"{m - len(y_test)} samples to train, {len(y_test)} to test"
     rows = [("data", f"{dataset.name}: {sizes}, {d} features, standardised, and a constant")]
@@ -81,14 +85,18 @@ def _with_constant(X: Array) -> Array:
 
 def _tuned(estimator: Any, X: Array, y: Array, options: RunOptions) -> tuple[Any, list[tuple[str, str]]]:
     """`estimator` with the grid's best values, and rows that name them."""
-    from sklearn.model_selection import GridSearchCV
+    from sklearn.exceptions import ConvergenceWarning
+    from sklearn.model_selection import GridSearchCV, ParameterGrid
 
     known = set(estimator.get_params())
     grid = {name: values for name, values in options.grid.items() if name in known}
     if not grid or options.rank is not None or options.geometry is not None or len(y) < 2 * FOLDS:
         return estimator, []
-    candidate = seeded(estimator, options).set_params(solver_options={"rng": options.seed})
-    search = GridSearchCV(candidate, grid, cv=FOLDS).fit(X, y)
+    brief = options.in_search(FOLDS * len(ParameterGrid(grid))).solver_options(X.shape[1])
+    candidate = seeded(estimator, options).set_params(solver_options=brief)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        search = GridSearchCV(candidate, grid, cv=FOLDS, refit=False).fit(X, y)
     rows = [
         (f"{name}, by {FOLDS}-fold cross-validation", f"{value} of {', '.join(map(str, grid[name]))}")
         for name, value in search.best_params_.items()

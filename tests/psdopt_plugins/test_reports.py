@@ -1,6 +1,6 @@
 """What the reports of applications measure, say and draw."""
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -166,6 +166,48 @@ def test_regression_report_measures_what_it_says() -> None:
     measured, predicted = np.asarray(panel.collections[0].get_offsets()).T
     assert np.abs(measured - predicted).max() <= 1e-2 * np.ptp(y)
     assert len(measured) == 18
+
+
+class Line(Quadratic):
+    """Keeps the options of every fit."""
+
+    seen: ClassVar[list[dict[str, Any]]] = []
+
+    def fit(self, X: Any, y: Any) -> Any:
+        self.seen.append(self.solver_options)
+        return super().fit(X, y)
+
+
+class Slope(Scatter):
+    """The same of a metric."""
+
+    seen: ClassVar[list[dict[str, Any]]] = []
+
+    def fit(self, X: Any, y: Any) -> Any:
+        self.seen.append(dict(self.solver_options or {}))
+        return super().fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("report", "estimator", "data", "grid", "fits"),
+    [
+        (regression_report, Line(), Dataset("bowl", blobs().X, blobs().X[:, 0] ** 2), {"fault": (1.0, 0.0)}, 10),
+        (metric_report, Slope(), blobs(), {"lam": (1.0, 2.0, 3.0), "centre": (True, False)}, 25),
+    ],
+)
+def test_the_search_of_parameters_keeps_the_limits_of_the_run(
+    report: Any, estimator: Any, data: Dataset, grid: Any, fits: int
+) -> None:
+    estimator.seen.clear()
+    report(estimator, data, RunOptions(tol=1e-3, max_iterations=77, max_time=90.0, grid=grid))
+    *search, last = estimator.seen
+    assert len(search) == fits
+    assert all(seen.get("tol") == 1e-3 and seen.get("max_iterations") == 77 for seen in estimator.seen)
+    assert sum(seen["max_time"] for seen in search) == pytest.approx(45.0)
+    assert 45.0 <= last["max_time"] < 90.0
+    assert RunOptions(max_time=4.0).after(1.0).max_time == 3.0
+    assert RunOptions(max_time=4.0).after(100.0).max_time == 2.0
+    assert RunOptions().in_search(5).max_time is RunOptions().after(1.0).max_time is None
 
 
 @pytest.mark.parametrize(
