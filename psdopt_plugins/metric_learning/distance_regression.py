@@ -100,7 +100,10 @@ def _towards(problem: TermSum, L: Array, lam: float, weights: Array | None) -> T
 def distance_percentiles(
     X: Any, baseline: LowRankPSD | None, percentiles: tuple[float, float], seed: int
 ) -> tuple[float, float]:
-    """The two percentiles of squared distances between rows of X (N, d) under `baseline`, or Euclidean ones."""
+    """The two percentiles of squared distances between rows of X (N, d) under `baseline`, or Euclidean ones.
+
+    Both are 0 for one row, as for equal ones.
+    """
     low, high = vector(percentiles, "percentiles", 2)
     if not 0.0 <= low < high <= 100.0:
         raise InvalidInputError(f"percentiles must satisfy 0 <= first < second <= 100; found {percentiles}")
@@ -112,7 +115,8 @@ def distance_percentiles(
         i = rng.integers(count, size=SAMPLES)
         j = (i + 1 + rng.integers(count - 1, size=SAMPLES)) % count
     Z = X if baseline is None else X @ held(baseline.factor)
-    found: Array = np.percentile(_squared(Z[i] - Z[j]), [low, high])
+    distances = _squared(Z[i] - Z[j]) if count > 1 else np.zeros(1)
+    found: Array = np.percentile(distances, [low, high])
     return float(found[0]), float(found[1])
 
 

@@ -59,6 +59,17 @@ def test_weights_of_pairs_of_points():
         PairsClassifier(Linearity()).fit(X[ENDS], PAIRS[:, 2], sample_weight=w)
 
 
+@pytest.mark.parametrize(("options", "bounds"), [({}, (0.0, 0.0)), ({"bounds": (1.0, 2.0)}, (1.0, 2.0))])
+def test_equal_samples_keep_the_start(options, bounds):
+    X, y = np.ones((6, 3)), [0, 1, 0, 1, 0, 1]
+    model = DistanceRegression(**options).fit(X, y)
+    assert model.result_.optimal
+    assert model.bounds_ == bounds
+    np.testing.assert_allclose(model.get_mahalanobis_matrix(), np.eye(3), atol=1e-12)
+    model = DistanceRegression(**options).partial_fit(X, y)
+    np.testing.assert_allclose(model.get_mahalanobis_matrix(), np.eye(3), atol=1e-12)
+
+
 def test_weights_need_pairs():
     with pytest.raises(InvalidInputError, match="pair_weight must be None unless pairs are given"):
         DistanceRegression().fit(X, LABELS, pair_weight=np.ones(150))
