@@ -29,8 +29,8 @@ class Split:
     scaling: str
 
 
-#: Said where the learned metric does not err less.
-NOTHING = "nothing: keep the Euclidean distance, or try another learner (metric-nca, metric-lmnn, metric-kta)"
+#: Learners to try where another's metric does not err less than the Euclidean distance, and their applications.
+LEARNERS = {"NCA": "metric-nca", "LMNN": "metric-lmnn", "KTA": "metric-kta"}
 
 
 def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Report:
@@ -69,7 +69,7 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
         ("data", f"{dataset.name}: {m - count} samples to train, {count} to test, {d} features, {split.scaling}"),
         (f"{error}, Euclidean", error_text(before, count)),
         (f"{error}, learned metric", error_text(after, count)),
-        *([] if after < before else [("gained", NOTHING)]),
+        *([] if after < before else [("gained", f"nothing: keep the Euclidean distance, or try {_others(estimator)}")]),
         *tuned,
     ]
     draw = partial(
@@ -84,6 +84,12 @@ def metric_report(estimator: Any, dataset: Dataset, options: RunOptions) -> Repo
     arrays = {"components": np.asarray(estimator.components_)}
     earlier = getattr(estimator, "warm_up_values_", ())
     return run_report(estimator, dataset, options, trace, rows, draw, arrays, earlier)
+
+
+def _others(estimator: Any) -> str:
+    """Another learner than `estimator`."""
+    named = (name for learner, name in LEARNERS.items() if learner != type(estimator).__name__)
+    return f"another learner ({', '.join(named)})"
 
 
 def fitted_in_blocks(

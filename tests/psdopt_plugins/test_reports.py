@@ -14,6 +14,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.plugins import RunOptions
 from psdopt_plugins.kernel_learning.report import alignment, cluster_purity, kernel_report
 from psdopt_plugins.manifold_learning.report import embedding_report
+from psdopt_plugins.metric_learning import NCA
 from psdopt_plugins.metric_learning.report import metric_report, split_and_standardise
 from psdopt_plugins.regression import psd_regression_problem
 from psdopt_plugins.regression.report import regression_report
@@ -274,7 +275,12 @@ class Worst(Scatter):
 def test_a_report_says_where_nothing_was_gained() -> None:
     for learner in (Same, Worst):
         report = metric_report(learner(), blobs(), RunOptions(seed=2, default_method=ConjugateGradient()))
-        assert dict(report.rows)["gained"].startswith("nothing: keep the Euclidean distance")
+        assert dict(report.rows)["gained"] == (
+            "nothing: keep the Euclidean distance, or try another learner (metric-nca, metric-lmnn, metric-kta)"
+        )
+    report = metric_report(NCA(lam=1e6), blobs(), RunOptions(seed=2))
+    wanted = "nothing: keep the Euclidean distance, or try another learner (metric-lmnn, metric-kta)"
+    assert dict(report.rows)["gained"] == wanted
 
 
 def test_metric_report_measures_what_it_says() -> None:
