@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -69,6 +70,28 @@ def drawn_samples(m: int, max_samples: int, kept: NDArray[np.intp] | None = None
     return np.sort(order[:most])
 
 
+@contextmanager
+def labels_of_drawn(y: NDArray[Any], rows: NDArray[np.intp] | None) -> Iterator[None]:
+    """An InvalidInputError within names `max_samples` if y has two classes, one of them of two samples, y[rows] not.
+
+    rows : as :func:`drawn_samples` returns them.
+    """
+    try:
+        yield
+    except InvalidInputError as error:
+        if rows is None or _can_teach(y[rows]) or not _can_teach(y):
+            raise
+        raise InvalidInputError(
+            f"max_samples must be large enough for the labels of the samples drawn; found {len(rows)} of {len(y)} "
+            f"samples, and for these {error}"
+        ) from error
+
+
+def _can_teach(y: NDArray[Any]) -> bool:
+    sizes = np.unique(y, return_counts=True)[1]
+    return len(sizes) > 1 and sizes.max() > 1
+
+
 @dataclass(frozen=True)
 class FromSample:
     """(X, y) ↦ the tuples that `find` (X, y) makes of at most `max_samples` of the rows, as rows of X.
@@ -83,7 +106,8 @@ class FromSample:
         rows = drawn_samples(X.shape[0], self.max_samples)
         if rows is None:
             return self.find(X, y)
-        found = self.find(rows_of(X, rows), y[rows])
+        with labels_of_drawn(y, rows):
+            found = self.find(rows_of(X, rows), y[rows])
         return tuple(rows[tuples] for tuples in found) if isinstance(found, tuple) else rows[found]
 
 

@@ -34,7 +34,7 @@ from psdopt_plugins.metric_learning.lmnn_start import (
 )
 from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
 from psdopt_plugins.online import OnlineModel
-from psdopt_plugins.pair_sampling import drawn_samples, nearest_triplets, rows_of
+from psdopt_plugins.pair_sampling import drawn_samples, labels_of_drawn, nearest_triplets, rows_of
 from psdopt_plugins.pairs import checked_triplets
 from psdopt_plugins.rows import validated, validated_with, weighted
 
@@ -145,7 +145,7 @@ class LMNN(MahalanobisTransformer):
             check_classification_targets(y)
             X, self._weights, y = weighted(X, sample_weight, y)
             classes(y)
-            drawn = drawn_samples(X.shape[0], self.max_samples)
+            labels, drawn = y, drawn_samples(X.shape[0], self.max_samples)
             if drawn is not None:
                 X, y = rows_of(X, drawn), y[drawn]
                 self._weights = None if self._weights is None else self._weights[drawn]
@@ -167,7 +167,8 @@ class LMNN(MahalanobisTransformer):
         if units is not None:
             X = in_units(X, units)
         if triplets is None:
-            self.targets_, basis = targets_and_basis(X, y, self.n_neighbors, self.target_metric)
+            with labels_of_drawn(labels, drawn):
+                self.targets_, basis = targets_and_basis(X, y, self.n_neighbors, self.target_metric)
         else:
             basis = whitening(X, ends) if can_be_whitened(X) else None
         rank = int(min(self.rank or LARGE_RANK, *X.shape))

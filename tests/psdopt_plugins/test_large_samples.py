@@ -40,6 +40,21 @@ def test_a_metric_of_many_samples_is_that_of_the_samples_drawn(learner):
     assert np.all(Y[tuples[:, 0]] == Y[tuples[:, 1]]) if tuples.ndim == 2 else True
 
 
+@pytest.mark.parametrize(("learner", "most"), [(Linearity, 1), (PSDBoost, 1), (PSDBoost, 2), (LMNN, 1)])
+def test_a_sample_without_two_classes_is_laid_to_its_size(learner, most):
+    wanted = rf"max_samples must be large enough .*; found {most} of 200 samples, and for these y must hold"
+    with pytest.raises(InvalidInputError, match=wanted):
+        learner(max_samples=most).fit(X, Y)
+    with pytest.raises(InvalidInputError, match=r"^n_neighbors"):
+        learner(n_neighbors=0, max_samples=60).fit(X, Y)
+
+
+@pytest.mark.parametrize("learner", [PSDBoost, LMNN])
+def test_labels_without_pairs_are_not_laid_to_the_sample(learner):
+    with pytest.raises(InvalidInputError, match=r"^y must hold"):
+        learner(max_samples=10).fit(X[:20], np.arange(20))
+
+
 def test_given_tuples_are_all_used():
     pairs = (np.array([[0, 1], [2, 3]]), np.array([[198, 199], [5, 150]]))
     few, many = (Linearity(max_samples=most).fit(X, pairs=pairs) for most in (3, 200))
