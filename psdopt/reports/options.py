@@ -72,10 +72,10 @@ class RunOptions:
     def in_search(self, fits: int) -> RunOptions:
         """Those of each of `fits` fits that compare parameters: half of `max_time` is for all of them together.
 
-        No rank, geometry or default method is kept, and no bar is shown.
+        Tolerance and limits are kept, method, geometry and rank left to the estimator, and no bar is shown.
         """
         share = None if self.max_time is None else 0.5 * self.max_time / fits
-        return replace(self, max_time=share, rank=None, geometry=None, default_method=None, progress=False)
+        return RunOptions(tol=self.tol, max_iterations=self.max_iterations, max_time=share, seed=self.seed)
 
     def after(self, seconds: float) -> RunOptions:
         """Those of a fit after a search of so many `seconds`: what is left of `max_time`, and at least half of it."""

@@ -26,9 +26,9 @@ def cross_validated(estimator: Any, X: Any, y: Array, options: RunOptions) -> tu
     """The estimator with each parameter of ``options.grid`` at its best value, and rows for the report.
 
     One parameter after the other, over stratified folds drawn by ``options.seed``; ties go to the smaller value.
-    Fits during the search are at the given rank, with the run's method, tolerance and limits, and take half of its
-    time together (:meth:`~psdopt.plugins.RunOptions.in_search`). Cost: FOLDS fits per value; with more than BLOCK
-    entries of X that would take longer than the run itself, and no grid is searched.
+    Fits during the search are at the given rank, with the run's tolerance and limits and otherwise solve()'s defaults,
+    and take half of its time together (:meth:`~psdopt.plugins.RunOptions.in_search`). Cost: FOLDS fits per value;
+    with more than BLOCK entries of X that would take longer than the run itself, and no grid is searched.
     """
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold

@@ -200,8 +200,11 @@ def test_the_search_of_parameters_keeps_the_limits_of_the_run(
     report: Any, estimator: Any, data: Dataset, grid: Any, fits: int
 ) -> None:
     estimator.seen.clear()
-    report(estimator, data, RunOptions(tol=1e-3, max_iterations=77, max_time=90.0, grid=grid))
+    method = ConjugateGradient()
+    report(estimator, data, RunOptions(tol=1e-3, max_iterations=77, max_time=90.0, grid=grid, method=method))
     *search, last = estimator.seen
+    assert last["method"] is method
+    assert not any("method" in seen for seen in search)  # it may need the geometry of the run
     assert len(search) == fits
     assert all(seen.get("tol") == 1e-3 and seen.get("max_iterations") == 77 for seen in estimator.seen)
     assert sum(seen["max_time"] for seen in search) == pytest.approx(45.0)
