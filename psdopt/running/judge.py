@@ -27,9 +27,11 @@ from psdopt.running.verdicts import (
     FINAL,
     Conclusion,
     blocked_by_geometry,
+    nearer,
     proven_verdict,
     recovered,
     settled,
+    whole_set,
     why_stationary,
     without_minimum,
 )
@@ -131,7 +133,7 @@ class Judge:
         self.certified, self.ended = run.state, run.state if ended or self.proof == "cheap" else None
         run.history.note("certificate", run.certificate.relative)
         self.seconds += now() - begun
-        if run.nearest is None or run.certificate.relative < run.nearest[1].relative:
+        if run.nearest is None or nearer(run.certificate, run.nearest[1]):
             run.nearest = run.state, run.certificate
         return run.certificate
 
@@ -161,7 +163,7 @@ class Judge:
         certificate = known if known is not None and enough else self.certify(ended=True)
         if run.nearest is not None and status in (Status.NO_PROGRESS, Status.UNBOUNDED, Status.DIVERGED):
             state, nearest = run.nearest
-            if nearest.relative < CLEARLY * certificate.relative and state.geometry == run.state.geometry:
+            if nearer(nearest, certificate, CLEARLY) and state.geometry == run.state.geometry:
                 run.state, run.certificate, self.certified = state, nearest, state
                 certificate = nearest
         if not certificate.proves(self.tol) and self._zero_by_multipliers(certificate) and run.certificate:
@@ -249,6 +251,8 @@ class Judge:
             return False
         if blocked_by_geometry(certificate, geometry, stationarity, self.tol):
             return True
+        if certificate.convex and whole_set(geometry) and certificate.relative > self.tol:
+            return False  # there a first-order point is optimal: the method has stalled
         # with a fixed trace, S Y = s Y at a stationary point; s exceeds the smallest eigenvalue if the rank binds
         if geometry.trace is None and certificate.stationarity_relative > self.tol:
             return False

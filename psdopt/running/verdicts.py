@@ -146,6 +146,21 @@ def blocked_by_geometry(certificate: Certificate, geometry: Geometry, stationari
     return geometry.restricted and certificate.stationarity_relative > 2.0 * max(tol, stationarity)
 
 
+def nearer(certificate: Certificate, other: Certificate, share: float = 1.0) -> bool:
+    """Whether `certificate` proves less than this `share` of the error of `other`, a certificate of the same run.
+
+    Gaps are compared where both are proven: the units by which they become relative differ from point to point.
+    """
+    if certificate.gap is None or other.gap is None or certificate.constraints is not None:
+        return certificate.relative < share * other.relative
+    return certificate.gap < share * other.gap
+
+
+def whole_set(geometry: Geometry) -> bool:
+    """Whether the points of the geometry are all matrices of its set, whatever their rank."""
+    return not (geometry.restricted or geometry.can_grow or Ability.FACTOR in geometry.abilities)
+
+
 def why_stationary(certificate: Certificate, run: Run, stationarity: float, tol: float) -> str:
     """The message for a first-order point that is not certified optimal."""
     geometry, factor = run.geometry, run.state.evaluation.factor
@@ -155,7 +170,7 @@ def why_stationary(certificate: Certificate, run: Run, stationarity: float, tol:
     if not certificate.convex:
         return f"{Status.STATIONARY.value}; F is not known to be convex"
     n, columns = factor.shape
-    return explained(certificate, columns, n, geometry.can_grow or Ability.FACTOR in geometry.abilities, tol)
+    return explained(certificate, columns, n, not whole_set(geometry), tol)
 
 
 def recovered(problem: Problem, method: Method, run: Run, tol: float) -> bool:

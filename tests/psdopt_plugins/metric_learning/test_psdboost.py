@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.datasets import load_iris
 
-from psdopt import solve
+from psdopt import Status, solve
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.spectraplex import Spectraplex
 from psdopt.margins.column_generation import ColumnGeneration
@@ -118,3 +118,15 @@ def test_labels_without_triplets_are_refused():
         PSDBoost().fit(X, [1, 1, 1, 1])
     with pytest.raises(InvalidInputError, match="2 samples"):
         PSDBoost().fit(X, [0, 1, 2, 3])
+
+
+def test_a_stalled_run_over_the_whole_spectraplex_is_not_called_stationary():
+    """With a feature of 1e9 times the others' units the duals run out of digits; the convex problem has no such end."""
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([X, 1e9 * np.random.default_rng(0).standard_normal(150)])
+    result = solve(triplet_margin_problem(X, nearest_triplets(X, y), 1.0 / 15.0), Spectraplex(5), ColumnGeneration())
+    assert result.status is Status.NO_PROGRESS
+    assert not result.converged
+    assert result.certificate.relative > 1.0
+    # an earlier point has a gap that is small beside its F only, and a value of 85
+    assert result.value == pytest.approx(result.history["value"].min(), rel=1e-3)
