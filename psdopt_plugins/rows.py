@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.multiclass import check_classification_targets
@@ -16,10 +17,10 @@ from sklearn.utils.validation import validate_data
 from psdopt.checks import CheckedIndices, real_array, squares_finite, unmasked
 from psdopt.devices import device_of, held, is_device_array, on_host, placed, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
-from psdopt.linalg import Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
+from psdopt.linalg import EPS, Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import sample_weights
-from psdopt_plugins.limits import ALL_PAIRS
+from psdopt_plugins.limits import ALL_PAIRS, ROUNDINGS
 
 
 def validated(
@@ -155,6 +156,26 @@ def weighted(X: Any, sample_weight: Any, *others: Any) -> tuple[Any, ...]:
     kept = np.flatnonzero(w)
     rows = RowBlocks(WithoutRows(X.source, np.flatnonzero(w == 0.0)), X.name) if isinstance(X, RowBlocks) else X[kept]
     return (rows, w[kept], *(None if other is None else np.asarray(other)[kept] for other in others))
+
+
+def ranges_of_features(X: Any) -> tuple[Array, NDArray[np.bool_]]:
+    """The ranges max − min (d,) of the features of X (m, d), and which features vary.
+
+    Those whose range is rounding of the largest entry are constant. X is dense, sparse or read in blocks: one pass.
+    """
+    if isinstance(X, RowBlocks):
+        lows, highs = zip(*(part for _, part in X.parts(_extremes)), strict=True)
+        low, high = np.min(lows, axis=0), np.max(highs, axis=0)
+    else:
+        low, high = _extremes(slice(None), X)
+    ranges = np.asarray(high - low)
+    varies = ranges > np.maximum(ROUNDINGS * EPS * np.maximum(np.abs(high), np.abs(low)), np.finfo(float).tiny)
+    return ranges, varies
+
+
+def _extremes(rows: slice, block: Any) -> tuple[Array, Array]:
+    low, high = block.min(axis=0), block.max(axis=0)
+    return (low.toarray().ravel(), high.toarray().ravel()) if sp.issparse(block) else (low, high)
 
 
 def all_pairs_fit(estimator: Any, n: int, arrays: int) -> None:

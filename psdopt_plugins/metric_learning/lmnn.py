@@ -36,7 +36,7 @@ from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTr
 from psdopt_plugins.online import OnlineModel
 from psdopt_plugins.pair_sampling import drawn_samples, labels_of_drawn, nearest_triplets, rows_of
 from psdopt_plugins.pairs import checked_triplets
-from psdopt_plugins.rows import validated, validated_with, weighted
+from psdopt_plugins.rows import ranges_of_features, validated, validated_with, weighted
 
 TARGET_METRICS = ("auto", "euclidean", "whitened")
 #: Tolerance for `solve` unless `solver_options` give another.
@@ -162,7 +162,7 @@ class LMNN(MahalanobisTransformer):
                 self._weights = None if self._weights is None else self._weights[rows]
         self._check_parameters(X)
         self._say_if_long(X, shape, None if triplets is None else len(triplets))
-        units = units_of_features(X) if self.target_metric == "auto" else None
+        units = units_of_features(X, *ranges_of_features(X)) if self.target_metric == "auto" else None
         X = centred(X)  # distances stay the same, and an offset would cost digits
         if units is not None:
             X = in_units(X, units)

@@ -13,7 +13,6 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.sparsefuncs import mean_variance_axis
 
 from psdopt.linalg import (
-    EPS,
     Array,
     LinearMap,
     RowBlocks,
@@ -27,9 +26,10 @@ from psdopt.linalg import (
 from psdopt.problems.distributed import touched
 from psdopt.terms import SquaredHinge
 from psdopt_plugins.block_neighbours import ANY, nearest_rows
-from psdopt_plugins.limits import BLOCK, DENSE_ORDER, MINOR, ROUNDINGS, SLIGHT, SPECTRUM_ORDER
+from psdopt_plugins.limits import BLOCK, DENSE_ORDER, MINOR, SLIGHT, SPECTRUM_ORDER
 from psdopt_plugins.metric_learning.impostors import Indices, target_neighbours
 from psdopt_plugins.pairs import pair_laplacian
+from psdopt_plugins.rows import ranges_of_features
 
 #: Samples that vote on the metric in which targets are chosen.
 VOTERS = 500
@@ -45,25 +45,18 @@ def can_be_whitened(X: Any) -> bool:
     return not sp.issparse(X) and X.shape[1] <= SPECTRUM_ORDER
 
 
-def units_of_features(X: Any) -> Array | None:
-    """Standard variances (d,) of the features of X (m, d), dense or sparse, if their ranges max − min are unlike.
+def units_of_features(X: Any, ranges: Array, varies: NDArray[np.bool_]) -> Array | None:
+    """Standard deviations (d,) of the features of X (m, d), dense or sparse, if their ranges max − min are unlike.
 
-    Ranges are unlike if the least is minor beside the largest; None otherwise. 1 for constant features, those whose
-    range is rounding of the largest entry.
+    `ranges` and `varies` of :func:`psdopt_plugins.rows.ranges_of_features`. Ranges are unlike if the least is minor
+    beside the largest; None otherwise. 1 for constant features.
     """
-    sparse = sp.issparse(X)
-    extremes: Any = _extremes_of(X) if isinstance(X, RowBlocks) else (X.min(axis=0), X.max(axis=0))
-    low, high = extremes
-    if sparse:
-        high, low = high.toarray().ravel(), low.toarray().ravel()
-    ranges = high - low
-    varies = ranges > np.maximum(ROUNDINGS * EPS * np.maximum(np.abs(high), np.abs(low)), np.finfo(float).tiny)
     if not varies.any() or MINOR * ranges[varies].max() <= ranges[varies].min():
         return None
     scaled_to_range = in_units(X, np.where(varies, ranges, 1.0))
     if isinstance(X, RowBlocks):
         return np.where(varies, ranges * mean_and_scale(scaled_to_range.source)[1], 1.0)
-    variances = mean_variance_axis(scaled_to_range, 0)[1] if sparse else scaled_to_range.var(axis=0)
+    variances = mean_variance_axis(scaled_to_range, 0)[1] if sp.issparse(X) else scaled_to_range.var(axis=0)
     return np.where(varies, ranges * np.sqrt(variances), 1.0)
 
 
@@ -102,11 +95,8 @@ def whitening(X: Array, targets: Indices) -> Array | None:
     weight.) Rows of B for constant features are 0. In these coordinates the sum of target distances is about the trace
     of M, which makes the problem well conditioned.
     """
-    if isinstance(X, RowBlocks):
-        low, high = _extremes_of(X)
-        scatter, ranges = _scatter_in_blocks(X, targets), high - low
-    else:
-        scatter, ranges = _scatter(X, targets), np.ptp(X, axis=0)
+    scatter = _scatter_in_blocks(X, targets) if isinstance(X, RowBlocks) else _scatter(X, targets)
+    ranges = ranges_of_features(X)[0]
     inverse = np.divide(1.0, ranges, out=np.zeros_like(ranges), where=ranges > np.finfo(float).tiny)
     scatter *= inverse[:, None] / len(targets)
     scatter *= inverse
@@ -138,16 +128,6 @@ def _scatter_in_blocks(X: RowBlocks, targets: Indices) -> Array:
         difference = block[ends[:, 0]] - block[ends[:, 1]]
         scatter += difference.T @ difference
     return scatter
-
-
-def _extremes(rows: slice, block: Array) -> tuple[Array, Array]:
-    return block.min(axis=0), block.max(axis=0)
-
-
-def _extremes_of(X: RowBlocks) -> tuple[Array, Array]:
-    """(min, max) (d,) of the columns: one pass."""
-    low, high = zip(*(part for _, part in X.parts(_extremes)), strict=True)
-    return np.min(low, axis=0), np.max(high, axis=0)
 
 
 def _misclassified(X: Any, y: NDArray[Any], n_neighbors: int) -> NDArray[np.bool_]:

@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from functools import partial
 from typing import Any, Self
 
+import numpy as np
+
 from psdopt import ColumnGeneration, MarginProblem, Spectraplex, solve
 from psdopt.checks import integer, number
-from psdopt.linalg import linear_map
+from psdopt.linalg import RowBlocks, linear_map
 from psdopt.terms import TripletDifferences
 from psdopt_plugins.estimators import finished, options_for_solve, parameters, sorted_components
+from psdopt_plugins.limits import ROOT_EPS
 from psdopt_plugins.long_fits import entries, say_if_long, search
+from psdopt_plugins.metric_learning.lmnn_start import in_basis, in_units, units_of_features
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.pair_sampling import FromSample, nearest_triplets
 from psdopt_plugins.pairs import checked_triplets
-from psdopt_plugins.rows import only_touched, validated_with
+from psdopt_plugins.rows import only_touched, ranges_of_features, validated_with
 
 
 def triplet_margin_problem(
@@ -79,10 +84,16 @@ class PSDBoost(MahalanobisTransformer):
     Attributes
     ----------
     components_ : (r, d), M = components_ᵀ components_.
-    result_ : the :class:`psdopt.Result` with value, status, certificate and history.
+    result_ : the :class:`psdopt.Result` with value, status, certificate and history; its matrix is that of the features
+        that vary, in the units in which M is learned.
     margin_ : the optimal ρ − C Σ ξ (−result_.value); negative if no M satisfies the triplets.
     triplets_ : (m, 3), the triplets used.
     n_features_in_ : d.
+
+    Features that are constant in X are left out: they would take the trace, and M has zeros for them. A warning says if
+    all distances are zero because features are sums of others. Units of features: tr M = 1 weighs them. If their ranges
+    max − min differ by a factor above 1000, triplets and M are those of X divided by its standard deviations, and
+    tr M = 1 holds there; `components_` still apply to X as given, as from a pipeline with ``StandardScaler``.
 
     Cost: with labels O(s² d) for the nearest of s samples drawn; an iteration takes products with X and O(triplets),
     the master problem O(triplets · columns). Memory: the data and (triplets, columns). 100,000 × 50 took 55 s of
@@ -112,20 +123,39 @@ class PSDBoost(MahalanobisTransformer):
         UnknownNameError for a solver option, and scikit-learn's ValueErrors.
         """
         given = triplets is not None
-        X, triplets = validated_with(self, X, y, triplets, self._nearest, blocks=True, accept_sparse=["csr", "csc"])
+        options: dict[str, Any] = {"blocks": True, "accept_sparse": ["csr", "csc"]}
+        X, triplets = validated_with(self, X, y, triplets, lambda X, y: y, **options)
+        ranges, varies = ranges_of_features(X)
+        units = units_of_features(X, ranges, varies)
+        if units is not None:
+            X, ranges = in_units(X, units), ranges / units
+        kept = varies if varies.any() else ~varies
+        if not kept.all():
+            X = in_basis(X, np.eye(len(kept))[:, kept]) if isinstance(X, RowBlocks) else X[:, kept]
+        if not given:
+            triplets = self._nearest(X, triplets)
         rows = checked_triplets(triplets, X.shape[0])
         if given:
             self._say_if_long(X, 0, len(rows), "fewer triplets", 4)
-        problem = triplet_margin_problem(linear_map(X, "X", checked=True), rows, self._cost(len(rows)))
+        data, among = only_touched(linear_map(X, "X", checked=True), rows)
+        problem = triplet_margin_problem(data, among, self._cost(len(rows)))
         defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, **defaults)))
-        self.components_ = sorted_components(self.result_.matrix)
+        found = sorted_components(self.result_.matrix)  # before units are divided out, which would cost small rows
+        self.components_ = np.zeros((len(found), len(kept)))
+        self.components_[:, kept] = found if units is None else found / units[kept]
         self.margin_, self.triplets_ = -self.result_.value, rows.array
+        if np.ptp(data.apply(found.T), axis=0).max() <= ROOT_EPS * ranges[kept].max():
+            warnings.warn(
+                "all distances between the samples are zero under the learned metric: no M reaches a positive margin; "
+                "increase nu, or drop features that are sums of others",
+                stacklevel=2,
+            )
         return self
 
     def _nearest(self, X: Any, y: Any) -> Any:
         s = min(integer(self.max_samples, "max_samples"), X.shape[0])
-        self._say_if_long(X, s, s * integer(self.n_neighbors, "n_neighbors") ** 2, "a smaller max_samples", 6)
+        self._say_if_long(X, s, s * integer(self.n_neighbors, "n_neighbors") ** 2, "a smaller max_samples", 5)
         return FromSample(partial(nearest_triplets, n_neighbors=self.n_neighbors), self.max_samples)(X, y)
 
     def _say_if_long(self, X: Any, searched: int, triplets: int, shorter: str, stacklevel: int) -> None:

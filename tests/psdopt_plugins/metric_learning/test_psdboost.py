@@ -1,7 +1,10 @@
 """triplet_margin_problem and PSDBoost: the loss against brute force, its smoothing, choices, errors."""
 
+import warnings
+
 import numpy as np
 import pytest
+import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
 from psdopt import Status, solve
@@ -130,3 +133,45 @@ def test_a_stalled_run_over_the_whole_spectraplex_is_not_called_stationary():
     assert result.certificate.relative > 1.0
     # an earlier point has a gap that is small beside its F only, and a value of 85
     assert result.value == pytest.approx(result.history["value"].min(), rel=1e-3)
+
+
+def noise(seed=1):
+    """60 samples of three classes that the five features do not tell apart: the optimal margin is negative."""
+    rng = np.random.default_rng(seed)
+    return rng.standard_normal((60, 5)), rng.integers(0, 3, 60)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array, sp.csc_array])
+def test_constant_features_take_no_part_of_the_trace(kind):
+    X, y = noise()
+    base = PSDBoost().fit(X, y)
+    assert base.margin_ < 0.0
+    wide = PSDBoost().fit(kind(np.column_stack([np.full(60, 7.0), X, np.full(60, 0.1)])), y)
+    assert wide.result_.optimal
+    np.testing.assert_allclose(wide.margin_, base.margin_, rtol=1e-3)
+    np.testing.assert_array_equal(wide.components_[:, [0, 6]], 0.0)
+    assert np.isclose(np.trace(wide.get_mahalanobis_matrix()), 1.0)
+
+
+def test_a_metric_that_is_zero_on_all_samples_is_named():
+    X, y = noise()
+    for wide in (np.column_stack([X, X[:, 0] + X[:, 1]]) + 100.0, np.ones((60, 3))):
+        with pytest.warns(UserWarning, match="all distances between the samples are zero"):
+            assert PSDBoost().fit(wide, y).transform(wide).std(axis=0).max() < 1e-6
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        PSDBoost().fit(X, y)
+
+
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+def test_features_of_unlike_units_give_the_metric_of_standardised_ones(kind):
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([X * [1e-9, 1e9, 1.0, 1e4], 1e9 * np.random.default_rng(0).standard_normal(150)])
+    Z = X / X.std(axis=0)
+    model, other = PSDBoost().fit(kind(X), y), PSDBoost().fit(kind(Z), y)
+    assert model.result_.optimal
+    np.testing.assert_array_equal(model.triplets_, other.triplets_)
+    np.testing.assert_allclose(model.margin_, other.margin_, rtol=1e-3)
+    np.testing.assert_allclose(model.transform(X) @ model.transform(X).T, other.transform(Z) @ other.transform(Z).T)
+    given = PSDBoost().fit(kind(X), triplets=model.triplets_)
+    np.testing.assert_allclose(given.margin_, model.margin_, rtol=1e-3)
