@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.sparsefuncs import mean_variance_axis
 from sklearn.utils.validation import validate_data
 
 from psdopt.checks import CheckedIndices, real_array, squares_finite, unmasked
@@ -20,7 +22,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg import EPS, Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import sample_weights
-from psdopt_plugins.limits import ALL_PAIRS, ROUNDINGS
+from psdopt_plugins.limits import ALL_PAIRS, MINOR, ROUNDINGS
 
 
 def validated(
@@ -176,6 +178,42 @@ def ranges_of_features(X: Any) -> tuple[Array, NDArray[np.bool_]]:
 def _extremes(rows: slice, block: Any) -> tuple[Array, Array]:
     low, high = block.min(axis=0), block.max(axis=0)
     return (low.toarray().ravel(), high.toarray().ravel()) if sp.issparse(block) else (low, high)
+
+
+def warn_of_scales(X: Any, name: str, hidden: str = "") -> None:
+    """A warning of the estimator `name` where the features of X (m, d) have units or means that spoil its fit. O(m d).
+
+    Units: standard deviations that differ by a factor above 10⁶, constant features aside. Means: one above 10⁶ times
+    the standard deviation, where `hidden` says what such a mean leaves almost constant; "" if means do no harm.
+    Only arrays in memory, dense or sparse, are looked at.
+    """
+    if sp.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0)
+        mean, spread = np.abs(mean), np.sqrt(variance)
+    elif isinstance(X, np.ndarray):
+        mean, spread = np.abs(X.mean(axis=0)), X.std(axis=0)
+    else:
+        return
+    varies = np.flatnonzero(ranges_of_features(X)[1] & (spread > 0.0))
+    if len(varies) == 0:
+        return
+    ratio = mean[varies] / spread[varies]
+    k = int(np.argmax(ratio))
+    if hidden and ratio[k] > MINOR**-2:
+        warnings.warn(
+            f"X should be centred or standardised for {name}: features whose mean is more than 1e6 times their "
+            f"standard deviation leave {hidden} almost constant, and the fit slow or wrong; found one, number "
+            f"{varies[k]}, of {ratio[k]:.1g} times",
+            stacklevel=3,
+        )
+    low, high = varies[np.argmin(spread[varies])], varies[np.argmax(spread[varies])]
+    if spread[high] > MINOR**-2 * spread[low]:
+        warnings.warn(
+            f"X should be standardised for {name}: features whose standard deviations differ by a factor above 1e6 "
+            f"leave the fit to the largest ones, and slow or wrong; found {spread[low]:.1g} for number {low} and "
+            f"{spread[high]:.1g} for number {high}",
+            stacklevel=3,
+        )
 
 
 def all_pairs_fit(estimator: Any, n: int, arrays: int) -> None:

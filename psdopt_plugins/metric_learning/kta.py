@@ -16,7 +16,7 @@ from psdopt_plugins.limits import FACTOR_ORDER
 from psdopt_plugins.long_fits import entries, quadratic_fit, say_if_long
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
-from psdopt_plugins.rows import validated, weighted
+from psdopt_plugins.rows import validated, warn_of_scales, weighted
 
 #: Steps at limited rank, typically: 29 to 1813 in experiments.
 STEPS = 300
@@ -80,6 +80,9 @@ class KTA(MahalanobisTransformer):
         sample_weight : w (m,), at least 0; the loss is lam Σ_ij w_i w_j (x_iᵀMx_j − y_iᵀy_j)², so that weight 2 means
         the sample occurs twice. X must then be in memory.
 
+        Warns where the mean of a feature of X in memory is more than 10⁶ times its standard deviation, or standard
+        deviations differ by a factor above 10⁶: the loss is of fourth power in X.
+
         Raises InvalidInputError, UnknownNameError (both name the argument) and scikit-learn's ValueErrors.
         """
         X, y = validated(
@@ -87,6 +90,7 @@ class KTA(MahalanobisTransformer):
         )
         check_classification_targets(y)
         X, w, y = weighted(X, sample_weight, y)
+        warn_of_scales(X, "KTA", "the kernel x_iᵀMx_j")
         rank = self.rank
         if rank is None and X.shape[1] > FACTOR_ORDER:
             rank = LARGE_RANK
