@@ -182,8 +182,9 @@ class LMNN(MahalanobisTransformer):
         del self._weights
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
-        Z = Z if basis is None else basis @ Z
-        self.components_ = sorted_components(LowRankPSD(Z if units is None else Z / units[:, None]))
+        # before units are divided out: small rows would be rounding of large ones
+        found = sorted_components(LowRankPSD(Z if basis is None else basis @ Z))
+        self.components_ = found if units is None else found / units
         return self
 
     def _on_labels(self, data: LinearMap, y: Any, Z: Array) -> Array:

@@ -189,6 +189,16 @@ def test_raw_features_of_unlike_units_give_the_metric_of_standardised_ones(load,
     assert not np.array_equal(as_given.targets_, other.targets_)
 
 
+def test_no_feature_is_lost_to_the_units_of_others():
+    """M has entries from 1e-18 to 1e18: its eigenvectors in raw units hold the largest alone."""
+    data, y = load_wine(return_X_y=True)
+    standardised = StandardScaler().fit_transform(data[:, :4])
+    raw = standardised * [1e-9, 1e9, 1.0, 1e4]
+    model, other = LMNN().fit(raw, y), LMNN().fit(standardised, y)
+    a, b = model.transform(raw), other.transform(standardised)
+    np.testing.assert_allclose(a @ a.T, b @ b.T, atol=1e-6 * np.abs(b @ b.T).max())
+
+
 def test_a_feature_of_subnormal_range_counts_as_constant():
     data = np.random.default_rng(6).standard_normal((20, 3))
     data[:, 1] *= 1e-310
