@@ -10,6 +10,7 @@ from sklearn.datasets import load_iris
 from psdopt import Status, solve
 from psdopt.errors import InvalidInputError
 from psdopt.geometries.spectraplex import Spectraplex
+from psdopt.linalg import RowSource
 from psdopt.margins.column_generation import ColumnGeneration
 from psdopt_plugins.metric_learning.psdboost import PSDBoost, triplet_margin_problem
 from psdopt_plugins.pair_sampling import nearest_triplets
@@ -175,3 +176,20 @@ def test_features_of_unlike_units_give_the_metric_of_standardised_ones(kind):
     np.testing.assert_allclose(model.transform(X) @ model.transform(X).T, other.transform(Z) @ other.transform(Z).T)
     given = PSDBoost().fit(kind(X), triplets=model.triplets_)
     np.testing.assert_allclose(given.margin_, model.margin_, rtol=1e-3)
+
+
+def test_rows_read_in_blocks_give_the_same_metric(monkeypatch):
+    X, y = load_iris(return_X_y=True)
+    X = np.column_stack([np.full(150, 7.0), X * [1e-3, 1e3, 1.0, 10.0]])
+
+    class Stored:
+        shape, dtype = X.shape, X.dtype
+
+        def __getitem__(self, rows):
+            return X[rows]
+
+    monkeypatch.setattr(RowSource, "block", 40)
+    inside, blocks = PSDBoost().fit(X, y), PSDBoost().fit(Stored(), y)
+    np.testing.assert_array_equal(X[blocks.triplets_], X[inside.triplets_])  # some irises are equal
+    np.testing.assert_allclose(blocks.margin_, inside.margin_, rtol=1e-6)
+    np.testing.assert_allclose(blocks.transform(X), inside.transform(X), rtol=1e-3, atol=1e-3)
