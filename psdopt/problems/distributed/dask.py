@@ -35,6 +35,7 @@ class OnDask(Engine):
                     "client must be a dask.distributed Client; found none, nor a current one"
                 ) from error
         self.client = client
+        self._token = ""  # of the parts that are placed
 
     @classmethod
     def current(cls) -> OnDask | None:
@@ -50,14 +51,18 @@ class OnDask(Engine):
     @property
     def workers(self) -> int:
         """Workers of the client at this moment."""
-        return len(self.client.scheduler_info(n_workers=-1)["workers"])
+        return len(self._addresses())
+
+    def _addresses(self) -> list[str]:
+        """Of the workers, from the scheduler: the client's own list is empty for a moment each time it is refreshed."""
+        return list(self.client.nthreads())
 
     def rows(self, source: RowSource, rows: Any) -> Any:
         """The given rows of `source` for a recipe; for a Dask array a future, so that the rows stay on the cluster."""
         return self.client.compute(source.data[rows]) if isinstance(source, DaskRows) else source.take(rows)
 
     def place(self, parts: Sequence[Part]) -> None:
-        workers = list(self.client.scheduler_info(n_workers=-1)["workers"])
+        workers = self._addresses()
         if not workers:
             raise InvalidInputError("client must have at least one worker; found none")
         self._token, self._parts = f"psdopt-{os.getpid()}-{next(_tokens)}", list(parts)
@@ -84,7 +89,7 @@ class OnDask(Engine):
         k, name, arguments, dropped = question
         part = self._parts[k]
         recipe = (part if isinstance(part, tuple) else (_itself, part)) if make else ()
-        known = set(self.client.scheduler_info(n_workers=-1)["workers"]) if make else None
+        known = set(self._addresses()) if make else None
         if known is not None and self._homes[k] not in known and known:
             self._homes[k] = sorted(known)[k % len(known)]
         return self.client.submit(
@@ -101,7 +106,8 @@ class OnDask(Engine):
 
     def close(self) -> None:
         """Forget the parts on all workers."""
-        self.client.run(_forget, self._token)
+        if self._token:
+            self.client.run(_forget, self._token)
 
 
 _tokens = itertools.count()

@@ -57,3 +57,20 @@ def test_a_killed_worker_does_not_change_the_answer(cluster, client):
 def test_no_client_is_one_sentence():
     with pytest.raises(InvalidInputError, match=r"client must be a dask\.distributed Client; found none"):
         OnDask()
+
+
+def test_workers_are_those_of_the_scheduler_while_the_client_refreshes_its_list(client, monkeypatch):
+    """The client's list of workers is empty between its own refresh, which asks for none, and the next question."""
+    monkeypatch.setattr(client, "scheduler_info", lambda **options: {"workers": {}})
+    engine = OnDask(client)
+    assert engine.workers >= 1
+    engine.place([])
+    engine.close()
+
+
+def test_an_engine_without_workers_says_so_and_closes(client, monkeypatch):
+    monkeypatch.setattr(client, "nthreads", dict)
+    engine = OnDask(client)
+    with pytest.raises(InvalidInputError, match="client must have at least one worker; found none"):
+        engine.place([])
+    engine.close()
