@@ -180,40 +180,50 @@ def _extremes(rows: slice, block: Any) -> tuple[Array, Array]:
     return (low.toarray().ravel(), high.toarray().ravel()) if sp.issparse(block) else (low, high)
 
 
-def warn_of_scales(X: Any, name: str, hidden: str = "") -> None:
-    """A warning of the estimator `name` where the features of X (m, d) have units or means that spoil its fit. O(m d).
+def warn_of_offset(X: Any, name: str, hidden: str) -> None:
+    """A warning of the estimator `name` if a feature of X (m, d) has a mean above 10⁶ times its standard deviation.
 
-    Units: standard deviations that differ by a factor above 10⁶, constant features aside. Means: one above 10⁶ times
-    the standard deviation, where `hidden` says what such a mean leaves almost constant; "" if means do no harm.
-    Only arrays in memory, dense or sparse, are looked at.
+    `hidden` says what such a mean leaves almost constant. Constant features, rows in blocks and arrays on devices are
+    not looked at. O(m d).
     """
-    if sp.issparse(X):
-        mean, variance = mean_variance_axis(X, axis=0)
-        mean, spread = np.abs(mean), np.sqrt(variance)
-    elif isinstance(X, np.ndarray):
-        mean, spread = np.abs(X.mean(axis=0)), X.std(axis=0)
-    else:
-        return
-    varies = np.flatnonzero(ranges_of_features(X)[1] & (spread > 0.0))
-    if len(varies) == 0:
-        return
-    ratio = mean[varies] / spread[varies]
-    k = int(np.argmax(ratio))
-    if hidden and ratio[k] > MINOR**-2:
+    means, spread, varies = _scales(X)
+    ratio = means / spread
+    if len(varies) and ratio[k := int(np.argmax(ratio))] > MINOR**-2:
         warnings.warn(
             f"X should be centred or standardised for {name}: features whose mean is more than 1e6 times their "
             f"standard deviation leave {hidden} almost constant, and the fit slow or wrong; found one, number "
             f"{varies[k]}, of {ratio[k]:.1g} times",
             stacklevel=3,
         )
-    low, high = varies[np.argmin(spread[varies])], varies[np.argmax(spread[varies])]
-    if spread[high] > MINOR**-2 * spread[low]:
+
+
+def warn_of_units(X: Any, name: str) -> None:
+    """A warning of the estimator `name` if standard deviations of features of X (m, d) differ by a factor above 10⁶.
+
+    What is looked at, and the cost, are those of :func:`warn_of_offset`.
+    """
+    _, spread, varies = _scales(X)
+    if len(varies) and spread.max() > MINOR**-2 * spread.min():
+        low, high = int(np.argmin(spread)), int(np.argmax(spread))
         warnings.warn(
             f"X should be standardised for {name}: features whose standard deviations differ by a factor above 1e6 "
-            f"leave the fit to the largest ones, and slow or wrong; found {spread[low]:.1g} for number {low} and "
-            f"{spread[high]:.1g} for number {high}",
+            f"leave the fit to the largest ones, and slow or wrong; found {spread[low]:.1g} for number {varies[low]} "
+            f"and {spread[high]:.1g} for number {varies[high]}",
             stacklevel=3,
         )
+
+
+def _scales(X: Any) -> tuple[Array, Array, NDArray[np.intp]]:
+    """|mean| and standard deviation of the features of X that vary, and their numbers; none of X outside memory."""
+    if sp.issparse(X):
+        mean, variance = mean_variance_axis(X, axis=0)
+        spread = np.sqrt(variance)
+    elif isinstance(X, np.ndarray):
+        mean, spread = X.mean(axis=0), X.std(axis=0)
+    else:
+        return np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.intp)
+    varies = np.flatnonzero(ranges_of_features(X)[1] & (spread > 0.0))
+    return np.abs(mean[varies]), spread[varies], varies
 
 
 def all_pairs_fit(estimator: Any, n: int, arrays: int) -> None:

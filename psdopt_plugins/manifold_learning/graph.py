@@ -97,17 +97,18 @@ def surface_edges(X: Any, n_neighbors: int) -> Edges:
         return edges
     safe = nearest_neighbour_edges(X, SAFE_NEIGHBORS)
     paths, lengths, labels = safe.path_graph(), np.sqrt(edges.squared), safe.components()[1]
-    first = np.searchsorted(edges.i, np.arange(edges.n + 1))  # Edges are ordered by i
     reach = np.zeros(edges.n)
     np.maximum.at(reach, edges.i, DETOUR * lengths)
     keep = labels[edges.i] != labels[edges.j]
     sources, size = np.argsort(reach, kind="stable"), max(1, BLOCK // edges.n)
+    turn = np.argsort(sources)[edges.i]  # of the first sample of each edge
+    order = np.argsort(turn, kind="stable")
+    turns = turn[order]
     for start in range(0, edges.n, size):  # samples with edges of similar lengths search together, equally far
         block = sources[start : start + size]
         found = dijkstra(paths, directed=False, indices=block, limit=reach[block[-1]])
-        for row, i in enumerate(block):
-            own = slice(first[i], first[i + 1])
-            keep[own] |= found[row, edges.j[own]] <= DETOUR * lengths[own]
+        own = order[slice(*np.searchsorted(turns, (start, start + size)))]
+        keep[own] |= found[turn[own] - start, edges.j[own]] <= DETOUR * lengths[own]
     return Edges(edges.i[keep], edges.j[keep], edges.squared[keep], edges.n)
 
 

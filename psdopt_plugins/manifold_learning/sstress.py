@@ -99,7 +99,6 @@ class SSTRESS(Embedding):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Place the objects. X (n, d) samples, or dissimilarities (n, n).
 
-        O(n² k) a step and O(n³) for the start; memory 64 n² bytes. 1,000 samples took 8 s of processor time.
         Raises InvalidInputError, naming the memory, for more objects than can be held in pairs (11,585).
         """
         missing = is_name(self.dissimilarity, "precomputed")

@@ -16,7 +16,7 @@ from psdopt_plugins.limits import FACTOR_ORDER
 from psdopt_plugins.long_fits import entries, quadratic_fit, say_if_long
 from psdopt_plugins.metric_learning.kta_problem import kta_problem
 from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
-from psdopt_plugins.rows import validated, warn_of_scales, weighted
+from psdopt_plugins.rows import validated, warn_of_offset, warn_of_units, weighted
 
 #: Steps at limited rank, typically: 29 to 1813 in experiments.
 STEPS = 300
@@ -90,7 +90,8 @@ class KTA(MahalanobisTransformer):
         )
         check_classification_targets(y)
         X, w, y = weighted(X, sample_weight, y)
-        warn_of_scales(X, "KTA", "the kernel x_iᵀMx_j")
+        warn_of_offset(X, "KTA", "the kernel x_iᵀMx_j")
+        warn_of_units(X, "KTA")
         rank = self.rank
         if rank is None and X.shape[1] > FACTOR_ORDER:
             rank = LARGE_RANK

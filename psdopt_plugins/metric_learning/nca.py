@@ -21,7 +21,7 @@ from psdopt_plugins.long_fits import entries, products, say_if_long, search
 from psdopt_plugins.metric_learning.lmnn_start import centred, principal_axes
 from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
 from psdopt_plugins.metric_learning.nca_problem import Indices, nca_problem, nearest_candidates
-from psdopt_plugins.rows import validated, warn_of_scales
+from psdopt_plugins.rows import validated, warn_of_units
 
 #: Tolerance for `solve` unless `solver_options` give another.
 DEFAULT_TOL = 0.1
@@ -115,7 +115,7 @@ class NCA(MahalanobisTransformer):
         numbers, shorter = 4 * entries(X) + 3 * count * k * r, "a smaller max_samples or rank"
         say_if_long(self, (m, d), 0.0, run, numbers=numbers, shorter=shorter)
         samples = np.sort(np.random.default_rng(0).choice(m, count, replace=False))
-        warn_of_scales(X, "NCA")
+        warn_of_units(X, "NCA")
         X = centred(X)  # distances stay the same, and an offset would cost digits
         L = np.eye(d) if rank == d else principal_axes(X, rank)
         result = self._rounds(linear_map(X, "X", checked=True, owned=True), codes, samples, L, options)

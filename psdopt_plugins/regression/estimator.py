@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from dataclasses import KW_ONLY
 from typing import Any, Self
@@ -13,14 +12,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from psdopt import Geometry, LowRankPSD, starting_point
 from psdopt.checks import one_of
-from psdopt.linalg import EPS, Array, RowBlocks, as_dense, linear_map, row_dots
+from psdopt.linalg import Array, RowBlocks, as_dense, linear_map, row_dots
 from psdopt_plugins.estimators import Estimator, generator, named_geometry, parameters, solved, sorted_components
-from psdopt_plugins.limits import MINOR, ROUNDINGS
 from psdopt_plugins.long_fits import entries, products, say_if_long
 from psdopt_plugins.online import OnlineModel, moment_of
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
-from psdopt_plugins.rows import projected, validated, weighted
+from psdopt_plugins.rows import projected, validated, warn_of_offset, weighted
 
 #: Warning about W = 0 at the end of a fit.
 NO_FORM = "every prediction is the same; no quadratic form lowers the error, as where no target is above the intercept"
@@ -91,8 +89,7 @@ class PSDRegressor(RegressorMixin, Estimator):
         """
         X, y = validated(self, X, y, blocks=True, accept_sparse=["csr"], dtype=np.float64, y_numeric=True)
         X, w, y, direction = weighted(X, sample_weight, y, direction)
-        if isinstance(X, np.ndarray):
-            _warn_of_an_offset(X)
+        warn_of_offset(X, "PSDRegressor", "xᵀWx")
         geometry, d = self._geometry(X.shape[1]), X.shape[1]
         run, numbers = STEPS * products(X, self.rank or min(d, FOUND)), 3 * entries(X) + d * d
         say_if_long(self, X.shape, 0.0, run, numbers=numbers, shorter="a smaller rank, fewer samples or features")
@@ -185,18 +182,3 @@ def _has_a_constant(X: Any) -> bool:
         if not np.any((low == high) & (low != 0.0)):
             return False
     return True
-
-
-def _warn_of_an_offset(X: Array) -> None:
-    """A warning if a feature of X (m, d) that is not constant is slight beside its mean. O(m d)."""
-    mean, spread = np.abs(X.mean(axis=0)), X.std(axis=0)
-    varies = spread > ROUNDINGS * EPS * mean
-    ratio = np.divide(mean, spread, out=np.zeros_like(mean), where=varies)
-    k = int(np.argmax(ratio))
-    if ratio[k] > MINOR**-2:
-        found = f"found one, number {k}, of {ratio[k]:.1g} times"
-        warnings.warn(
-            "X should be centred or standardised: features whose mean is more than 1e6 times their standard deviation "
-            f"leave xᵀWx almost constant, and the fit slow or wrong; {found}",
-            stacklevel=3,
-        )

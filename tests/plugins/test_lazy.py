@@ -11,16 +11,22 @@ from psdopt.plugins import Deferred, MethodSpec, Parameter, PluginManager, hooki
 from psdopt.plugins.lazy import resolved
 
 
+def write(folder, package, oven):
+    """A package of two files: what it holds itself, and its module `oven`."""
+    folder.mkdir()
+    (folder / "__init__.py").write_text(package)
+    (folder / "oven.py").write_text(oven)
+
+
 @pytest.fixture
 def package(tmp_path, monkeypatch):
     """A package `lazily` whose module `oven` has a function of the same name, and `Pan`."""
-    folder = tmp_path / "lazily"
-    folder.mkdir()
-    (folder / "__init__.py").write_text(
+    write(
+        tmp_path / "lazily",
         "from psdopt.plugins import lazy_names\n"
-        "lazy = lazy_names(__name__, {'oven': 'oven', 'Pan': 'oven', 'absent': 'oven', 'broken': 'nowhere'})\n"
+        "lazy = lazy_names(__name__, {'oven': 'oven', 'Pan': 'oven', 'absent': 'oven', 'broken': 'nowhere'})\n",
+        "def oven(heat=3):\n    return heat\n\nclass Pan:\n    pass\n",
     )
-    (folder / "oven.py").write_text("def oven(heat=3):\n    return heat\n\nclass Pan:\n    pass\n")
     monkeypatch.syspath_prepend(tmp_path)
     yield import_module("lazily")
     for name in [name for name in sys.modules if name.partition(".")[0] == "lazily"]:
@@ -68,16 +74,15 @@ def test_completion_shows_what_the_package_offers_and_imports_nothing(package):
 
 
 def test_registering_a_lazy_package_imports_nothing_of_it(tmp_path, monkeypatch):
-    folder = tmp_path / "idle"
-    folder.mkdir()
-    (folder / "__init__.py").write_text(
+    write(
+        tmp_path / "idle",
         "from psdopt.plugins import hookimpl, lazy_names\n"
         "lazy = lazy_names(__name__, {'Pan': 'oven'})\n"
         "@hookimpl\n"
         "def psdopt_components():\n"
-        "    return []\n"
+        "    return []\n",
+        "raise RuntimeError('imported')\n",
     )
-    (folder / "oven.py").write_text("raise RuntimeError('imported')\n")
     monkeypatch.syspath_prepend(tmp_path)
     idle = import_module("idle")
     assert [name for name in dir(idle) if not name.startswith("__")] == ["Pan", "psdopt_components"]

@@ -9,13 +9,15 @@ from sklearn.datasets import load_breast_cancer, load_iris, load_wine
 
 from psdopt_plugins.metric_learning.kta import KTA
 from psdopt_plugins.metric_learning.nca import NCA
-from psdopt_plugins.rows import warn_of_scales
+from psdopt_plugins.rows import warn_of_offset, warn_of_units
 
 
 def warnings_of(X, hidden="it"):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        warn_of_scales(X, "Learner", hidden)
+        warn_of_units(X, "Learner")
+        if hidden:
+            warn_of_offset(X, "Learner", hidden)
     return [str(one.message) for one in caught]
 
 

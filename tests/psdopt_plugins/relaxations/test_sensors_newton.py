@@ -5,8 +5,9 @@ import pytest
 
 from psdopt import PSDCone, solve
 from psdopt.errors import InvalidInputError
-from psdopt_plugins.relaxations.sensors import first_positions, localize_sensors, refined
+from psdopt_plugins.relaxations.sensors import localize_sensors
 from psdopt_plugins.relaxations.sensors_newton import SensorNewton
+from psdopt_plugins.relaxations.sensors_positions import first_positions, refined
 from psdopt_plugins.relaxations.sensors_problem import checked_network, sensor_problem
 from psdopt_plugins.relaxations.sensors_report import CORNERS as FIVE
 from psdopt_plugins.relaxations.sensors_report import sensor_network
