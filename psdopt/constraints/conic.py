@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.constraints.limits import SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import ITERATED_ORDER
 
 
 class Conic:
@@ -27,6 +30,53 @@ class Conic:
         """Rows of the diagonal blocks that neither C nor any A_t connects; M is zero outside of them without loss."""
         links = sp.csr_array((np.ones(len(self.forms.i)), (self.forms.i, self.forms.j)), shape=(self.n, self.n))
         return diagonal_blocks(sp.csr_array(links + abs(self.C)))
+
+    @cached_property
+    def stacks(self) -> list[NDArray[np.intp]]:
+        """The rows of :attr:`blocks`, those of one order s together, (K, s), by increasing s."""
+        orders = np.array([len(rows) for rows in self.blocks], dtype=np.intp)
+        return [np.array([self.blocks[k] for k in np.flatnonzero(orders == s)]) for s in np.unique(orders)]
+
+    def dense(self, rows: NDArray[np.intp], entries: Any = None) -> Any:
+        """C + Σ_t entries_t E_t in the blocks with these rows (K, s), as (K, s, s), in the type of the `entries`.
+
+        entries : one for each place of the forms, given to both (i, j) and (j, i); None for C alone.
+        """
+        count, s = rows.shape
+        label, local = np.full(self.n, -1), np.zeros(self.n, dtype=np.intp)
+        label[rows], local[rows] = np.arange(count)[:, None], np.arange(s)
+        S = np.zeros((count, s, s), dtype=np.float64 if entries is None else entries.dtype)
+        C = sp.coo_array(self.C)
+        i, j = C.coords
+        here = label[i] >= 0
+        np.add.at(S, (label[i[here]], local[i[here]], local[j[here]]), C.data[here])
+        if entries is not None:
+            here = label[self.forms.i] >= 0
+            i, j, w = self.forms.i[here], self.forms.j[here], entries[here]
+            np.add.at(S, (label[i], local[i], local[j]), w)
+            np.add.at(S, (label[i], local[j], local[i]), np.where(i == j, 0.0, w))
+        return S
+
+    @cached_property
+    def meetings(self) -> float:
+        """A bound on the nonzeros of the Schur complement (m, m) of the multipliers: the sum over all blocks of the
+        squared numbers of constraints with entries in the block, and m for slacks. O(entries)."""
+        label = np.empty(self.n, dtype=np.intp)
+        for k, rows in enumerate(self.blocks):
+            label[rows] = k
+        t, k = np.repeat(np.arange(self.m), np.diff(self.forms.B.indptr)), label[self.forms.i[self.forms.B.indices]]
+        met = np.unique(t * len(self.blocks) + k) % max(len(self.blocks), 1)
+        return float(np.square(np.bincount(met).astype(np.float64)).sum()) + self.m
+
+    @property
+    def sparse(self) -> bool:
+        """Whether a sparse factor of the Schur complement is cheaper than a dense one."""
+        return self.m > ITERATED_ORDER and SPARSE * self.meetings <= float(self.m) ** 2
+
+    @property
+    def complement_flops(self) -> float:
+        """Estimated flops of a factor of the Schur complement; the fill of a sparse one is not known before."""
+        return min(self.m**3 / 3.0, self.meetings**1.5 if self.sparse else np.inf)
 
     def slack(self, y: Array) -> sp.csr_array:
         """S = C + A*(y), sparse (n, n)."""

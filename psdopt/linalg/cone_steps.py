@@ -1,4 +1,4 @@
-"""How far a definite matrix may move along a symmetric one and stay positive semidefinite."""
+"""Factors and inverses of definite matrices, and how far these may move along symmetric ones and stay semidefinite."""
 
 from __future__ import annotations
 
@@ -16,54 +16,63 @@ from psdopt.linalg.subset import least_eigenvalue
 
 
 def lower_factor(P: Array) -> Array:
-    """L (n, n), lower triangular, stored by columns, with L Lᵀ = P for a symmetric P. n³/3 flops.
+    """L (K, n, n), lower triangular with L_k L_kᵀ = P_k for symmetric P_k; stored by columns if K = 1. K n³/3 flops.
 
-    Raises numpy.linalg.LinAlgError where P is not definite or not finite.
+    Raises numpy.linalg.LinAlgError where a P_k is not definite or not finite.
     """
     if not np.isfinite(P).all():
         raise np.linalg.LinAlgError("the matrix is not finite")
     deadline.ask()
-    L, info = scipy.linalg.lapack.dpotrf(P.T, lower=1, clean=1)
+    if len(P) > 1:
+        return np.linalg.cholesky(P)
+    L, info = scipy.linalg.lapack.dpotrf(P[0].T, lower=1, clean=1)
     if info != 0:
         raise np.linalg.LinAlgError("the matrix is not definite")
-    return np.asarray(L)
+    return np.asarray(L)[None]
 
 
 def inverse_of(L: Array) -> Array:
-    """(L Lᵀ)⁻¹, symmetric, stored by rows. 2 n³/3 flops. Raises numpy.linalg.LinAlgError where L is singular."""
+    """(L_k L_kᵀ)⁻¹ (K, n, n), symmetric, stored by rows. 2 K n³/3 flops.
+
+    Raises numpy.linalg.LinAlgError where an L_k is singular."""
     deadline.ask()
-    half, info = scipy.linalg.lapack.dpotri(L, lower=1)
+    if len(L) > 1:
+        half = np.linalg.inv(L)
+        return np.asarray(half.mT @ half)
+    half, info = scipy.linalg.lapack.dpotri(L[0], lower=1)
     if info != 0:
         raise np.linalg.LinAlgError("the factor is singular")
     upper = np.triu(half.T)
     inverse = upper + upper.T
     inverse.reshape(-1)[:: len(inverse) + 1] *= 0.5
-    return np.asarray(inverse)
+    return np.asarray(inverse)[None]
 
 
 def triangular_inverse(L: Array) -> Array:
-    """L⁻¹ of a lower triangular L. n³/3 flops. Raises numpy.linalg.LinAlgError where L is singular."""
+    """The L_k⁻¹ of lower triangular L (K, n, n). Raises numpy.linalg.LinAlgError where an L_k is singular."""
     deadline.ask()
-    inverse, info = scipy.linalg.lapack.dtrtri(L, lower=1)
-    if info != 0:
+    found = [scipy.linalg.lapack.dtrtri(each, lower=1) for each in L]
+    if any(info != 0 for _, info in found):
         raise np.linalg.LinAlgError("the factor is singular")
-    return np.asarray(np.tril(inverse))
+    return np.tril([inverse for inverse, _ in found])
 
 
 def cone_step(L: Array, D: Array, accuracy: float) -> float:
-    """The largest alpha with P + alpha D ⪰ 0, less a share of at most `accuracy`, for P = L Lᵀ and symmetric D (n, n).
+    """The largest alpha with P_k + alpha D_k ⪰ 0, less a share of at most `accuracy`, for P_k = L_k L_kᵀ, L (K, n, n).
 
     The largest alpha is −1/λ_min(L⁻¹ D L⁻ᵀ), or infinity if this eigenvalue is not negative. Beyond n = 64 Lanczos's
     method estimates it by the least Ritz value less its residual. Since a smaller eigenvalue may be missed, the caller
     has to check P + alpha D. O(n²) for each of about 10 to 30 steps of Lanczos.
     """
-    n = len(L)
-    if n <= SMALL_ORDER:
-        W = scipy.linalg.solve_triangular(L, D, lower=True, check_finite=False)
-        W = scipy.linalg.solve_triangular(L, W.T, lower=True, check_finite=False)
+    if len(L) > 1:
+        W = np.linalg.solve(L, np.linalg.solve(L, D).mT)
+        least = float(np.linalg.eigvalsh(0.5 * (W + W.mT))[:, 0].min())
+    elif L.shape[1] <= SMALL_ORDER:
+        W = scipy.linalg.solve_triangular(L[0], D[0], lower=True, check_finite=False)
+        W = scipy.linalg.solve_triangular(L[0], W.T, lower=True, check_finite=False)
         least = least_eigenvalue(0.5 * (W + W.T))
     else:
-        least = _least_ritz(L, D, accuracy)
+        least = _least_ritz(L[0], D[0], accuracy)
     return -1.0 / least if least < 0.0 else math.inf
 
 

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.linalg.blas import dsymv
 from scipy.linalg.lapack import dpotrf, dpotrs
 
@@ -53,6 +54,24 @@ def ridged_solver(M: Array) -> Callable[[Array], Array]:
         return np.asarray(scale * refined(once, off, scale * right))
 
     return solve
+
+
+def sparse_ridged_solver(M: sp.csc_array) -> Callable[[Array], Array]:
+    """:func:`ridged_solver` for a sparse M (m, m), both triangles given: the cost of its sparse factor."""
+    m = M.shape[0]
+    top = float(np.max(M.diagonal(), initial=0.0))
+    if not math.isfinite(top):
+        raise np.linalg.LinAlgError("the system of the multipliers is not finite")
+    options = {"SymmetricMode": True}
+    for ridge in RIDGES:
+        shifted = sp.csc_array(M + (ridge * top) * sp.eye_array(m, format="csc"))
+        try:
+            factor = sp.linalg.splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+        except RuntimeError:  # exactly singular
+            continue
+        if np.all(factor.U.diagonal() > 0.0) and np.array_equal(factor.perm_r, factor.perm_c):
+            return lambda right: refined(factor.solve, lambda b, w: b - M @ w, right)
+    raise np.linalg.LinAlgError("the system of the multipliers is not definite")
 
 
 def refined(once: Callable[[Array], Array], off: Callable[[Array, Array], Array], right: Array) -> Array:

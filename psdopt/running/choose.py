@@ -190,10 +190,11 @@ def _splits(problem: Constrained) -> bool:
     """Whether a dozen Newton steps of m³/3 flops cost more than a few hundred decompositions of the blocks."""
     if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
         return False
-    if float(problem.m) ** 3 / 3.0 <= THRESHOLDS.cheap or _mostly_inequalities(problem):
+    work = problem.conic.complement_flops
+    if work <= THRESHOLDS.cheap or _mostly_inequalities(problem):
         return False
     cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
-    return float(problem.m) ** 3 > THRESHOLDS.many**3 * cubes
+    return 3.0 * work > THRESHOLDS.many**3 * cubes
 
 
 def _mostly_inequalities(problem: Constrained) -> bool:
@@ -207,10 +208,11 @@ def _decomposable(problem: Constrained) -> bool:
         return False
     if problem.n > THRESHOLDS.newton_order and _diagonal_beside_face(problem):
         return False
-    if problem.m**3 / 3.0 > THRESHOLDS.cheap and _mostly_inequalities(problem):
+    work = problem.conic.complement_flops
+    if work > THRESHOLDS.cheap and _mostly_inequalities(problem):
         return False
     cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
-    return 40.0 * cubes + problem.m**3 / 3.0 <= THRESHOLDS.affordable
+    return 40.0 * cubes + work <= THRESHOLDS.affordable
 
 
 def _on_factors(problem: Constrained) -> Method:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 from typing import Any
 
@@ -10,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.conic import Conic
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER
@@ -32,14 +34,14 @@ def proven_semidefinite(conic: Conic, y: Array) -> bool:
     """
     if max(map(len, conic.blocks), default=0) > FACTOR_ORDER:
         return False
-    left = _undecided(conic, y, conic.blocks, np.float64)
+    left = _undecided(conic, y, conic.stacks, np.float64)
     # beyond this order a factor in extended precision, without LAPACK, takes seconds
-    finer = np.finfo(EXTENDED).eps < EPS and all(len(rows) <= ITERATED_ORDER for rows in left)
+    finer = np.finfo(EXTENDED).eps < EPS and all(rows.shape[1] <= ITERATED_ORDER for rows in left)
     return not left or (bool(finer) and not _undecided(conic, y, left, EXTENDED))
 
 
-def _undecided(conic: Conic, y: Array, blocks: list[NDArray[np.intp]], kind: Any) -> list[NDArray[np.intp]]:
-    """The blocks that are not proven definite in floating-point numbers of this type."""
+def _undecided(conic: Conic, y: Array, stacks: list[NDArray[np.intp]], kind: Any) -> list[NDArray[np.intp]]:
+    """The blocks, with rows (K, s) by orders, that are not proven definite in floating-point numbers of this type."""
     forms, eps = conic.forms, float(np.finfo(kind).eps)
     B, own = sp.csc_array(forms.B), forms.i == forms.j
     half = np.where(own, 1.0, 0.5)
@@ -51,40 +53,39 @@ def _undecided(conic: Conic, y: Array, blocks: list[NDArray[np.intp]], kind: Any
     diagonal = conic.C.diagonal().astype(kind)
     np.add.at(diagonal, forms.i[own], entries[own])
     diagonal -= eps * (1.0 + math.sqrt(EPS)) * rounding
-    left, place = [], np.full(conic.n, -1)
-    for rows in blocks:
-        if not np.all(diagonal[rows] > 0.0):
-            left.append(rows)
-        elif len(rows) > 1:
-            place[rows] = np.arange(len(rows))
-            here = place[forms.i] >= 0
-            i, j, w = place[forms.i[here]], place[forms.j[here]], entries[here]
-            place[rows] = -1
-            S = conic.C[rows][:, rows].toarray().astype(kind)
-            S[i, j] += w
-            S[j, i] += np.where(i == j, 0.0, w)
-            S[np.diag_indices(len(rows))] = diagonal[rows]
-            scale = np.exp2(-np.round(0.5 * np.log2(diagonal[rows].astype(np.float64)))).astype(kind)
-            S *= scale
-            S *= scale[:, None]
-            if not _definite(S, eps):
-                left.append(rows)
+    left = []
+    for rows in stacks:
+        positive = np.all(diagonal[rows] > 0.0, axis=1)
+        definite = positive.copy()
+        if rows.shape[1] > 1 and np.any(positive):
+            at = rows[positive]
+            S, each = conic.dense(at, entries), np.arange(at.shape[1])
+            S[:, each, each] = diagonal[at]
+            scale = np.exp2(-np.round(0.5 * np.log2(diagonal[at].astype(np.float64)))).astype(kind)
+            S *= scale[:, :, None]
+            S *= scale[:, None, :]
+            definite[positive] = _definite(S, eps)
+        if not np.all(definite):
+            left.append(rows[~definite])
     return left
 
 
-def _definite(H: Array, eps: float) -> bool:
-    """Whether a Cholesky factor proves H ⪰ 0: of H less ROUNDINGS times Rump's bound on its rounding, (n + 1) eps tr H
-    (BIT 46 (2006))."""
-    shift = ROUNDINGS * (len(H) + 1) * eps * float(np.trace(H))
-    if H.dtype == np.float64:
-        found = factor_above(H, shift)
-        return found is not None and found[1] >= 0.0
+def _definite(H: Array, eps: float) -> NDArray[np.bool_]:
+    """For which k a Cholesky factor proves H_k ⪰ 0, H (K, s, s): of H_k less ROUNDINGS times Rump's bound on its
+    rounding, (s + 1) eps tr H_k (BIT 46 (2006))."""
+    each = np.arange(H.shape[1])
     R = H.copy()
-    R[np.diag_indices(len(H))] -= shift
-    for k in range(len(R)):
-        pivot = R[k, k]
-        if not pivot > 0.0:
-            return False
-        row = R[k, k + 1 :] / np.sqrt(pivot)
-        R[k + 1 :, k + 1 :] -= np.multiply.outer(row, row)
-    return True
+    R[:, each, each] -= ROUNDINGS * (H.shape[1] + 1) * eps * np.trace(H, axis1=1, axis2=2)[:, None]
+    if H.dtype == np.float64:
+        deadline.ask()
+        if len(H) > 1:
+            with contextlib.suppress(np.linalg.LinAlgError):
+                return np.full(len(H), bool(np.isfinite(np.linalg.cholesky(R)).all()))
+        return np.array([factor_above(A, 0.0) is not None for A in R])
+    found = np.ones(len(H), dtype=bool)
+    for k in each:
+        pivot = R[:, k, k]
+        found &= pivot > 0.0
+        row = R[:, k, k + 1 :] / np.sqrt(np.where(found, pivot, 1.0))[:, None]
+        R[:, k + 1 :, k + 1 :] -= row[:, :, None] * row[:, None, :]
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -12,68 +13,47 @@ from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import FLOPS, NUMBERS, SPARED
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.ridged import refined, ridged_solver
+from psdopt.linalg.ridged import refined, ridged_solver, sparse_ridged_solver
 from psdopt.linalg.tolerances import rounding
 
 
-class CoupledSystem(Protocol):
-    """solve(right) is w (m,); right(k, w) is A*_k(w) Q_k, and through(k, w, right(k, w)) is X_k A*_k(w) Q_k (s, s)."""
+class Metric(Protocol):
+    """H, a positive definite map on the matrices or vectors of one part of a standard form; A H A* is (m, m)."""
 
-    def solve(self, right: Array) -> Array: ...
+    def add_to(self, M: Array, fresh: bool) -> None:
+        """M (m, m) += A H A*, in its upper triangle. `fresh` : whether M is zero."""
 
-    def right(self, k: int, w: Array) -> Array: ...
+    def sparse(self) -> sp.csr_array:
+        """A H A*."""
 
-    def through(self, k: int, w: Array, right: Array) -> Array: ...
+    def root(self) -> Array:
+        """G (m, numbers) with G Gᵀ = A H A*."""
 
 
-class SchurSystem:
-    """Solves by a factor of the Schur complement [Σ_k tr(A_s X_k A_t Q_k)] (m, m). m³/3 flops and the products.
+def schur_solver(form: StandardForm, metrics: Sequence[Metric]) -> Callable[[Array], Array]:
+    """right ↦ w with (Σ_k A_k H_k A_k*) w = `right`, by a dense or sparse factor of the sum.
 
-    Raises numpy.linalg.LinAlgError if the complement is not definite even with a ridge.
+    m³/3 flops and the products. Raises numpy.linalg.LinAlgError if the sum is not definite even with a ridge.
     """
-
-    def __init__(self, form: StandardForm, X: list[Array], Q: list[Array], ratio: Array) -> None:
-        self.form, self.X, self.Q = form, X, Q
-        M = np.zeros((form.m, form.m))
-        for k, (block, P, R) in enumerate(zip(form.blocks, X, Q, strict=True)):
-            deadline.ask()
-            block.couplings.add(M, P, R, fresh=k == 0)
-        if len(ratio):
-            linear = sp.coo_array(form.A @ sp.diags_array(ratio) @ form.At)
-            M[linear.coords] += linear.data
-        self._solve = ridged_solver(M)
-
-    def solve(self, right: Array) -> Array:
-        return self._solve(right)
-
-    def right(self, k: int, w: Array) -> Array:
-        return self.form.blocks[k].adjoint_times(w, self.Q[k])
-
-    def through(self, k: int, w: Array, right: Array) -> Array:
-        return np.asarray(self.X[k] @ right)
+    if form.conic.sparse:
+        return sparse_ridged_solver(sp.csc_array(sum((metric.sparse() for metric in metrics[1:]), metrics[0].sparse())))
+    M = np.zeros((form.m, form.m))
+    for k, metric in enumerate(metrics):
+        deadline.ask()
+        metric.add_to(M, fresh=k == 0)
+    return ridged_solver(M)
 
 
 class RootedSystem:
-    """Solves by a root of the Schur complement, with columns L_kᵀ A_t K_kᵀ, where X_k = L_k L_kᵀ, Q_k = K_kᵀ K_k.
+    """Solves by a root G of Σ_k A_k H_k A_k* = G Gᵀ, whose condition number is the square of the root's.
 
-    The complement is the Gram matrix of this root, so its condition number is the square of the root's. Near a
-    degenerate solution a factorisation Q R of the root therefore loses only half as many digits. Pivoting finds rows
-    that depend on others; they get the multiplier zero. 2 m² Σ s_k² flops and 4 m Σ s_k³; memory m Σ s_k².
+    Near a degenerate solution a factorisation Q R of the root therefore loses only half as many digits as a Cholesky
+    factor of the sum. Pivoting finds rows that depend on others; they get the multiplier zero. 2 m² p flops for p
+    numbers in a row, memory m p.
     """
 
-    def __init__(self, form: StandardForm, L: list[Array], K: list[Array], ratio: Array) -> None:
-        self.form, self.L, self.K = form, L, K
-        self.parts = []
-        for block, left, right in zip(form.blocks, L, K, strict=True):
-            deadline.ask()
-            forms = np.zeros((form.m, block.size**2))
-            entries = block.B.toarray() * block.half
-            forms[:, block.at] = entries
-            forms[:, block.mirrored] = entries
-            A = forms.reshape(form.m, block.size, block.size)
-            self.parts.append((left.T @ (A @ right.T)).reshape(form.m, -1))
-        roots = (form.A @ sp.diags_array(np.sqrt(ratio))).toarray()
-        G = np.concatenate([*self.parts, roots], axis=1).T
+    def __init__(self, form: StandardForm, metrics: Sequence[Metric]) -> None:
+        G = np.concatenate([metric.root() for metric in metrics], axis=1).T
         sizes = np.sqrt(np.einsum("ij,ij->j", G, G))
         self.scale = 1.0 / np.where(sizes > 0.0, sizes, 1.0)
         self.G = G * self.scale
@@ -97,16 +77,8 @@ class RootedSystem:
         w[at] = scipy.linalg.solve_triangular(self.R, half, check_finite=False)
         return w
 
-    def right(self, k: int, w: Array) -> Array:
-        K = self.K[k]
-        return np.asarray(self.form.blocks[k].adjoint_times(w, K.T) @ K)
-
-    def through(self, k: int, w: Array, right: Array) -> Array:
-        size = self.form.blocks[k].size
-        return np.asarray(self.L[k] @ (w @ self.parts[k]).reshape(size, size) @ self.K[k])
-
 
 def affordable(form: StandardForm, last: bool = False) -> bool:
     """Whether :class:`RootedSystem` is affordable. `last` : whether nothing else is left to try."""
-    squares = float(sum(block.size**2 for block in form.blocks) + len(form.c))
-    return 2.0 * form.m**2 * squares <= (FLOPS if last else SPARED) and form.m * squares <= NUMBERS
+    numbers = float(sum(part.C.size for part in form.parts))
+    return 2.0 * form.m**2 * numbers <= (FLOPS if last else SPARED) and form.m * numbers <= NUMBERS

@@ -1,8 +1,9 @@
-"""A conic problem block by block in standard form, for methods that decompose matrices: min ⟨C, X⟩, A(X) = b, X ⪰ 0."""
+"""A conic problem in standard form, for methods that decompose matrices: min ⟨C, X⟩, A(X) = b, X in a product of cones."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from functools import cached_property
 from typing import Any
 
@@ -10,23 +11,30 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.central_path.block import Block
 from psdopt.constraints.central_path.equilibrium import in_units, row_units
+from psdopt.constraints.central_path.orthant import Orthant
+from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.constraints.conic import Conic
+from psdopt.constraints.limits import NUMBERS
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.limits import SMALL_ORDER
+from psdopt.linalg.tolerances import SLIGHT, rounding
+
+#: What a product of cones is made of.
+Part = Semidefinite | Orthant
 
 
 class StandardForm:
-    """min Σ_k ⟨C_k, X_k⟩ + cᵀx over X_k ⪰ 0, x >= 0, Σ_k A_k(X_k) + A x = b, scaled to |A_t| = |b| = |C| = 1.
+    """min Σ_k ⟨C_k, X_k⟩ over X_k in cones, Σ_k A_k(X_k) = b, scaled to |A_t| = |b| = |C| = 1.
 
-    Blocks of order one and the slacks of inequalities are the linear part x. An interval gives two rows.
+    The X_k are the `parts`: PSD blocks, those of one order together, then what is nonnegative: blocks of order one and
+    the slacks of inequalities. An interval gives two rows.
 
     With the basis `W` (n, q) of a face, M = W N Wᵀ: the X_k are blocks of N, and factors are factors of M. N, or M
     itself, is first brought to the units of :func:`~psdopt.constraints.central_path.equilibrium.row_units`, D N D.
 
-    Attributes: `units`, the diagonal of D, None where it is one; `conic` in these units; `blocks`; `singles`, rows of M
-    that are blocks of order one; `A` sparse (rows, len(x)), `c`; `b`.
+    Attributes: `units`, the diagonal of D, None where it is one; `conic` in these units; `parts`; `b`; `order`, the
+    number of products X_k Z_k whose mean is mu.
     """
 
     def __init__(self, conic: Conic, W: sp.csr_array | None = None) -> None:
@@ -48,55 +56,65 @@ class StandardForm:
         self.beta, C_norm = norm(b) or 1.0, norm(conic.C.data) if conic.C.nnz else 0.0
         self.gamma = C_norm or 1.0
         self.b, self.m = b / self.beta, len(b)
-        B = sp.csr_array(sp.diags_array(self.row_scale) @ conic.forms.B[self.source])
-        blocks = conic.blocks
-        self.singles = np.array([rows[0] for rows in blocks if len(rows) == 1], dtype=np.intp)
-        self.blocks = self._psd(B, [rows for rows in blocks if len(rows) > 1])
-        diagonal = conic.C.diagonal() / self.gamma
-        place = {int(i): k for k, (i, j) in enumerate(zip(conic.forms.i, conic.forms.j, strict=True)) if i == j}
-        free = [place.get(int(row), -1) for row in self.singles]
-        columns = sp.csc_array(B)
-        parts = [columns[:, [k]] if k >= 0 else sp.csc_array((self.m, 1)) for k in free]
-        first = self.m - len(signs)
-        slack = sp.csc_array(
-            (signs, (first + np.arange(len(signs)), np.arange(len(signs)))), shape=(self.m, len(signs))
-        )
-        self.A = sp.csr_array(sp.hstack([*parts, slack], format="csr"))
-        self.At = sp.csr_array(self.A.T)
-        self.c = np.concatenate([diagonal[self.singles], np.zeros(len(signs))])
-        self.order = sum(block.size for block in self.blocks) + len(self.c)
+        columns = sp.csc_array(sp.diags_array(self.row_scale) @ conic.forms.B[self.source])
+        self.parts: list[Part] = [part for rows in conic.stacks if rows.shape[1] > 1 for part in self._matrices(columns, rows)]
+        singles = np.concatenate([rows[:, 0] for rows in conic.stacks if rows.shape[1] == 1] or [np.zeros(0, dtype=np.intp)])
+        if len(singles) or len(signs):
+            self.parts.append(self._nonnegative(columns, singles, signs))
+        self.order = sum(part.degree for part in self.parts)
 
-    def _psd(self, B: sp.csr_array, groups: list[NDArray[np.intp]]) -> list[Block]:
-        forms, n = self.conic.forms, self.conic.n
+    def _matrices(self, columns: sp.csc_array, rows: NDArray[np.intp]) -> Iterator[Semidefinite]:
+        """The blocks with these rows (K, s), in one part while all products of their entries fit."""
+        forms, n, (count, s) = self.conic.forms, self.conic.n, rows.shape
         label, local = np.full(n, -1), np.zeros(n, dtype=np.intp)
-        for k, rows in enumerate(groups):
-            label[rows], local[rows] = k, np.arange(len(rows))
-        columns, of = sp.csc_array(B), label[forms.i]
-        order = np.argsort(of, kind="stable")
-        starts = np.searchsorted(of[order], np.arange(len(groups) + 1))
-        found = []
-        for k, rows in enumerate(groups):
-            places = order[starts[k] : starts[k + 1]]
-            C = np.asarray(self.conic.C[rows][:, rows].toarray()) / self.gamma
-            part = sp.csr_array(columns[:, places])
-            found.append(Block(rows, C, local[forms.i[places]], local[forms.j[places]], part))
-        return found
+        label[rows], local[rows] = np.arange(count)[:, None], np.arange(s)
+        block = label[forms.i]
+        low, high = np.sort([local[forms.i], local[forms.j]], axis=0)
+        held = block >= 0
+        pairs = len(np.unique(low[held] * s + high[held])) ** 2
+        most = max(1, int(SLIGHT * NUMBERS) // max(1, pairs)) if s <= SMALL_ORDER else 1
+        for first in range(0, count, most):
+            held = (block >= first) & (block < first + most)
+            places, which = np.unique(low[held] * s + high[held], return_inverse=True)
+            stack = rows[first : first + most]
+            B = sp.coo_array(columns[:, np.flatnonzero(held)])
+            (t, k), shape = B.coords, (self.m, len(stack) * len(places))
+            B = sp.csr_array((B.data, (t, ((block[held] - first) * len(places) + which)[k])), shape=shape)
+            yield Semidefinite(stack, self.conic.dense(stack) / self.gamma, places // s, places % s, B)
+
+    def _nonnegative(self, columns: sp.csc_array, singles: NDArray[np.intp], signs: Array) -> Orthant:
+        forms, first = self.conic.forms, self.m - len(signs)
+        place = np.full(self.conic.n, -1)
+        own = np.flatnonzero(forms.i == forms.j)
+        place[forms.i[own]] = own
+        at = place[singles]
+        used = at >= 0
+        diagonal = sp.csc_array(columns[:, at[used]] @ sp.eye_array(len(singles), format="csr")[used])
+        t = np.arange(len(signs))
+        slack = sp.csc_array((signs, (first + t, t)), shape=(self.m, len(signs)))
+        costs = self.conic.C.diagonal()[singles] / self.gamma
+        B = sp.csr_array(sp.hstack([diagonal, slack], format="csr"))
+        return Orthant(singles, np.concatenate([costs, np.zeros(len(signs))]), B)
 
     @cached_property
     def normal_factor(self) -> Any:
         """The sparse factors of A A* (m, m), with a ridge: redundant constraints make it singular."""
-        gram = sp.csr_array(self.A @ self.At)
-        for block in self.blocks:
-            gram = gram + sp.csr_array(block.B @ sp.diags_array(block.half) @ block.back)
+        gram = sp.csr_array((self.m, self.m))
+        for part in self.parts:
+            gram = gram + sp.csr_array(part.B @ sp.diags_array(part.half) @ part.back)
         ridge = rounding(float(gram.diagonal().max(initial=0.0)), self.m) + np.finfo(float).tiny
         return sp.linalg.splu(sp.csc_array(gram + ridge * sp.eye_array(self.m)))
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: each for name, each in vars(self).items() if name != "normal_factor"}
 
-    def measure(self, Xs: list[Array], x: Array) -> Array:
-        """Σ_k A_k(X_k) + A x, (rows,); b has norm 1."""
-        return sum((block.measure(X) for block, X in zip(self.blocks, Xs, strict=True)), np.asarray(self.A @ x))
+    def measure(self, X: list[Array]) -> Array:
+        """Σ_k A_k(X_k), (rows,); b has norm 1."""
+        return sum((part.measure(P) for part, P in zip(self.parts, X, strict=True)), np.zeros(self.m))
+
+    def slacks(self, v: Array) -> list[Array]:
+        """C_k − A_k*(v)."""
+        return [part.C - part.adjoint(v) for part in self.parts]
 
     def multipliers(self, v: Array) -> Array:
         """y (m of the conic problem,) of the dual variables v of the scaled rows; S = C + A*(y) is gamma Z."""
@@ -104,27 +122,26 @@ class StandardForm:
         np.add.at(y, self.source, -self.gamma * self.row_scale * v)
         return y
 
-    def trace(self, Xs: list[Array], x: Array) -> float:
-        """tr N in the units of the form."""
-        return self.beta * (sum(float(np.trace(X)) for X in Xs) + float(x[: len(self.singles)].sum()))
-
-    def factor(self, Xs: list[Array], x: Array) -> Array:
+    def factor(self, X: list[Array]) -> Array:
         """Y (n, width) whose Y Yᵀ has the diagonal blocks beta X_k; entries outside of the blocks are arbitrary."""
-        halves = []
-        for X in Xs:
-            values, V = np.linalg.eigh(X)
-            halves.append(V[:, ::-1] * np.sqrt(np.maximum(values[::-1], 0.0)))
-        return self.assembled(halves, x)
+        return self.assembled([part.root(P) for part, P in zip(self.parts, X, strict=True)])
 
-    def assembled(self, halves: list[Array], x: Array) -> Array:
-        """:meth:`factor` from factors H_k (size, r_k) of the X_k = H_k H_kᵀ."""
-        Y = np.zeros((self.conic.n, max([1, *(half.shape[1] for half in halves)])))
-        for block, half in zip(self.blocks, halves, strict=True):
-            Y[block.rows, : half.shape[1]] = half
-        Y[self.singles, 0] = np.sqrt(np.maximum(x[: len(self.singles)], 0.0))
-        Y = np.asarray(Y * math.sqrt(self.beta), dtype=np.float64)
+    def assembled(self, roots: list[Array]) -> Array:
+        """:meth:`factor` from factors H_k (K, s, r_k) of the X_k = H_k H_kᵀ."""
+        widths = [root.shape[2] for root in roots if root.ndim == 3]
+        Y = np.zeros((self.conic.n, max([1, *widths])))
+        for part, root in zip(self.parts, roots, strict=True):
+            part.placed(Y, root)
+        Y *= math.sqrt(self.beta)
         Y = Y if self.units is None else self.units[:, None] * Y
         return Y if self.W is None else np.asarray(self.W @ Y)
+
+    def trace(self, Y: Array) -> float:
+        """tr N in the units of the form, for a factor Y of :meth:`assembled`."""
+        if self.W is not None:
+            Y = np.asarray(self.W.T @ Y)
+        Y = Y if self.units is None else Y / self.units[:, None]
+        return float(np.vdot(Y, Y))
 
 
 def _by_weight(conic: Conic, rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -152,17 +152,17 @@ def _multipliers(rows: _Equations) -> Array | None:
     C = sp.csr_array(([1.0], ([n], [n])), shape=(n + 1, n + 1))
     bounds = np.append(b - traces, FAR)
     form = StandardForm(Conic(C, 0.0, extended, np.append(b - traces, -np.inf), bounds))
-    at, careful = Iterate.of(*first_iterate(form), np.zeros(form.m)), False
+    at, careful = Iterate.of(form, *first_iterate(form), np.zeros(form.m)), False
     for _ in range(MOST_STEPS):
         try:
             at, length, careful = newton_step(form, at, 1.0 - SLIGHT, careful)
         except np.linalg.LinAlgError:
             break
-        Y = form.assembled(at.Lx, at.x)
+        Y = form.assembled(at.Lx)
         s = 1.0 - float(Y[-1] @ Y[-1])
         if rows.definite_near(Y[:-1] @ Y[:-1].T + s * np.eye(n)) or _refuted(rows, form.multipliers(at.v)[:m]):
             return None
-        gap = sum(inner(P, S) for P, S in zip(at.X, at.Z, strict=True)) + float(at.x @ at.z)
+        gap = sum(inner(P, S) for P, S in zip(at.X, at.Z, strict=True))
         if length < NEGLIGIBLE or gap < EPS:
             break
     w = form.multipliers(at.v)[:m]

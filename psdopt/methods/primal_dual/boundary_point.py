@@ -6,7 +6,6 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar
 
 import numpy as np
-import scipy.linalg
 
 from psdopt.checks import integer, number
 from psdopt.constraints.central_path.standard import StandardForm
@@ -14,8 +13,7 @@ from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import norm
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
 
 #: The penalty changes once one residual was the larger for this many steps in a row.
@@ -58,6 +56,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
 
     requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
+    starts_at_zero: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
@@ -69,47 +68,31 @@ class BoundaryPoint(Method[BoundaryPointState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> BoundaryPointState:
         form = StandardForm(constrained(problem)[1])
-        zeros = [np.zeros((block.size, block.size)) for block in form.blocks]
-        none = np.zeros(len(form.c))
-        first = begun(problem, geometry, start, evaluation, form, zeros, zeros, none, none)
+        zeros = [np.zeros_like(part.C) for part in form.parts]
+        first = begun(problem, geometry, start, evaluation, form, zeros, zeros)
         return BoundaryPointState(**{field.name: getattr(first, field.name) for field in fields(first)})
 
     def step(self, state: BoundaryPointState) -> BoundaryPointState:
         form, s, rho = state.form, state.penalty, self.overshoot
-        right = (form.b - form.A @ state.x) / s + form.A @ (form.c - state.z)
-        for block, X, Z in zip(form.blocks, state.X, state.Z, strict=True):
-            right = right + block.measure(block.C - Z - X / s)
+        right = form.b / s
+        for part, X, Z in zip(form.parts, state.X, state.Z, strict=True):
+            right = right + part.measure(part.C - Z - X / s)
         v = np.asarray(form.normal_factor.solve(right))
-        Xs, Zs, halves, dual_off = [], [], [], 0.0
-        for block, X in zip(form.blocks, state.X, strict=True):
-            D = block.C - block.adjoint(v)
-            Z, shown, half = _split(D - X / s)
+        Xs, Zs, shown, roots, off = [], [], [], [], 0.0
+        for part, X in zip(form.parts, state.X, strict=True):
+            D = part.C - part.adjoint(v)
+            Z, negative, root = part.split(D - X / s)
             Zs.append(Z)
-            halves.append((s * shown, half * np.sqrt(s)))
-            Xs.append((1.0 - rho) * X + rho * s * shown)
-            dual_off += norm(Z - D) ** 2
-        w = form.c - form.At @ v - state.x / s
-        z = np.maximum(w, 0.0)
-        x = (1.0 - rho) * state.x + rho * s * (z - w)
-        dual_off += norm(z - form.c + form.At @ v) ** 2
-        primal = form.b - form.measure(Xs, x)
-        shown_x = s * (z - w)
-        Y = form.assembled([half for _, half in halves], shown_x)
-        new = moved(
-            state,
-            [X for X, _ in halves],
-            Zs,
-            shown_x,
-            z,
-            v,
-            step=s,
-            outcome=Outcome.RUNNING,
-            patience=self.patience,
-            splits=True,
-            factor=Y,
-        )
-        new.X, new.x = Xs, x  # iterate with the overshot multiplier, but show the PSD point
-        return self._balanced(new, norm(primal), 0.5 * dual_off**0.5)
+            shown.append(s * negative)
+            roots.append(root * np.sqrt(s))
+            Xs.append((1.0 - rho) * X + rho * s * negative)
+            off += norm(Z - D) ** 2
+        primal = norm(form.b - form.measure(Xs))
+        factor = form.assembled(roots)
+        options: dict[str, Any] = {"step": s, "outcome": Outcome.RUNNING, "patience": self.patience, "splits": True}
+        new = moved(state, shown, Zs, v, factor=factor, **options)
+        new.X = Xs  # iterate with the overshot multiplier, but show the PSD point
+        return self._balanced(new, primal, 0.5 * off**0.5)
 
     def _balanced(self, state: BoundaryPointState, primal: float, dual: float) -> BoundaryPointState:
         """The penalty after a step with these residuals, |A(X) − b| / (1 + |b|) and |C − A*(v) − Z| / (1 + |C|)."""
@@ -120,17 +103,3 @@ class BoundaryPoint(Method[BoundaryPointState]):
         elif state.primal_larger >= LEAD:
             state.penalty, state.primal_larger = state.penalty / self.factor, 0
         return state
-
-
-def _split(W: Array) -> tuple[Array, Array, Array]:
-    """(W₊, W₋, H) with W = W₊ − W₋ and W₋ = H Hᵀ, by one eigendecomposition."""
-    deadline.ask()
-    values, V = scipy.linalg.eigh(W, driver="evd", check_finite=False)
-    k = int(np.searchsorted(values, 0.0))
-    H = V[:, :k] * np.sqrt(-values[:k])
-    if k <= len(values) // 2:
-        negative = H @ H.T
-        return W + negative, negative, H
-    root = V[:, k:] * np.sqrt(values[k:])
-    positive = root @ root.T
-    return positive, positive - W, H

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.checks import integer, number
-from psdopt.constraints.central_path.coupled_systems import CoupledSystem, RootedSystem, SchurSystem, affordable
+from psdopt.constraints.central_path.coupled_systems import RootedSystem, affordable, schur_solver
 from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, first_iterate, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
@@ -54,6 +54,7 @@ class InteriorPoint(Method[PrimalDualState]):
 
     requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
+    starts_at_zero: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
@@ -77,14 +78,12 @@ class InteriorPoint(Method[PrimalDualState]):
             return after
         far = 1.0 / VANISHED if form is None else 1.0  # beside such an X the first one has vanished
         form = form or state.form
-        X, Z, x, z = first_iterate(form)
+        X, Z = first_iterate(form)
         return replace(
             after,
             form=form,
             X=[far * P for P in X],
             Z=Z,
-            x=far * x,
-            z=z,
             v=np.zeros(form.m),
             halves=None,
             careful=False,
@@ -101,13 +100,12 @@ class InteriorPoint(Method[PrimalDualState]):
             with np.errstate(over="raise"):
                 return self._advanced(state)
         except (np.linalg.LinAlgError, FloatingPointError):
-            here = (state.X, state.Z, state.x, state.z, state.v)
-            return moved(state, *here, step=0.0, outcome=Outcome.STALLED, patience=self.patience)
+            return moved(state, state.X, state.Z, state.v, step=0.0, outcome=Outcome.STALLED, patience=self.patience)
 
     def _advanced(self, state: PrimalDualState) -> PrimalDualState:
-        here = (state.X, state.Z, state.x, state.z, state.v)
+        here = (state.X, state.Z, state.v)
         last = state.anew or state.since > 0  # then the costlier factorisation of the system's root is allowed
-        at = Iterate.of(*here) if state.halves is None else Iterate(*here, *state.halves)
+        at = Iterate.of(state.form, *here) if state.halves is None else Iterate(*here, *state.halves)
         try:
             new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
         except np.linalg.LinAlgError:
@@ -119,13 +117,11 @@ class InteriorPoint(Method[PrimalDualState]):
         factor = _met(state.form, new, careful) if close else None
         outcome = Outcome.STALLED if length < NEGLIGIBLE else Outcome.RUNNING
         if factor is None:
-            factor = state.form.assembled(new.Lx, new.x)
+            factor = state.form.assembled(new.Lx)
         after = moved(
             state,
             new.X,
             new.Z,
-            new.x,
-            new.z,
             new.v,
             step=length,
             outcome=outcome,
@@ -163,25 +159,19 @@ def _dense_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) ->
 
 
 def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:
-    """The factor of X and x moved to A(X) + A x = b by the least move in the metric of X⁻¹.
+    """The factor of X moved to A(X) = b by the least move in the metric of X⁻¹.
 
     None if the violation hardly changes bᵀv, or the move does not reduce it. As Z⁻¹ grows, X dZ Z⁻¹ loses digits, and
     large multipliers turn the small infeasibility that results into a large gap; X A*(w) X loses no digits. Costs a
     second Schur complement. The path itself continues from X, which is better centred.
     """
-    X, x = at.X, at.x
-    rest = form.b - form.measure(X, x)
+    rest = form.b - form.measure(at.X)
     if norm(rest) * norm(at.v) <= NEGLIGIBLE * abs(float(form.b @ at.v)):
         return None
+    metrics = [part.metric(X, L) for part, X, L in zip(form.parts, at.X, at.Lx, strict=True)]
     try:
-        turned = [L.T for L in at.Lx]
-        system: CoupledSystem = RootedSystem(form, at.Lx, turned, x * x) if careful else SchurSystem(form, X, X, x * x)
-        w = system.solve(rest)
-        along = [system.through(k, w, system.right(k, w)) for k in range(len(X))]
-        onto, roots, _ = definite_move(X, [0.5 * (D + D.T) for D in along], 1.0)
+        w = (RootedSystem(form, metrics).solve if careful else schur_solver(form, metrics))(rest)
+        onto, roots, _ = definite_move(form, at.X, [metric.moved(w) for metric in metrics], 1.0)
     except np.linalg.LinAlgError:
         return None
-    beside = x + x * x * (form.At @ w)
-    if not np.all(beside >= 0.0) or not norm(form.b - form.measure(onto, beside)) < 0.1 * norm(rest):
-        return None
-    return form.assembled(roots, beside)
+    return form.assembled(roots) if norm(form.b - form.measure(onto)) < 0.1 * norm(rest) else None

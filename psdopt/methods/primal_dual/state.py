@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -24,14 +25,13 @@ from psdopt.contracts.method import Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
 
 
 @dataclass(kw_only=True)
 class PrimalDualState(State):
-    """X and Z by blocks, x and z of the linear part, v; `dual` holds multipliers and candidates for certificates.
+    """X and Z by parts of the standard form, v; `dual` holds multipliers and candidates for certificates.
 
     `least` : the relative residual when it last fell by a tenth; `least_off` : that residual with the violation of all
     constraints together, relative to |b|. `narrowest` : |F − bound| when it last fell by a tenth, among iterates whose
@@ -49,8 +49,6 @@ class PrimalDualState(State):
     form: StandardForm
     X: list[Array]
     Z: list[Array]
-    x: Array
-    z: Array
     v: Array
     dual: Multipliers
     least: float = math.inf
@@ -88,8 +86,6 @@ def begun(
     form: StandardForm,
     X: list[Array],
     Z: list[Array],
-    x: Array,
-    z: Array,
 ) -> PrimalDualState:
     """The state at v = 0; finished at once if constraints contradict each other or only M = 0 may be feasible."""
     known, _ = constrained(problem)
@@ -108,8 +104,6 @@ def begun(
         form=form,
         X=X,
         Z=Z,
-        x=x,
-        z=z,
         v=np.zeros(form.m),
         dual=multipliers_at_zero(known),
     )
@@ -127,8 +121,6 @@ def moved(
     old: State_,
     X: list[Array],
     Z: list[Array],
-    x: Array,
-    z: Array,
     v: Array,
     *,
     step: float,
@@ -137,18 +129,18 @@ def moved(
     splits: bool = False,
     factor: Array | None = None,
 ) -> State_:
-    """The state at X, x ⪰ 0, Z, z ⪰ 0 and v, with its residuals, its multipliers and candidates for proofs.
+    """The state at X, Z and v, with its residuals, its multipliers and candidates for proofs.
 
     `patience` : the run stalls once `since` of the state has reached this number of steps.
     `splits` : whether the dual equation C = A*(v) + Z holds only in the limit; if so, its residual is subtracted from
-    the dual bound. `factor` : Y of X and x, if already computed.
+    the dual bound. `factor` : Y of X, if already computed.
     """
     (problem, conic), form = constrained(old.problem), old.form
-    Y = form.factor(X, x) if factor is None else factor
+    Y = form.factor(X) if factor is None else factor
     evaluation: Evaluation = problem.at(Y)
     y = form.multipliers(v)
     value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
-    off_dual, off_primal = _rays(form, X, Z, x, z, v)
+    off_dual, off_primal = _rays(form, X, Z, v)
     refutes = off_dual <= min(NEGLIGIBLE, SLIGHT * old.refuted)
     if refutes and proven_infeasible(problem, [y]) is not None:
         dual = replace(old.dual, y=y, ray=y)
@@ -156,17 +148,14 @@ def moved(
     falls = off_primal <= SLIGHT * min(SLIGHT, old.fallen)  # near is enough: rays are moved onto the constraints
     if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
         return ended
-    slack = math.sqrt(
-        sum(norm(b.C - b.adjoint(v) - S) ** 2 for b, S in zip(form.blocks, Z, strict=True))
-        + norm(form.c - form.At @ v - z) ** 2
-    )
+    slack = _length(D - S for D, S in zip(form.slacks(v), Z, strict=True))
     bound = float(form.b @ v) * form.beta * form.gamma + conic.constant
     # no proof is sharper than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
     reach = evaluation.size**2 if limit is None else limit.value
     if form.units is not None:  # the same multiple of the trace in the units of the form
-        reach *= form.trace(X, x) / max(evaluation.size**2, np.finfo(float).tiny)
-    large = max([math.sqrt(len(S)) * norm(S) for S in Z], default=0.0)
+        reach *= form.trace(Y) / max(evaluation.size**2, np.finfo(float).tiny)
+    large = max((part.largest(S) for part, S in zip(form.parts, Z, strict=True)), default=0.0)
     cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
     if limit is not None or form.W is not None:
         bound -= rounding(form.gamma * reach * large * cut, 1)
@@ -183,7 +172,7 @@ def moved(
     lower, narrower = relative < GAIN * old.least, EPS * old.widest < width < GAIN * old.narrowest
     least = relative if lower else old.least
     # one row may keep a large violation, relative to entries of M that vanish, while all others improve
-    off = max(gap, norm(form.b - form.measure(X, x)), slack)
+    off = max(gap, norm(form.b - form.measure(X)), slack)
     nearer_all = off < GAIN * old.least_off
     since = 0 if lower or narrower or nearer_all else old.since + 1
     if since >= patience and outcome is Outcome.RUNNING:
@@ -210,8 +199,6 @@ def moved(
         outcome=outcome,
         X=X,
         Z=Z,
-        x=x,
-        z=z,
         v=v,
         least=least,
         least_off=off if nearer_all else old.least_off,
@@ -233,11 +220,7 @@ def _definite(form: StandardForm, v: Array) -> bool:
     """Whether C − A*(v) is positive definite beyond rounding; without a bound on tr M, a dual bound needs this."""
     if form.W is None:
         return proven_semidefinite(form.conic, form.multipliers(v))
-    z = form.c - form.At @ v
-    if np.any(z < rounding(1.0, form.m) * (np.abs(form.c) + abs(form.At) @ np.abs(v))):
-        return False
-    pairs = [(block.C, block.adjoint(v)) for block in form.blocks]
-    return all(factor_above(C - A, rounding(norm(C) + norm(A), len(C))) is not None for C, A in pairs)
+    return all(part.definite(v) for part in form.parts)
 
 
 def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
@@ -259,15 +242,14 @@ def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
     )
 
 
-def _rays(form: StandardForm, X: list[Array], Z: list[Array], x: Array, z: Array, v: Array) -> tuple[float, float]:
-    """|A*(v) + Z| / bᵀv and |A(X) + A x| / −⟨C, X⟩. The first is small if v nearly proves that no M is feasible, the
-    second if X and x are nearly a ray along which F falls. Infinite if the divisor is not positive."""
+def _rays(form: StandardForm, X: list[Array], Z: list[Array], v: Array) -> tuple[float, float]:
+    """|A*(v) + Z| / bᵀv and |A(X)| / −⟨C, X⟩. The first is small if v nearly proves that no M is feasible, the
+    second if X is nearly a ray along which F falls. Infinite if the divisor is not positive."""
     falls = float(form.b @ v)
-    dual_off = math.sqrt(
-        sum(norm(b.adjoint(v) + S) ** 2 for b, S in zip(form.blocks, Z, strict=True)) + norm(form.At @ v + z) ** 2
-    )
-    cost = sum(inner(b.C, P) for b, P in zip(form.blocks, X, strict=True)) + float(form.c @ x)
-    return (
-        dual_off / falls if falls > 0.0 else math.inf,
-        norm(form.measure(X, x)) / -cost if cost < 0.0 else math.inf,
-    )
+    cost = sum(inner(part.C, P) for part, P in zip(form.parts, X, strict=True))
+    off = _length(part.adjoint(v) + S for part, S in zip(form.parts, Z, strict=True)) if falls > 0.0 else math.inf
+    return off / falls if falls > 0.0 else math.inf, norm(form.measure(X)) / -cost if cost < 0.0 else math.inf
+
+
+def _length(parts: Iterable[Array]) -> float:
+    return math.sqrt(sum(norm(each) ** 2 for each in parts))

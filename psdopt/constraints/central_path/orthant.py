@@ -1,0 +1,119 @@
+"""x >= 0 in standard form: blocks of order one and the slacks of inequalities."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import CACHED
+from psdopt.linalg.tolerances import rounding
+
+
+class Orthant:
+    """x >= 0, (p,): first the diagonal entries of M that are blocks of order one, in `rows`, then slacks.
+
+    B : (m, p), the coefficients of x; C : (p,).
+    """
+
+    def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array) -> None:
+        self.rows, self.C, self.B, self.back = rows, C, B, sp.csr_array(B.T)
+        self.degree = len(C)
+        self.half = np.ones(len(C))
+        self.few = B.toarray() if B.shape[0] * B.shape[1] <= CACHED else None
+
+    def measure(self, x: Array) -> Array:
+        return np.asarray(self.B @ x)
+
+    def adjoint(self, v: Array) -> Array:
+        return np.asarray(self.back @ v)
+
+    def start(self, b: Array) -> tuple[Array, Array]:
+        return np.full(len(self.C), 10.0), np.full(len(self.C), 10.0)
+
+    def factor(self, x: Array) -> Array:
+        """√x; numpy.linalg.LinAlgError where an entry is not positive."""
+        if not np.all(x > 0.0):
+            raise np.linalg.LinAlgError("an entry of x is not positive")
+        return np.sqrt(x)
+
+    def root(self, x: Array) -> Array:
+        return np.sqrt(np.maximum(x, 0.0))
+
+    def reach(self, root: Array, d: Array, accuracy: float) -> float:
+        """The largest alpha with x + alpha d >= 0 for x = root²."""
+        if not np.isfinite(d).all():
+            raise np.linalg.LinAlgError("the direction is not finite")
+        least = float(np.min(d / (root * root), initial=0.0))
+        return -1.0 / least if least < 0.0 else math.inf
+
+    def split(self, w: Array) -> tuple[Array, Array, Array]:
+        """(w₊, w₋, √w₋)."""
+        negative = np.maximum(-w, 0.0)
+        return np.maximum(w, 0.0), negative, np.sqrt(negative)
+
+    def definite(self, v: Array) -> bool:
+        """Whether C − Bᵀv is positive beyond rounding."""
+        allowed = rounding(1.0, self.B.shape[0]) * (np.abs(self.C) + abs(self.back) @ np.abs(v))
+        return bool(np.all(self.C - self.adjoint(v) >= allowed))
+
+    def largest(self, z: Array) -> float:
+        """0: the entries of z have no rounding but their own."""
+        return 0.0
+
+    def placed(self, Y: Array, root: Array) -> None:
+        Y[self.rows, 0] = root[: len(self.rows)]
+
+    def local(self, x: Array, z: Array, root: Array, other: Array, v: Array, careful: bool) -> LocalOrthant:
+        return LocalOrthant(self, x, z, v)
+
+    def metric(self, x: Array, root: Array) -> OrthantMetric:
+        return OrthantMetric(self, x * x)
+
+
+class OrthantMetric:
+    """d ↦ h d for positive h (p,), and B diag(h) Bᵀ."""
+
+    def __init__(self, part: Orthant, h: Array) -> None:
+        self.part, self.h = part, h
+
+    def sparse(self) -> sp.csr_array:
+        return sp.csr_array(self.part.B @ (sp.diags_array(self.h) @ self.part.back))
+
+    def add_to(self, M: Array, fresh: bool) -> None:
+        if self.part.few is not None:
+            M += (self.part.few * self.h) @ self.part.few.T
+            return
+        products: Any = self.sparse().tocoo()
+        M[products.coords] += products.data
+
+    def root(self) -> Array:
+        return np.asarray((self.part.B @ sp.diags_array(np.sqrt(self.h))).toarray())
+
+    def moved(self, w: Array) -> Array:
+        return self.h * self.part.adjoint(w)
+
+
+class LocalOrthant:
+    """The linearised equations x z = t of an :class:`Orthant`; members as those of blocks of matrices."""
+
+    def __init__(self, part: Orthant, x: Array, z: Array, v: Array) -> None:
+        self.part, self.x, self.z = part, x, z
+        self.metric = OrthantMetric(part, x / z)
+        self.rest = part.C - part.adjoint(v) - z
+        self.known = part.measure(x + self.metric.h * self.rest)
+        self.inverse = part.measure(1.0 / z)
+        self.t = np.zeros(len(x))
+        self.curved: Array | None = None
+
+    def along(self, target: float, dv: Array) -> tuple[Array, Array]:
+        dz = self.rest - self.part.adjoint(dv)
+        return target / self.z - self.x - self.metric.h * dz - self.t, dz
+
+    def correct(self, dx: Array, dz: Array) -> None:
+        self.t = dx * dz / self.z
+        self.curved = self.part.measure(self.t)

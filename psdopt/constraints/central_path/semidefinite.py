@@ -1,0 +1,248 @@
+"""PSD blocks of one order in standard form: the entries of the A_t in them, and what an interior point needs of them."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.constraints.central_path.batched_couplings import BatchedCouplings
+from psdopt.constraints.central_path.couplings import Couplings
+from psdopt.constraints.limits import SPARSE
+from psdopt.linalg import deadline
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.definite import factor_above
+from psdopt.linalg.tolerances import rounding
+
+
+class Semidefinite:
+    """X_k ⪰ 0 for k < K, all of order s, as one array (K, s, s).
+
+    Parameters
+    ----------
+    rows : (K, s), the rows of M that each block has. C : (K, s, s). i, j : (p,), places within a block.
+    B : (m, K p), the entries of the A_t at these places, block after block; those off the diagonal are doubled.
+    """
+
+    def __init__(
+        self, rows: NDArray[np.intp], C: Array, i: NDArray[np.intp], j: NDArray[np.intp], B: sp.csr_array
+    ) -> None:
+        self.rows, self.C, self.i, self.j, self.B = rows, C, i, j, B
+        self.count, self.size = rows.shape
+        self.degree = self.count * self.size
+        first = self.size**2 * np.arange(self.count)[:, None]
+        self.at = (first + (i * self.size + j)).ravel()
+        self.mirrored = (first + (j * self.size + i)).ravel()
+        self.back = sp.csr_array(B.T)
+        self.half = np.tile(np.where(i == j, 1.0, 0.5), self.count)
+        entries = 2 * len(i) - int(np.count_nonzero(i == j))
+        self.scattered = self.count == 1 and SPARSE * entries < self.size**2
+
+    @cached_property
+    def products(self) -> Couplings | BatchedCouplings:
+        """(X, Q) ↦ [tr(A_s X A_t Q)]."""
+        if self.count > 1:
+            return BatchedCouplings(self.i, self.j, self.B, self.count)
+        return Couplings(self.i, self.j, self.B, self.size)
+
+    @cached_property
+    def compact(self) -> tuple[NDArray[np.intp], Couplings]:
+        """The constraints with entries in the one block, and :attr:`products` for these alone."""
+        used = np.flatnonzero(np.diff(self.B.indptr))
+        return used, Couplings(self.i, self.j, sp.csr_array(self.B[used]), self.size)
+
+    def measure(self, X: Array) -> Array:
+        """(Σ_k ⟨A_tk, X_k⟩)_t, of the symmetric parts of the X_k."""
+        flat = np.ascontiguousarray(X).reshape(-1)
+        return np.asarray(self.B @ (0.5 * (flat.take(self.at) + flat.take(self.mirrored))))
+
+    def adjoint(self, v: Array) -> Array:
+        """Σ_t v_t A_tk, (K, s, s)."""
+        S = np.zeros(self.C.size)
+        w = self.half * np.asarray(self.back @ v)
+        S[self.at] = w
+        S[self.mirrored] = w
+        return S.reshape(self.C.shape)
+
+    def adjoint_times(self, v: Array, V: Array) -> Array:
+        """Σ_t v_t A_tk V_k for V (K, s, c): through the entries of the A_t if they are few relative to s²."""
+        if not self.scattered:
+            return np.asarray(self.adjoint(v) @ V)
+        w = self.half * np.asarray(self.back @ v)
+        off = self.i != self.j
+        coordinates = np.concatenate([self.i, self.j[off]]), np.concatenate([self.j, self.i[off]])
+        S = sp.csr_array((np.concatenate([w, w[off]]), coordinates), shape=(self.size, self.size))
+        return np.asarray(S @ V[0])[None]
+
+    def start(self, b: Array) -> tuple[Array, Array]:
+        """X, Z of SDPT3's start (Toh, Todd, Tutuncu 1999), block by block."""
+        place = np.repeat(np.arange(self.count), len(self.i))
+        squares = sp.csr_array((self.half, (np.arange(len(place)), place)), shape=(len(place), self.count))
+        sizes = sp.coo_array(self.B.multiply(self.B) @ squares)  # |A_tk|², (m, K)
+        (t, k), lengths = sizes.coords, np.sqrt(sizes.data)
+        reach, largest = np.zeros(self.count), np.zeros(self.count)
+        np.maximum.at(reach, k, (1.0 + np.abs(b[t])) / (1.0 + lengths))
+        np.maximum.at(largest, k, lengths)
+        least = max(10.0, math.sqrt(self.size))
+        costs = np.sqrt(np.einsum("kij,kij->k", self.C, self.C))
+        X, Z = np.maximum(least, self.size * reach), np.maximum(least, np.maximum(largest, costs))
+        return X[:, None, None] * np.eye(self.size), Z[:, None, None] * np.eye(self.size)
+
+    def factor(self, X: Array) -> Array:
+        """L (K, s, s), X_k = L_k L_kᵀ; numpy.linalg.LinAlgError where one is not definite."""
+        return lower_factor(X)
+
+    def root(self, X: Array) -> Array:
+        """H (K, s, s), X_k = H_k H_kᵀ for X ⪰ 0, longest columns first."""
+        values, V = np.linalg.eigh(X)
+        return np.asarray(V[:, :, ::-1] * np.sqrt(np.maximum(values[:, None, ::-1], 0.0)))
+
+    def reach(self, L: Array, D: Array, accuracy: float) -> float:
+        """The largest alpha, or a little less, with X + alpha D ⪰ 0 for X of the factor L."""
+        return cone_step(L, D, accuracy)
+
+    def split(self, W: Array) -> tuple[Array, Array, Array]:
+        """(W₊, W₋, H) with W = W₊ − W₋ and W₋ = H Hᵀ, by one eigendecomposition of each block."""
+        deadline.ask()
+        values, V = np.linalg.eigh(W)
+        k = int(np.max(np.count_nonzero(values < 0.0, axis=1)))
+        H = V[:, :, :k] * np.sqrt(np.maximum(-values[:, None, :k], 0.0))
+        if 2 * k <= self.size:
+            negative = H @ H.mT
+            return W + negative, negative, H
+        first = int(np.min(np.count_nonzero(values < 0.0, axis=1)))
+        top = V[:, :, first:] * np.sqrt(np.maximum(values[:, None, first:], 0.0))
+        positive = top @ top.mT
+        return positive, positive - W, H
+
+    def definite(self, v: Array) -> bool:
+        """Whether all C_k − A_k*(v) are definite beyond rounding."""
+        A = self.adjoint(v)
+        return all(
+            factor_above(C - S, rounding(norm(C) + norm(S), self.size)) is not None
+            for C, S in zip(self.C, A, strict=True)
+        )
+
+    def largest(self, Z: Array) -> float:
+        """√s max_k |Z_k|: the size that rounding of λ_min(Z_k) is relative to."""
+        return math.sqrt(self.size * float(np.einsum("kij,kij->k", Z, Z).max(initial=0.0)))
+
+    def placed(self, Y: Array, H: Array) -> None:
+        """Put the factors H (K, s, r) into the rows of Y (n, width)."""
+        Y[self.rows, : H.shape[2]] = H
+
+    def local(self, X: Array, Z: Array, L: Array, K: Array, v: Array, careful: bool) -> LocalSemidefinite:
+        return LocalSemidefinite(self, X, Z, L, K, v, careful)
+
+    def metric(self, X: Array, L: Array) -> SemidefiniteMetric:
+        """D ↦ X D X."""
+        return SemidefiniteMetric(self, X, X, L, np.asarray(L.mT))
+
+
+class SemidefiniteMetric:
+    """D ↦ P D Q for X-like P = L Lᵀ and Z⁻¹-like Q = KᵀK, and its products A (P ⊗ Q) A*."""
+
+    def __init__(self, part: Semidefinite, P: Array, Q: Array, L: Array, K: Array | None) -> None:
+        self.part, self.P, self.Q, self.L, self.K = part, P, Q, L, K
+        self._root: Array | None = None
+
+    def add_to(self, M: Array, fresh: bool) -> None:
+        """M (m, m) += [tr(A_s P A_t Q)], upper triangle; `fresh` : whether M is zero."""
+        products = self.part.products
+        if isinstance(products, Couplings):
+            products.add(M, self.P[0], self.Q[0], fresh)
+        else:
+            M += products.dense(self.P, self.Q)
+
+    def sparse(self) -> sp.csr_array:
+        """[tr(A_s P A_t Q)] as a sparse array (m, m)."""
+        if self.part.count > 1:
+            products = self.part.products
+            assert isinstance(products, BatchedCouplings)
+            return products.sparse(self.P, self.Q)
+        (used, products), m = self.part.compact, self.part.B.shape[0]
+        M = np.zeros((len(used), len(used)))
+        products.add(M, self.P[0], self.Q[0], fresh=True)
+        M = np.triu(M) + np.triu(M, 1).T
+        pairs = np.repeat(used, len(used)), np.tile(used, len(used))
+        return sp.csr_array((M.reshape(-1), pairs), shape=(m, m))
+
+    def root(self) -> Array:
+        """(m, K s²), rows L_kᵀ A_tk K_kᵀ: the Gram matrix of these rows is [tr(A_s P A_t Q)]. 4 m K s³ flops."""
+        deadline.ask()
+        part, m = self.part, self.part.B.shape[0]
+        assert self.K is not None
+        forms = np.zeros((m, part.C.size))
+        entries = part.B.toarray() * part.half
+        forms[:, part.at] = entries
+        forms[:, part.mirrored] = entries
+        A = forms.reshape(m, *part.C.shape)
+        self._root = (self.L.mT @ (A @ self.K.mT)).reshape(m, -1)
+        return self._root
+
+    def image(self, w: Array) -> tuple[Array, Array]:
+        """(P A*(w) Q, A*(w) Q), by the root where it was formed."""
+        if self._root is None:
+            right = self.part.adjoint_times(w, self.Q)
+            return np.asarray(self.P @ right), right
+        assert self.K is not None
+        right = np.asarray(self.part.adjoint_times(w, np.asarray(self.K.mT)) @ self.K)
+        return np.asarray(self.L @ (w @ self._root).reshape(self.part.C.shape) @ self.K), right
+
+
+    def moved(self, w: Array) -> Array:
+        """The symmetric part of P A*(w) Q."""
+        return _symmetric(self.image(w)[0])
+
+
+class LocalSemidefinite:
+    """The linearised equations of the blocks at X, Z, v, in the HKM direction; see :mod:`.interior_steps`.
+
+    Attributes: `metric`, D ↦ X D Z⁻¹; `known`, A(X + X R Z⁻¹) with R = C − A*(v) − Z; `inverse`, A(Z⁻¹); `curved`, A(T)
+    for the second-order term T of the last direction, None before.
+    """
+
+    def __init__(self, part: Semidefinite, X: Array, Z: Array, L: Array, K: Array, v: Array, careful: bool) -> None:
+        self.part, self.X, self.Z = part, X, Z
+        self.Zi = inverse_of(K)
+        self.metric = SemidefiniteMetric(part, X, self.Zi, L, triangular_inverse(K) if careful else None)
+        A = part.adjoint(v)
+        R = part.C - A - Z
+        zero = not careful and norm(R) <= rounding(norm(part.C) + norm(A) + norm(Z), 1)
+        self.R = None if zero else R
+        self.RZi = None if zero else R @ self.Zi
+        self.moved = None if self.RZi is None else X @ self.RZi
+        self.T: Array | None = None
+        self.known = part.measure(X if self.moved is None else X + self.moved)
+        self.inverse = part.measure(self.Zi)
+        self.curved: Array | None = None
+
+    def along(self, target: float, dv: Array) -> tuple[Array, Array]:
+        """dX, dZ towards X Z = target I that follow from dv."""
+        dZ = self.part.adjoint(-dv)
+        if self.R is not None:
+            dZ += self.R
+        dX, right = self.metric.image(dv)
+        for term in (self.moved, self.T):
+            if term is not None:
+                dX -= term
+        dX = _symmetric(dX)
+        dX += target * self.Zi
+        dX -= self.X
+        self.dZZi = -right if self.RZi is None else self.RZi - right
+        return dX, dZ
+
+    def correct(self, dX: Array, dZ: Array) -> None:
+        """Add the second-order term dX dZ Z⁻¹ of the last direction to all later ones."""
+        self.T = dX @ self.dZZi
+        self.curved = self.part.measure(self.T)
+
+
+def _symmetric(D: Array) -> Array:
+    D = D + D.mT
+    D *= 0.5
+    return D
