@@ -150,21 +150,24 @@ def moved(
         return ended
     slack = _length(D - S for D, S in zip(form.slacks(v), Z, strict=True))
     bound = float(form.b @ v) * form.beta * form.gamma + conic.constant
-    # no proof is sharper than the rounding of S, which grows with the multipliers
+    # a bound on λ_min(S) is not sharper than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
     reach = evaluation.size**2 if limit is None else limit.value
     if form.units is not None:  # the same multiple of the trace in the units of the form
         reach *= form.trace(Y) / max(evaluation.size**2, np.finfo(float).tiny)
     large = max((part.largest(S) for part, S in zip(form.parts, Z, strict=True)), default=0.0)
     cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
-    if limit is not None or form.W is not None:
-        bound -= rounding(form.gamma * reach * large * cut, 1)
+    lost = rounding(form.gamma * reach * large * cut, 1) if limit is not None or form.W is not None else 0.0
     if splits:
-        bound -= form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
+        lost += form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
     best, provable = old.dual.best, old.bound
-    if bound > provable and (splits or slack <= MINOR * NEGLIGIBLE) and (limit is not None or _definite(form, v)):
-        best, provable = y, bound
-    bound = max(bound, provable)
+    if bound > provable and (splits or slack <= MINOR * NEGLIGIBLE + rounding(large, 1)):
+        coarse = limit is None or lost > SLIGHT * abs(value - bound)  # then S has to be definite entry by entry
+        if (not splits or limit is None) and coarse and _definite(form, v):
+            lost = 0.0
+        if bound - lost > provable and (limit is not None or lost == 0.0):
+            best, provable = y, bound - lost
+    bound = max(bound - lost, provable)
     gap = relative_gap(problem, evaluation, bound)
     relative = max(gap, infeasibility, slack)
     # if the optimal value is zero, F and its bound differ in sign: the relative gap stays at one while the gap falls
