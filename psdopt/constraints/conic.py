@@ -37,6 +37,40 @@ class Conic:
         orders = np.array([len(rows) for rows in self.blocks], dtype=np.intp)
         return [np.array([self.blocks[k] for k in np.flatnonzero(orders == s)]) for s in np.unique(orders)]
 
+    @cached_property
+    def arrows(self) -> list[NDArray[np.intp]]:
+        """Rows of the blocks on which C and every A_t have the form [[a, uᵀ], [u, a I]], first the row of a and u.
+
+        Of such a block Y the problem sees q = (tr Y, 2 Y_i0) alone, and Y ⪰ 0 exists exactly where q is in the
+        second-order cone q_0 >= |q_1|. O(entries).
+        """
+        forms, C, count = self.forms, sp.coo_array(self.C), len(self.blocks)
+        label = np.empty(self.n, dtype=np.intp)
+        for k, rows in enumerate(self.blocks):
+            label[rows] = k
+        i, j = np.concatenate([forms.i, C.coords[0]]), np.concatenate([forms.j, C.coords[1]])
+        edges = np.unique(np.sort([i[i != j], j[i != j]], axis=0), axis=1)
+        degree = np.bincount(edges.ravel(), minlength=self.n)
+        total = np.bincount(label[edges[0]], minlength=count)
+        own = forms.i == forms.j
+        marks = np.random.default_rng(0).standard_normal((forms.size + 1, 2))
+        diagonal = sp.csc_array(forms.B[:, np.flatnonzero(own)]).T @ marks[1:]
+        seen = self.C.diagonal()[:, None] * marks[0]
+        np.add.at(seen, forms.i[own], diagonal)
+        found = []
+        for k, rows in enumerate(self.blocks):
+            hubs = rows[degree[rows] == total[k]]
+            if len(rows) > 2 and len(hubs) and np.all(seen[rows] == seen[rows[0]]):
+                found.append(np.concatenate([hubs[:1], rows[rows != hubs[0]]]))
+        return found
+
+    @cached_property
+    def matrices(self) -> list[NDArray[np.intp]]:
+        """:attr:`stacks` without :attr:`arrows`."""
+        hubs = {int(rows.min()) for rows in self.arrows}
+        kept = [rows[[int(each.min()) not in hubs for each in rows]] for rows in self.stacks]
+        return [rows for rows in kept if len(rows)]
+
     def dense(self, rows: NDArray[np.intp], entries: Any = None) -> Any:
         """C + Σ_t entries_t E_t in the blocks with these rows (K, s), as (K, s, s), in the type of the `entries`.
 

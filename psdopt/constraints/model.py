@@ -88,6 +88,9 @@ class ConstrainedModel(Composite):
             with np.errstate(over="ignore"):
                 self._refuse_huge("bounds next to |A_t|", bound[scaled] / self.norms[scaled])
         self._refuse_huge("the entries of C", self.conic.C.data if self.conic is not None else np.zeros(0))
+        #: A definite M (n, n) that nearly meets all constraints, if a method came by one: then there is no face, and
+        #: none is searched for.
+        self.inside: Array | None = None
         kept = {Ability.CONVEX} & problem.abilities
         self.abilities = frozenset(
             {
@@ -158,17 +161,21 @@ class ConstrainedModel(Composite):
     @cached_property
     def face(self) -> Face | None:
         """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave; None without such constraints."""
-        return None if self.fixed_diagonal is not None else found_face(self.forms, self.lower, self.upper)
+        if self.fixed_diagonal is not None:
+            return None
+        return found_face(self.forms, self.lower, self.upper, M=self.inside)
 
     @cached_property
     def shown(self) -> Self:
         """The same problem with the face that is found without a numerical search."""
-        if self.face is None or not self.face.searched:
+        known: Face | None = vars(self).get("face")
+        if "face" in vars(self) and (known is None or not known.searched):
             return self
         other = copy.copy(self)
         for name in ON_FACE:
             vars(other).pop(name, None)
-        vars(other)["face"] = found_face(self.forms, self.lower, self.upper, search=False)
+        fixed = self.fixed_diagonal is not None
+        vars(other)["face"] = None if fixed else found_face(self.forms, self.lower, self.upper, search=False)
         return other
 
     @cached_property

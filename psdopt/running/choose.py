@@ -164,14 +164,13 @@ def _constrained(
     if method is None:
         limited = most is not None and most < problem.n
         full = not limited and (geometry is None or Ability.FULL_CONE in geometry.abilities)
-        free = geometry is not None or not _has_face(problem)  # methods on a face need a geometry of factors
         straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
         d = problem.fixed_diagonal
         even = d is not None and (float(d.max()) <= THRESHOLDS.spread * float(d.min()) or not _decomposable(problem))
         if straight and even and Ability.FIXED_DIAGONAL in problem.abilities:
             method = SphereGradient()
-        elif full and free and Ability.NEAREST in problem.abilities and problem.n <= THRESHOLDS.decomposed_order:
-            method = DualNewton()
+        elif full and _near(problem) and (geometry is not None or not _has_face(problem)):
+            method = DualNewton()  # methods on a face need a geometry of factors
         else:
             splits, newton = full and _splits(problem), full and _decomposable(problem)
             method = BoundaryPoint() if splits else InteriorPoint() if newton else _on_factors(problem)
@@ -184,6 +183,11 @@ def _constrained(
         first = few if Ability.CONIC in problem.abilities else first_rank(problem.n)
         geometry = FlatQuotient(problem.n, min(first, most or problem.n))
     return geometry, method
+
+
+def _near(problem: Constrained) -> bool:
+    """Whether F is a distance and spectra are affordable."""
+    return Ability.NEAREST in problem.abilities and problem.n <= THRESHOLDS.decomposed_order
 
 
 def _splits(problem: Constrained) -> bool:

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.constraints.central_path.vectors import LocalVector
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import CACHED
 from psdopt.linalg.tolerances import rounding
@@ -68,8 +69,13 @@ class Orthant:
     def placed(self, Y: Array, root: Array) -> None:
         Y[self.rows, 0] = root[: len(self.rows)]
 
-    def local(self, x: Array, z: Array, root: Array, other: Array, v: Array, careful: bool) -> LocalOrthant:
-        return LocalOrthant(self, x, z, v)
+    def spread(self, M: Array, x: Array) -> None:
+        """Put x on the diagonal of M (n, n)."""
+        M[self.rows, self.rows] = x[: len(self.rows)]
+
+    def local(self, x: Array, z: Array, root: Array, other: Array, v: Array, careful: bool) -> LocalVector:
+        """The linearised equations at x, z and v."""
+        return LocalVector(self, OrthantMetric(self, x / z), x, z, 1.0 / z, v)
 
     def metric(self, x: Array, root: Array) -> OrthantMetric:
         return OrthantMetric(self, x * x)
@@ -94,26 +100,14 @@ class OrthantMetric:
     def root(self) -> Array:
         return np.asarray((self.part.B @ sp.diags_array(np.sqrt(self.h))).toarray())
 
+    def times(self, d: Array) -> Array:
+        """h d."""
+        return self.h * d
+
     def moved(self, w: Array) -> Array:
+        """h Bᵀw."""
         return self.h * self.part.adjoint(w)
 
-
-class LocalOrthant:
-    """The linearised equations x z = t of an :class:`Orthant`; members as those of blocks of matrices."""
-
-    def __init__(self, part: Orthant, x: Array, z: Array, v: Array) -> None:
-        self.part, self.x, self.z = part, x, z
-        self.metric = OrthantMetric(part, x / z)
-        self.rest = part.C - part.adjoint(v) - z
-        self.known = part.measure(x + self.metric.h * self.rest)
-        self.inverse = part.measure(1.0 / z)
-        self.t = np.zeros(len(x))
-        self.curved: Array | None = None
-
-    def along(self, target: float, dv: Array) -> tuple[Array, Array]:
-        dz = self.rest - self.part.adjoint(dv)
-        return target / self.z - self.x - self.metric.h * dz - self.t, dz
-
-    def correct(self, dx: Array, dz: Array) -> None:
-        self.t = dx * dz / self.z
-        self.curved = self.part.measure(self.t)
+    def corrected(self, dx: Array, dz: Array, z: Array) -> Array:
+        """dx dz / z."""
+        return np.asarray(dx * dz / z)

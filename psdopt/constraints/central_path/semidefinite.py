@@ -135,6 +135,10 @@ class Semidefinite:
         """Put the factors H (K, s, r) into the rows of Y (n, width)."""
         Y[self.rows, : H.shape[2]] = H
 
+    def spread(self, M: Array, X: Array) -> None:
+        """Put X into its rows and columns of M (n, n)."""
+        M[self.rows[:, :, None], self.rows[:, None, :]] = X
+
     def local(self, X: Array, Z: Array, L: Array, K: Array, v: Array, careful: bool) -> LocalSemidefinite:
         return LocalSemidefinite(self, X, Z, L, K, v, careful)
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.equilibrium import in_units, row_units
 from psdopt.constraints.central_path.orthant import Orthant
+from psdopt.constraints.central_path.second_order import SecondOrder
 from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import NUMBERS
@@ -21,7 +22,7 @@ from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
 #: What a product of cones is made of.
-Part = Semidefinite | Orthant
+Part = Semidefinite | SecondOrder | Orthant
 
 
 class StandardForm:
@@ -39,6 +40,8 @@ class StandardForm:
 
     def __init__(self, conic: Conic, W: sp.csr_array | None = None) -> None:
         units = row_units(conic)
+        for rows in conic.arrows:  # alike on each of them, which keeps its form
+            units[rows] = np.exp2(np.round(np.mean(np.log2(units[rows]))))
         self.units: Array | None = None if np.all(units == 1.0) else units
         conic = conic if self.units is None else in_units(conic, units)
         self.conic, self.W = conic, W
@@ -57,8 +60,16 @@ class StandardForm:
         self.gamma = C_norm or 1.0
         self.b, self.m = b / self.beta, len(b)
         columns = sp.csc_array(sp.diags_array(self.row_scale) @ conic.forms.B[self.source])
-        self.parts: list[Part] = [part for rows in conic.stacks if rows.shape[1] > 1 for part in self._matrices(columns, rows)]
-        singles = np.concatenate([rows[:, 0] for rows in conic.stacks if rows.shape[1] == 1] or [np.zeros(0, dtype=np.intp)])
+        self.parts: list[Part] = []
+        singles = np.zeros(0, dtype=np.intp)
+        for rows in conic.matrices:
+            if rows.shape[1] == 1:
+                singles = rows[:, 0]
+            else:
+                self.parts += self._matrices(columns, rows)
+        lengths = np.array([len(rows) for rows in conic.arrows])
+        for d in np.unique(lengths):
+            self.parts.append(self._cones(columns, np.array([rows for rows in conic.arrows if len(rows) == d])))
         if len(singles) or len(signs):
             self.parts.append(self._nonnegative(columns, singles, signs))
         self.order = sum(part.degree for part in self.parts)
@@ -81,6 +92,19 @@ class StandardForm:
             (t, k), shape = B.coords, (self.m, len(stack) * len(places))
             B = sp.csr_array((B.data, (t, ((block[held] - first) * len(places) + which)[k])), shape=shape)
             yield Semidefinite(stack, self.conic.dense(stack) / self.gamma, places // s, places % s, B)
+
+    def _cones(self, columns: sp.csc_array, rows: NDArray[np.intp]) -> SecondOrder:
+        """The blocks in arrow form with these rows (K, d): A_tk is a_t on the diagonal, B holds a_t and half the rest."""
+        forms, (count, d), C = self.conic.forms, rows.shape, self.conic.C
+        label, local = np.full(self.conic.n, -1), np.zeros(self.conic.n, dtype=np.intp)
+        label[rows], local[rows] = np.arange(count)[:, None], np.arange(d)
+        first, last = np.sort([local[forms.i], local[forms.j]], axis=0)
+        held = np.flatnonzero((label[forms.i] >= 0) & (first == 0))  # of the equal diagonal entries only the first
+        place = label[forms.i[held]] * d + last[held]
+        share = np.where(last[held] == 0, 1.0, 0.5)
+        onto = sp.csr_array((share, (np.arange(len(held)), place)), shape=(len(held), count * d))
+        costs = np.stack([np.asarray(C[rows[:, 0], rows[:, t]]).reshape(count) for t in range(d)], axis=1)
+        return SecondOrder(rows, costs / self.gamma, sp.csr_array(columns[:, held] @ onto))
 
     def _nonnegative(self, columns: sp.csc_array, singles: NDArray[np.intp], signs: Array) -> Orthant:
         forms, first = self.conic.forms, self.m - len(signs)
@@ -135,6 +159,14 @@ class StandardForm:
         Y *= math.sqrt(self.beta)
         Y = Y if self.units is None else self.units[:, None] * Y
         return Y if self.W is None else np.asarray(self.W @ Y)
+
+    def matrix(self, X: list[Array]) -> Array:
+        """M (n, n) with the blocks beta X_k, zero outside of them, definite where all X_k are inside their cones."""
+        M = np.zeros((self.conic.n, self.conic.n))
+        for part, P in zip(self.parts, X, strict=True):
+            part.spread(M, P)
+        M *= self.beta
+        return M if self.units is None else self.units[:, None] * M * self.units
 
     def trace(self, Y: Array) -> float:
         """tr N in the units of the form, for a factor Y of :meth:`assembled`."""

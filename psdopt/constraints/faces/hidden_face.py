@@ -48,9 +48,7 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     n, m = forms.n, len(equations)
     if m < 2 or RANKS * NEWTON_STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
         return None
-    d = _units(forms, equations)
-    scaled = forms.B[equations].toarray() * (d[forms.i] * d[forms.j])  # D A_t D: the same w
-    rows = _Equations(forms, scaled, lower[equations])
+    rows, _ = _scaled(forms, lower, equations)
     size = norm(rows.least(rows.b)) or 1.0
     if any(rows.definite_near(t * size * np.eye(n)) for t in MULTIPLES):
         return None
@@ -69,15 +67,37 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     return None
 
 
+def inside(forms: SparseForms, lower: Array, upper: Array, M: Array) -> bool:
+    """Whether M (n, n) meets the inequalities clearly and the nearest matrix that meets the equations is definite.
+
+    Then no constraints define a face.
+    """
+    loose, tight = np.flatnonzero(lower < upper), np.flatnonzero((lower == upper) & (forms.norms > 0.0))
+    a, room = forms.B[loose] @ M[forms.i, forms.j], NEGLIGIBLE * forms.norms[loose] * norm(M)
+    if not (np.all(a - room > lower[loose]) and np.all(a + room < upper[loose])):
+        return False
+    if not len(tight):
+        return True
+    rows, d = _scaled(forms, lower, tight)
+    return rows.definite_near(M / (d * d[:, None] * (rows.size or 1.0)))
+
+
+def _scaled(forms: SparseForms, lower: Array, equations: NDArray[np.intp]) -> tuple[_Equations, Array]:
+    """The equations in D⁻¹ M D⁻¹, with the same w, and d (n,)."""
+    d = _units(forms, equations)
+    return _Equations(forms, forms.B[equations].toarray() * (d[forms.i] * d[forms.j]), lower[equations]), d
+
+
 def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
     """d (n,), powers of two, for which the largest entries of the rows of all D A_t D / |D A_t D| are of one size.
 
-    Ruiz (2001), in rounds until all sizes are within a factor of two.
+    Ruiz (2001), in rounds until all sizes are within a factor of two; where they never are, the best round.
     """
     B = forms.B[equations]
     starts, counts, (i, j) = B.indptr[:-1], np.diff(B.indptr), (forms.i[B.indices], forms.j[B.indices])
     entries, twice = np.abs(B.data) * np.where(i == j, 1.0, 0.5), np.where(i == j, 1.0, 2.0)
-    d = np.ones(forms.n)
+    d = best = np.ones(forms.n)
+    least = np.inf
     for _ in range(MOST_STEPS):
         scaled = entries * d[i] * d[j]
         scaled /= np.repeat(np.sqrt(np.add.reduceat(twice * scaled**2, starts)), counts)
@@ -85,10 +105,13 @@ def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
         np.maximum.at(of_rows, i, scaled)
         np.maximum.at(of_rows, j, scaled)
         of_rows = np.where(of_rows > 0.0, of_rows, 1.0)
-        d /= np.sqrt(of_rows)
-        if of_rows.min() > 0.5 * of_rows.max():
+        spread = float(of_rows.max() / of_rows.min())
+        if spread < least:
+            best, least = d, spread
+        d = d / np.sqrt(of_rows)
+        if spread < 2.0:
             break
-    return np.asarray(np.exp2(np.round(np.log2(d))))
+    return np.asarray(np.exp2(np.round(np.log2(best if least >= 2.0 else d))))
 
 
 class _Equations:
@@ -110,7 +133,8 @@ class _Equations:
         self._Q, self.R, self.scale = Q[:, :rank], R[:rank, :rank], scale[self.independent]
         self.forms = SparseForms(places.i, places.j, rows[self.independent], places.n)
         self.b = b[self.independent] * self.scale
-        self.b /= norm(self.b) or 1.0
+        self.size = norm(self.b)
+        self.b /= self.size or 1.0
 
     def matrices(self) -> Array:
         """All A_t (m, n, n)."""

@@ -24,7 +24,7 @@ from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import MINOR, VANISHED
-from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
+from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved, settled
 
 
 @dataclass(frozen=True)
@@ -71,6 +71,9 @@ class InteriorPoint(Method[PrimalDualState]):
         after = self._stepped(state)
         if after.outcome is not Outcome.STALLED or after.anew:
             return after
+        ended = settled(after)
+        if ended is not None:
+            return ended
         # with a face, strictly feasible points exist only within it; without one, a path from an X smaller than a
         # solution creeps along the boundary, whereas a path from a far larger X does not
         form = _within(constrained(state.problem)[0])

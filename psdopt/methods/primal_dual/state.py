@@ -25,6 +25,7 @@ from psdopt.contracts.method import Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.limits import ITERATED_ORDER
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
 
@@ -88,9 +89,7 @@ def begun(
     Z: list[Array],
 ) -> PrimalDualState:
     """The state at v = 0; finished at once if constraints contradict each other or only M = 0 may be feasible."""
-    known, _ = constrained(problem)
-    zero = known.only_zero or _zero_is_best(known)
-    ended = known.contradiction is not None or zero
+    settled, zero = _settled(constrained(problem)[0].shown)
     if zero:
         evaluation = problem.at(np.zeros((problem.n, 1)))
         start = geometry.from_factor(evaluation.factor)
@@ -100,13 +99,33 @@ def begun(
         start,
         evaluation or problem.at(geometry.factor(start)),
         gradient_norm=math.inf,
-        outcome=Outcome.FINISHED if ended else Outcome.RUNNING,
+        outcome=Outcome.FINISHED if settled else Outcome.RUNNING,
         form=form,
         X=X,
         Z=Z,
         v=np.zeros(form.m),
-        dual=multipliers_at_zero(known),
+        dual=multipliers_at_zero(constrained(problem)[0].shown),
     )
+
+
+def _settled(known: Constrained) -> tuple[bool, bool]:
+    """(whether no step is needed, as constraints contradict each other or M = 0 is a solution; whether it is M = 0)."""
+    zero = known.only_zero or _zero_is_best(known)
+    return zero or known.contradiction is not None, zero
+
+
+def settled(state: State_) -> State_ | None:
+    """The final state where the face that a search finds decides the problem; else None."""
+    known, _ = constrained(state.problem)
+    ended, zero = _settled(known)
+    if not ended:
+        return None
+    dual = multipliers_at_zero(known)
+    if not zero:
+        return replace(state, dual=dual, outcome=Outcome.FINISHED)
+    at = state.problem.at(np.zeros((state.problem.n, 1)))
+    point = state.geometry.from_factor(at.factor)
+    return replace(state, point=point, evaluation=at, dual=dual, outcome=Outcome.FINISHED)
 
 
 def _zero_is_best(problem: Constrained) -> bool:
@@ -136,6 +155,10 @@ def moved(
     the dual bound. `factor` : Y of X, if already computed.
     """
     (problem, conic), form = constrained(old.problem), old.form
+    rest = norm(form.b - form.measure(X))
+    if not splits and problem.inside is None and rest <= NEGLIGIBLE and form.W is None and problem.n <= ITERATED_ORDER:
+        problem.inside = form.matrix(X)
+    problem = problem if old.anew else problem.shown
     Y = form.factor(X) if factor is None else factor
     evaluation: Evaluation = problem.at(Y)
     y = form.multipliers(v)
@@ -175,7 +198,7 @@ def moved(
     lower, narrower = relative < GAIN * old.least, EPS * old.widest < width < GAIN * old.narrowest
     least = relative if lower else old.least
     # one row may keep a large violation, relative to entries of M that vanish, while all others improve
-    off = max(gap, norm(form.b - form.measure(X)), slack)
+    off = max(gap, rest, slack)
     nearer_all = off < GAIN * old.least_off
     since = 0 if lower or narrower or nearer_all else old.since + 1
     if since >= patience and outcome is Outcome.RUNNING:

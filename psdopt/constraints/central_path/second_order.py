@@ -1,0 +1,207 @@
+"""Second-order cones in standard form: x_0 >= |x_1|, which blocks of M in arrow form are for the problem."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.constraints.central_path.vectors import LocalVector
+from psdopt.linalg import deadline
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import rounding
+
+
+class SecondOrder:
+    """K cones of one dimension d, x (K, d) with x_k0 >= |x_k1|: x = (tr Y, 2 Y_i0) of blocks Y ⪰ 0 of M.
+
+    A factor of a block is (K, d, 2): with the unit vector u along x_1, the columns √(x_0 ± |x_1|) (1, ±u)/2.
+
+    Parameters
+    ----------
+    rows : (K, d), the rows of M of each block, the common one first. C : (K, d). B : (m, K d), the coefficients of x.
+    """
+
+    def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array) -> None:
+        self.rows, self.C, self.B, self.back = rows, C, B, sp.csr_array(B.T)
+        self.degree = len(rows)
+        self.half = np.ones(C.size)
+
+    def measure(self, x: Array) -> Array:
+        """Σ_k A_k x_k, (m,)."""
+        return np.asarray(self.B @ x.reshape(-1))
+
+    def adjoint(self, v: Array) -> Array:
+        """Aᵀv, (K, d)."""
+        return np.asarray(self.back @ v).reshape(self.C.shape)
+
+    def start(self, b: Array) -> tuple[Array, Array]:
+        """x, z of SDPT3's start: multiples of (1, 0)."""
+        d = self.C.shape[1]
+        squares = sp.coo_array(self.B.multiply(self.B) @ _by_cone(self.C.shape, np.ones(self.C.size)))
+        (t, k), lengths = squares.coords, np.sqrt(squares.data)
+        reach, largest = np.zeros(len(self.C)), np.linalg.norm(self.C, axis=1)
+        np.maximum.at(reach, k, (1.0 + np.abs(b[t])) / (1.0 + lengths))
+        np.maximum.at(largest, k, lengths)
+        x, z = np.zeros_like(self.C), np.zeros_like(self.C)
+        x[:, 0] = np.maximum(10.0, math.sqrt(d) * reach)
+        z[:, 0] = np.maximum(10.0, math.sqrt(d) * largest)
+        return x, z
+
+    def factor(self, x: Array) -> Array:
+        """The factors (K, d, 2); numpy.linalg.LinAlgError where an x is not in the interior."""
+        if not np.all(x[:, 0] > np.linalg.norm(x[:, 1:], axis=1)):
+            raise np.linalg.LinAlgError("a vector is not inside its cone")
+        return self.root(x)
+
+    def root(self, x: Array) -> Array:
+        """:meth:`factor` for x in the cone, its boundary included."""
+        length = np.linalg.norm(x[:, 1:], axis=1)
+        u = np.zeros((len(x), 2, x.shape[1]))
+        u[:, :, 0] = 1.0
+        # where x_1 = 0 any unit vector will do
+        first = np.eye(1, x.shape[1] - 1)
+        u[:, 0, 1:] = np.where(length[:, None] > 0.0, x[:, 1:] / np.where(length > 0.0, length, 1.0)[:, None], first)
+        u[:, 1, 1:] = -u[:, 0, 1:]
+        values = np.maximum(np.stack([x[:, 0] + length, x[:, 0] - length], axis=1), 0.0)
+        return np.asarray((0.5 * np.sqrt(values)[:, :, None] * u).mT)
+
+    def reach(self, root: Array, d: Array, accuracy: float) -> float:
+        """The largest alpha with x + alpha d in the cones for x with the factors `root`."""
+        high, low = np.sqrt(2.0) * np.linalg.norm(root, axis=1).T  # the roots of x_0 ± |x_1|
+        size = np.where(high > 0.0, high, 1.0)
+        u = root[:, 1:, 0] / (0.5 * size)[:, None]
+        # in the coordinates in which x is √det (1, 0), the least eigenvalue of d is its first entry less the rest
+        along = np.einsum("kd,kd->k", u, d[:, 1:])
+        plus, minus = (d[:, 0] + along) / high**2, (d[:, 0] - along) / low**2
+        across = d[:, 1:] - along[:, None] * u
+        half = 0.5 * (plus - minus)
+        turned = np.hypot(half, np.linalg.norm(across, axis=1) / (high * low))
+        least = float(np.min(0.5 * (plus + minus) - turned))
+        return -1.0 / least if least < 0.0 else math.inf
+
+    def split(self, w: Array) -> tuple[Array, Array, Array]:
+        """(w₊, w₋, H) with w = w₊ − w₋, both in the cones and orthogonal, and the factors H of w₋."""
+        deadline.ask()
+        length = np.linalg.norm(w[:, 1:], axis=1)
+        u = w[:, 1:] / np.where(length > 0.0, length, 1.0)[:, None]
+        above, below = np.maximum(w[:, 0] + length, 0.0), np.maximum(w[:, 0] - length, 0.0)
+        positive = 0.5 * np.concatenate([(above + below)[:, None], (above - below)[:, None] * u], axis=1)
+        negative = positive - w
+        return positive, negative, self.root(negative)
+
+    def definite(self, v: Array) -> bool:
+        """Whether all C_k − A_kᵀv are inside the cones beyond rounding."""
+        A = self.adjoint(v)
+        z, sizes = self.C - A, np.abs(self.C) + (abs(self.back) @ np.abs(v)).reshape(self.C.shape)
+        lost = rounding(1.0, self.B.shape[0]) * np.sum(sizes, axis=1)
+        return bool(np.all(z[:, 0] - np.linalg.norm(z[:, 1:], axis=1) > lost))
+
+    def largest(self, z: Array) -> float:
+        """max_k |z_k|: the size that rounding of z_0 − |z_1| is relative to."""
+        return float(np.linalg.norm(z, axis=1).max(initial=0.0))
+
+    def placed(self, Y: Array, H: Array) -> None:
+        """Put the factors H (K, d, 2) into the rows of Y (n, width)."""
+        Y[self.rows, :2] = H
+
+    def spread(self, M: Array, x: Array) -> None:
+        """Put blocks Y with x = (tr Y, 2 Y_i0), definite for x inside the cones, into their rows and columns of M."""
+        d = x.shape[1]
+        Y = x[:, 1:, None] * x[:, None, 1:] / (2.0 * x[:, :1, None])
+        rest = (0.5 * x[:, 0] - np.trace(Y, axis1=1, axis2=2)) / (d - 1)
+        M[self.rows[:, 1:, None], self.rows[:, None, 1:]] = Y + rest[:, None, None] * np.eye(d - 1)
+        M[self.rows[:, :1], self.rows] = M[self.rows, self.rows[:, :1]] = 0.5 * x
+
+    def local(self, x: Array, z: Array, L: Array, K: Array, v: Array, careful: bool) -> LocalVector:
+        """The linearised equations at x, z and v."""
+        scaling = SecondOrderMetric(self, *_scaling(x, z))
+        return LocalVector(self, scaling, x, z, _reflected(z) / _det(z)[:, None], v)
+
+    def metric(self, x: Array, root: Array) -> SecondOrderMetric:
+        """d ↦ 2 x (xᵀd) − det(x) J d, which takes x⁻¹ to x."""
+        det = _det(x)
+        return SecondOrderMetric(self, np.sqrt(det), x / np.sqrt(det)[:, None])
+
+
+class SecondOrderMetric:
+    """H d = θ² (2 w (wᵀd) − J d) with wᵀJw = 1, J = diag(1, −I), for θ (K,) and w (K, d): W² of W = θ R, R w⁻¹ = w."""
+
+    def __init__(self, part: SecondOrder, theta: Array, w: Array) -> None:
+        self.part, self.theta, self.w = part, theta, w
+
+    def times(self, d: Array) -> Array:
+        """H d, (K, d)."""
+        inner = np.einsum("kd,kd->k", self.w, d)
+        return np.asarray((self.theta**2)[:, None] * (2.0 * inner[:, None] * self.w - _reflected(d)))
+
+    def root_times(self, d: Array, inverse: bool = False) -> Array:
+        """W d, or W⁻¹ d."""
+        w, s = self.w, -1.0 if inverse else 1.0
+        inner = np.einsum("kd,kd->k", w[:, 1:], d[:, 1:])
+        first = w[:, 0] * d[:, 0] + s * inner
+        rest = d[:, 1:] + (s * d[:, 0] + inner / (1.0 + w[:, 0]))[:, None] * w[:, 1:]
+        return np.asarray(np.concatenate([first[:, None], rest], axis=1) * (self.theta**s)[:, None])
+
+    def sparse(self) -> sp.csr_array:
+        """A H Aᵀ (m, m): a diagonal matrix and one of rank one for each cone between A and Aᵀ."""
+        shape, squares = self.w.shape, self.theta**2
+        signs = np.ones(shape)
+        signs[:, 0] = -1.0
+        D = sp.diags_array((squares[:, None] * signs).reshape(-1))
+        P = self.part.B @ _by_cone(shape, self.w.reshape(-1))
+        return sp.csr_array(self.part.B @ (D @ self.part.back) + P @ (sp.diags_array(2.0 * squares) @ P.T))
+
+    def add_to(self, M: Array, fresh: bool) -> None:
+        """M (m, m) += A H Aᵀ."""
+        M += self.sparse().toarray()
+
+    def root(self) -> Array:
+        """A W, (m, K d)."""
+        columns = self.part.B.toarray().reshape(-1, *self.w.shape)
+        return np.stack([self.root_times(row) for row in columns]).reshape(len(columns), -1)
+
+    def moved(self, v: Array) -> Array:
+        """H Aᵀv."""
+        return self.times(self.part.adjoint(v))
+
+    def corrected(self, dx: Array, dz: Array, z: Array) -> Array:
+        """W (λ \\ (W⁻¹dx ∘ W dz)), λ = W z: the second-order term of x ∘ z along dx and dz."""
+        scaled = self.root_times(z)
+        a, b = self.root_times(dx, inverse=True), self.root_times(dz)
+        first = np.einsum("kd,kd->k", a, b)
+        rest = a[:, :1] * b[:, 1:] + b[:, :1] * a[:, 1:]
+        top = (scaled[:, 0] * first - np.einsum("kd,kd->k", scaled[:, 1:], rest)) / _det(scaled)
+        tail = (rest - top[:, None] * scaled[:, 1:]) / scaled[:, :1]
+        return self.root_times(np.concatenate([top[:, None], tail], axis=1))
+
+
+def _by_cone(shape: tuple[int, ...], numbers: Array) -> sp.csr_array:
+    """(K d, K): the `numbers` of each cone in a column of their own."""
+    count, d = shape
+    place = np.repeat(np.arange(count), d)
+    return sp.csr_array((numbers, (np.arange(count * d), place)), shape=(count * d, count))
+
+
+def _reflected(x: Array) -> Array:
+    """J x: the entries after the first with the other sign."""
+    y = -x
+    y[:, 0] = x[:, 0]
+    return y
+
+
+def _det(x: Array) -> Array:
+    """x_0² − |x_1|², (K,), without cancellation of squares."""
+    length = np.linalg.norm(x[:, 1:], axis=1)
+    return np.asarray((x[:, 0] - length) * (x[:, 0] + length))
+
+
+def _scaling(x: Array, z: Array) -> tuple[Array, Array]:
+    """θ and w of the metric H with H z = x (Nesterov and Todd 1997)."""
+    a, b = np.sqrt(_det(x)), np.sqrt(_det(z))
+    u, v = x / a[:, None], z / b[:, None]
+    w = u + _reflected(v)
+    w /= np.sqrt(2.0 * (1.0 + np.einsum("kd,kd->k", u, v)))[:, None]
+    return np.sqrt(a / b), w

@@ -1,0 +1,51 @@
+"""The linearised equations of a part of the cone whose points are vectors: x >= 0, or second-order cones."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from psdopt.linalg.arrays import Array
+
+
+class VectorPart(Protocol):
+    """What the equations ask of a part: its objective C, A x and Aᵀv."""
+
+    C: Array
+
+    def measure(self, x: Array) -> Array: ...
+
+    def adjoint(self, v: Array) -> Array: ...
+
+
+class VectorMetric(Protocol):
+    """H with H z = x, and the second-order term of the product of x and z."""
+
+    def times(self, d: Array) -> Array: ...
+
+    def corrected(self, dx: Array, dz: Array, z: Array) -> Array: ...
+
+
+class LocalVector:
+    """dx = t z⁻¹ − x − H dz − T at x, z and v; see :mod:`.interior_steps`.
+
+    Attributes: `metric` H; `known`, A (x + H r) with r = C − Aᵀv − z; `inverse`, A z⁻¹; `curved`, A T for the
+    second-order term T of the last direction, None before.
+    """
+
+    def __init__(self, part: VectorPart, metric: VectorMetric, x: Array, z: Array, inverse: Array, v: Array) -> None:
+        self.part, self.metric, self.x, self.z, self.zi = part, metric, x, z, inverse
+        self.rest = part.C - part.adjoint(v) - z
+        self.known = part.measure(x + metric.times(self.rest))
+        self.inverse = part.measure(inverse)
+        self.T: Array | float = 0.0
+        self.curved: Array | None = None
+
+    def along(self, target: float, dv: Array) -> tuple[Array, Array]:
+        """dx, dz towards x ∘ z = target that follow from dv."""
+        dz = self.rest - self.part.adjoint(dv)
+        return target * self.zi - self.x - self.metric.times(dz) - self.T, dz
+
+    def correct(self, dx: Array, dz: Array) -> None:
+        """Add the second-order term of the last direction to all later ones."""
+        self.T = self.metric.corrected(dx, dz, self.z)
+        self.curved = self.part.measure(self.T)
