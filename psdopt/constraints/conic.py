@@ -64,12 +64,36 @@ class Conic:
                 found.append(np.concatenate([hubs[:1], rows[rows != hubs[0]]]))
         return found
 
+    def arrow_rows(self, entries: Any = None) -> Any:
+        """u (n,): in the rows of :attr:`arrows` but the first of each, the entries beside it of C + Σ_t entries_t E_t.
+
+        entries : one for each place of the forms, given to both (i, j) and (j, i); None for C alone.
+        """
+        label, hub = np.full(self.n, -1), np.zeros(self.n, dtype=bool)
+        for k, rows in enumerate(self.arrows):
+            label[rows], hub[rows[0]] = k, True
+        u = np.zeros(self.n, dtype=np.float64 if entries is None else entries.dtype)
+        C = sp.coo_array(self.C)
+        i, j = C.coords
+        here = (label[i] >= 0) & hub[i] & (i != j)
+        np.add.at(u, j[here], C.data[here])
+        if entries is not None:
+            i, j = self.forms.i, self.forms.j
+            here = (label[i] >= 0) & (i != j)
+            np.add.at(u, np.where(hub[i], j, i)[here], entries[here])
+        return u
+
     @cached_property
     def matrices(self) -> list[NDArray[np.intp]]:
         """:attr:`stacks` without :attr:`arrows`."""
         hubs = {int(rows.min()) for rows in self.arrows}
         kept = [rows[[int(each.min()) not in hubs for each in rows]] for rows in self.stacks]
         return [rows for rows in kept if len(rows)]
+
+    @property
+    def cubes(self) -> float:
+        """Σ s³ over the blocks of :attr:`matrices`."""
+        return float(sum(len(rows) * float(rows.shape[1]) ** 3 for rows in self.matrices))
 
     def dense(self, rows: NDArray[np.intp], entries: Any = None) -> Any:
         """C + Σ_t entries_t E_t in the blocks with these rows (K, s), as (K, s, s), in the type of the `entries`.

@@ -197,8 +197,7 @@ def _splits(problem: Constrained) -> bool:
     work = problem.conic.complement_flops
     if work <= THRESHOLDS.cheap or _mostly_inequalities(problem):
         return False
-    cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
-    return 3.0 * work > THRESHOLDS.many**3 * cubes
+    return 3.0 * work > THRESHOLDS.many**3 * problem.conic.cubes
 
 
 def _mostly_inequalities(problem: Constrained) -> bool:
@@ -215,8 +214,7 @@ def _decomposable(problem: Constrained) -> bool:
     work = problem.conic.complement_flops
     if work > THRESHOLDS.cheap and _mostly_inequalities(problem):
         return False
-    cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
-    return 40.0 * cubes + work <= THRESHOLDS.affordable
+    return 40.0 * problem.conic.cubes + work <= THRESHOLDS.affordable
 
 
 def _on_factors(problem: Constrained) -> Method:

@@ -32,9 +32,9 @@ def proven_semidefinite(conic: Conic, y: Array) -> bool:
     |S|. n³/3 flops for each block. A block of order up to 300 that fails is tried again with mantissas of 64 bits, if
     the machine has them.
     """
-    if max(map(len, conic.blocks), default=0) > FACTOR_ORDER:
+    if max((rows.shape[1] for rows in conic.matrices), default=0) > FACTOR_ORDER:
         return False
-    left = _undecided(conic, y, conic.stacks, np.float64)
+    left = _undecided(conic, y, [*conic.matrices, *(rows[None] for rows in conic.arrows)], np.float64)
     # beyond this order a factor in extended precision, without LAPACK, takes seconds
     finer = np.finfo(EXTENDED).eps < EPS and all(rows.shape[1] <= ITERATED_ORDER for rows in left)
     return not left or (bool(finer) and not _undecided(conic, y, left, EXTENDED))
@@ -53,8 +53,13 @@ def _undecided(conic: Conic, y: Array, stacks: list[NDArray[np.intp]], kind: Any
     diagonal = conic.C.diagonal().astype(kind)
     np.add.at(diagonal, forms.i[own], entries[own])
     diagonal -= eps * (1.0 + math.sqrt(EPS)) * rounding
-    left = []
+    left, hubs = [], {int(rows[0]) for rows in conic.arrows}
+    u = conic.arrow_rows(entries) if hubs else np.zeros(0)
     for rows in stacks:
+        if len(rows) == 1 and int(rows[0, 0]) in hubs:  # the least eigenvalue of [[a, uᵀ], [u, a I]] is a − |u|
+            length = np.sqrt(np.sum(u[rows[0, 1:]] ** 2)) * (1.0 + eps * rows.shape[1])
+            left += [] if np.min(diagonal[rows[0]]) > length else [rows]
+            continue
         positive = np.all(diagonal[rows] > 0.0, axis=1)
         definite = positive.copy()
         if rows.shape[1] > 1 and np.any(positive):
