@@ -116,20 +116,29 @@ class Conic:
         return S
 
     @cached_property
+    def equations(self) -> NDArray[np.intp]:
+        """The number of equations, with slacks, that each constraint is, (m,): two for an interval, none where A_t = 0
+        or without a bound."""
+        bounds = np.isfinite(self.lower).astype(np.intp) + (np.isfinite(self.upper) & (self.lower != self.upper))
+        return np.where(self.forms.norms > 0.0, bounds, 0)
+
+    @cached_property
     def meetings(self) -> float:
-        """A bound on the nonzeros of the Schur complement (m, m) of the multipliers: the sum over all blocks of the
-        squared numbers of constraints with entries in the block, and m for slacks. O(entries)."""
+        """A bound on the nonzeros of the Schur complement of the :attr:`equations`: the sum over all blocks of the
+        squared numbers of equations with entries in the block, and one for each slack. O(entries)."""
         label = np.empty(self.n, dtype=np.intp)
         for k, rows in enumerate(self.blocks):
             label[rows] = k
         t, k = np.repeat(np.arange(self.m), np.diff(self.forms.B.indptr)), label[self.forms.i[self.forms.B.indices]]
-        met = np.unique(t * len(self.blocks) + k) % max(len(self.blocks), 1)
-        return float(np.square(np.bincount(met).astype(np.float64)).sum()) + self.m
+        count = max(len(self.blocks), 1)
+        met = np.unique(t * count + k)
+        return float(np.square(np.bincount(met % count, self.equations[met // count])).sum() + self.equations.sum())
 
     @property
     def sparse(self) -> bool:
         """Whether a sparse factor of the Schur complement is cheaper than a dense one."""
-        return self.m > ITERATED_ORDER and SPARSE * self.meetings <= float(self.m) ** 2
+        order = int(self.equations.sum())
+        return order > ITERATED_ORDER and SPARSE * self.meetings <= float(order) ** 2
 
     @property
     def complement_flops(self) -> float:

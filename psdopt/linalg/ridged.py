@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -57,21 +58,40 @@ def ridged_solver(M: Array) -> Callable[[Array], Array]:
 
 
 def sparse_ridged_solver(M: sp.csc_array) -> Callable[[Array], Array]:
-    """:func:`ridged_solver` for a sparse M (m, m), both triangles given: the cost of its sparse factor."""
-    m = M.shape[0]
-    top = float(np.max(M.diagonal(), initial=0.0))
-    if not math.isfinite(top):
+    """:func:`ridged_solver` for a sparse M (m, m), both triangles given: the same ridges, refinement and errors.
+
+    Costs a sparse factor with pivots on the diagonal, in an order of little fill.
+    """
+    diagonal = M.diagonal()
+    top = float(np.max(diagonal, initial=0.0))
+    if not np.isfinite(M.data).all():
         raise np.linalg.LinAlgError("the system of the multipliers is not finite")
-    options = {"SymmetricMode": True}
+    scale = np.ones(len(diagonal))
+    factor = _sparse_factor(M, top)
+    if factor is None:
+        scale = 1.0 / np.sqrt(np.where(diagonal > EPS**2 * top, diagonal, top or 1.0))
+        M = sp.csc_array(sp.diags_array(scale) @ M @ sp.diags_array(scale))
+        factor = _sparse_factor(M, ROUNDINGS)
+    if factor is None:
+        raise np.linalg.LinAlgError("the system of the multipliers is not definite")
+    once = factor.solve
+    return lambda right: np.asarray(scale * refined(once, lambda b, w: b - M @ w, scale * right))
+
+
+def _sparse_factor(M: sp.csc_array, unit: float) -> Any:
+    """The sparse factors of M with the least of the ridges that makes it definite; None if none does."""
+    one = sp.eye_array(M.shape[0], format="csc")
     for ridge in RIDGES:
-        shifted = sp.csc_array(M + (ridge * top) * sp.eye_array(m, format="csc"))
+        shifted = sp.csc_array(M + (ridge * unit) * one)
         try:
-            factor = sp.linalg.splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options)
+            factor = sp.linalg.splu(
+                shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True}
+            )
         except RuntimeError:  # exactly singular
             continue
         if np.all(factor.U.diagonal() > 0.0) and np.array_equal(factor.perm_r, factor.perm_c):
-            return lambda right: refined(factor.solve, lambda b, w: b - M @ w, right)
-    raise np.linalg.LinAlgError("the system of the multipliers is not definite")
+            return factor
+    return None
 
 
 def refined(once: Callable[[Array], Array], off: Callable[[Array, Array], Array], right: Array) -> Array:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from psdopt.constraints.conic import Conic
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.definite import factor_above
-from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER
+from psdopt.linalg.limits import BLOCK, FACTOR_ORDER, ITERATED_ORDER
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
 #: Extended precision; not used on machines where it is no wider than a double. It decides for programs of the family
@@ -55,7 +55,7 @@ def _undecided(conic: Conic, y: Array, stacks: list[NDArray[np.intp]], kind: Any
     diagonal -= eps * (1.0 + math.sqrt(EPS)) * rounding
     left, hubs = [], {int(rows[0]) for rows in conic.arrows}
     u = conic.arrow_rows(entries) if hubs else np.zeros(0)
-    for rows in stacks:
+    for rows in _pieces(stacks):
         if len(rows) == 1 and int(rows[0, 0]) in hubs:  # the least eigenvalue of [[a, uᵀ], [u, a I]] is a − |u|
             length = np.sqrt(np.sum(u[rows[0, 1:]] ** 2)) * (1.0 + eps * rows.shape[1])
             left += [] if np.min(diagonal[rows[0]]) > length else [rows]
@@ -75,6 +75,13 @@ def _undecided(conic: Conic, y: Array, stacks: list[NDArray[np.intp]], kind: Any
     return left
 
 
+def _pieces(stacks: list[NDArray[np.intp]]) -> Iterator[NDArray[np.intp]]:
+    """The blocks in pieces whose matrices together have at most `BLOCK` entries, or are a single one."""
+    for rows in stacks:
+        count = max(1, BLOCK // rows.shape[1] ** 2)
+        yield from (rows[first : first + count] for first in range(0, len(rows), count))
+
+
 def _definite(H: Array, eps: float) -> NDArray[np.bool_]:
     """For which k a Cholesky factor proves H_k ⪰ 0, H (K, s, s): of H_k less ROUNDINGS times Rump's bound on its
     rounding, (s + 1) eps tr H_k (BIT 46 (2006))."""
@@ -84,8 +91,10 @@ def _definite(H: Array, eps: float) -> NDArray[np.bool_]:
     if H.dtype == np.float64:
         deadline.ask()
         if len(H) > 1:
-            with contextlib.suppress(np.linalg.LinAlgError):
-                return np.full(len(H), bool(np.isfinite(np.linalg.cholesky(R)).all()))
+            try:
+                return np.asarray(np.isfinite(np.linalg.cholesky(R)).all(axis=(1, 2)))
+            except np.linalg.LinAlgError:  # one of them has no factor: which one, the factors apart tell
+                pass
         return np.array([factor_above(A, 0.0) is not None for A in R])
     found = np.ones(len(H), dtype=bool)
     for k in each:

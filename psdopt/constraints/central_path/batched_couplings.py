@@ -30,8 +30,8 @@ class BatchedCouplings:
         if self.few is None:
             return np.asarray(self.sparse(X, Q).toarray())
         T, m = self._pairs(X, Q), len(self.few)
-        left = self.few.reshape(m, len(T), 1, -1) @ T
-        return np.asarray(left.reshape(m, -1) @ self.few.T)
+        left = self.few.reshape(m, len(T), 1, len(self.i)) @ T
+        return np.asarray(left.reshape(self.few.shape) @ self.few.T)
 
     def sparse(self, X: Array, Q: Array) -> sp.csr_array:
         """:meth:`dense` as a sparse array."""

@@ -33,9 +33,11 @@ class Metric(Protocol):
 def schur_solver(form: StandardForm, metrics: Sequence[Metric]) -> Callable[[Array], Array]:
     """right ↦ w with (Σ_k A_k H_k A_k*) w = `right`, by a dense or sparse factor of the sum.
 
-    m³/3 flops and the products. Raises numpy.linalg.LinAlgError if the sum is not definite even with a ridge.
+    m³/3 flops and the products; a sparse factor costs what its fill makes it. Raises numpy.linalg.LinAlgError if the
+    sum is not definite even with a ridge.
     """
     if form.conic.sparse:
+        deadline.ask()
         return sparse_ridged_solver(sp.csc_array(sum((metric.sparse() for metric in metrics[1:]), metrics[0].sparse())))
     M = np.zeros((form.m, form.m))
     for k, metric in enumerate(metrics):
@@ -68,6 +70,7 @@ class RootedSystem:
             self.R = self.R[: self.kept, : self.kept]
 
     def solve(self, right: Array) -> Array:
+        """w (m,) with (Σ_k A_k H_k A_k*) w = `right`, refined, by the rows kept. 4 m p flops a round."""
         w = refined(self._once, lambda b, w: b - self.G.T @ (self.G @ w), self.scale * right)
         return np.asarray(self.scale * w)
 

@@ -18,7 +18,12 @@ from psdopt.linalg.tolerances import rounding
 class Orthant:
     """x >= 0, (p,): first the diagonal entries of M that are blocks of order one, in `rows`, then slacks.
 
-    B : (m, p), the coefficients of x; C : (p,).
+    Its factors are roots √x, its products those of entries: the diagonal matrices among those of
+    :class:`~psdopt.constraints.central_path.semidefinite.Semidefinite`, with the same members.
+
+    Parameters
+    ----------
+    rows : the rows of M that the first entries are. C : (p,). B : (m, p), the coefficients of x.
     """
 
     def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array) -> None:
@@ -28,27 +33,29 @@ class Orthant:
         self.few = B.toarray() if B.shape[0] * B.shape[1] <= CACHED else None
 
     def measure(self, x: Array) -> Array:
+        """B x, (m,)."""
         return np.asarray(self.B @ x)
 
     def adjoint(self, v: Array) -> Array:
+        """Bᵀ v, (p,)."""
         return np.asarray(self.back @ v)
 
     def start(self, b: Array) -> tuple[Array, Array]:
+        """x, z of SDPT3's start: 10 each."""
         return np.full(len(self.C), 10.0), np.full(len(self.C), 10.0)
 
     def factor(self, x: Array) -> Array:
-        """√x; numpy.linalg.LinAlgError where an entry is not positive."""
-        if not np.all(x > 0.0):
-            raise np.linalg.LinAlgError("an entry of x is not positive")
+        """√x; numpy.linalg.LinAlgError where an entry is not positive or not finite."""
+        if not np.all((x > 0.0) & np.isfinite(x)):
+            raise np.linalg.LinAlgError("an entry of x is not positive and finite")
         return np.sqrt(x)
 
     def root(self, x: Array) -> Array:
+        """√x for x >= 0, zero where rounding has made an entry negative."""
         return np.sqrt(np.maximum(x, 0.0))
 
     def reach(self, root: Array, d: Array, accuracy: float) -> float:
-        """The largest alpha with x + alpha d >= 0 for x = root²."""
-        if not np.isfinite(d).all():
-            raise np.linalg.LinAlgError("the direction is not finite")
+        """The largest alpha with x + alpha d >= 0 for x = root², infinite if there is none."""
         least = float(np.min(d / (root * root), initial=0.0))
         return -1.0 / least if least < 0.0 else math.inf
 
@@ -67,6 +74,7 @@ class Orthant:
         return 0.0
 
     def placed(self, Y: Array, root: Array) -> None:
+        """Put the roots (p,) into the first column of Y (n, width), those of slacks left out."""
         Y[self.rows, 0] = root[: len(self.rows)]
 
     def spread(self, M: Array, x: Array) -> None:
@@ -78,6 +86,7 @@ class Orthant:
         return LocalVector(self, OrthantMetric(self, x / z), x, z, 1.0 / z, v)
 
     def metric(self, x: Array, root: Array) -> OrthantMetric:
+        """d ↦ x² d."""
         return OrthantMetric(self, x * x)
 
 
@@ -88,9 +97,11 @@ class OrthantMetric:
         self.part, self.h = part, h
 
     def sparse(self) -> sp.csr_array:
+        """B diag(h) Bᵀ (m, m)."""
         return sp.csr_array(self.part.B @ (sp.diags_array(self.h) @ self.part.back))
 
     def add_to(self, M: Array, fresh: bool) -> None:
+        """M (m, m) += B diag(h) Bᵀ."""
         if self.part.few is not None:
             M += (self.part.few * self.h) @ self.part.few.T
             return
@@ -98,6 +109,7 @@ class OrthantMetric:
         M[products.coords] += products.data
 
     def root(self) -> Array:
+        """B diag(√h), (m, p)."""
         return np.asarray((self.part.B @ sp.diags_array(np.sqrt(self.h))).toarray())
 
     def times(self, d: Array) -> Array:

@@ -1,4 +1,4 @@
-"""PSD blocks of one order in standard form: the entries of the A_t in them, and what an interior point needs of them."""
+"""PSD blocks of one order in standard form: the entries of the A_t there, and what an interior point needs of them."""
 
 from __future__ import annotations
 
@@ -140,6 +140,7 @@ class Semidefinite:
         M[self.rows[:, :, None], self.rows[:, None, :]] = X
 
     def local(self, X: Array, Z: Array, L: Array, K: Array, v: Array, careful: bool) -> LocalSemidefinite:
+        """The linearised equations at X = L Lᵀ, Z = K Kᵀ and v; `careful` : with a root of the metric."""
         return LocalSemidefinite(self, X, Z, L, K, v, careful)
 
     def metric(self, X: Array, L: Array) -> SemidefiniteMetric:
@@ -196,7 +197,6 @@ class SemidefiniteMetric:
         assert self.K is not None
         right = np.asarray(self.part.adjoint_times(w, np.asarray(self.K.mT)) @ self.K)
         return np.asarray(self.L @ (w @ self._root).reshape(self.part.C.shape) @ self.K), right
-
 
     def moved(self, w: Array) -> Array:
         """The symmetric part of P A*(w) Q."""

@@ -1,4 +1,4 @@
-"""A conic problem in standard form, for methods that decompose matrices: min ⟨C, X⟩, A(X) = b, X in a product of cones."""
+"""A conic problem in standard form, for methods that decompose matrices: min ⟨C, X⟩, A(X) = b, X in cones."""
 
 from __future__ import annotations
 
@@ -88,9 +88,9 @@ class StandardForm:
             held = (block >= first) & (block < first + most)
             places, which = np.unique(low[held] * s + high[held], return_inverse=True)
             stack = rows[first : first + most]
-            B = sp.coo_array(columns[:, np.flatnonzero(held)])
-            (t, k), shape = B.coords, (self.m, len(stack) * len(places))
-            B = sp.csr_array((B.data, (t, ((block[held] - first) * len(places) + which)[k])), shape=shape)
+            entries = sp.coo_array(columns[:, np.flatnonzero(held)])
+            (t, k), shape = entries.coords, (self.m, len(stack) * len(places))
+            B = sp.csr_array((entries.data, (t, ((block[held] - first) * len(places) + which)[k])), shape=shape)
             yield Semidefinite(stack, self.conic.dense(stack) / self.gamma, places // s, places % s, B)
 
     def _cones(self, columns: sp.csc_array, rows: NDArray[np.intp]) -> SecondOrder:
@@ -107,6 +107,7 @@ class StandardForm:
         return SecondOrder(rows, costs / self.gamma, sp.csr_array(columns[:, held] @ onto))
 
     def _nonnegative(self, columns: sp.csc_array, singles: NDArray[np.intp], signs: Array) -> Orthant:
+        """The blocks of order one, `singles`, and the slacks of the last rows, which have these signs."""
         forms, first = self.conic.forms, self.m - len(signs)
         place = np.full(self.conic.n, -1)
         own = np.flatnonzero(forms.i == forms.j)

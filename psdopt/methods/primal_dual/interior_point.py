@@ -33,8 +33,9 @@ class InteriorPoint(Method[PrimalDualState]):
 
     With the dual variables v, Z = C − A*(v) and X Z = mu I are linearised together. Elimination of dX and dZ leaves the
     Schur complement [tr(A_s X A_t Z⁻¹)] (m, m). Mehrotra's predictor and corrector share its factor and the inverses.
-    The start is a multiple of I. Blocks that no constraint joins are treated one by one. Where rounding of the
-    complement spoils a direction, a QR factorisation of its root replaces it, if that is affordable. A run that stalls
+    The start is a multiple of I. Blocks that no entry joins are treated apart, small ones of one order as one array. If
+    few constraints meet in each block, the complement is sparse. Where its rounding spoils a direction, a QR
+    factorisation of its root replaces it, if that is affordable. A run that stalls
     begins again: on the face of the cone that constraints define, if there is one, else from a larger X.
 
     Helmberg, Rendl, Vanderbei, Wolkowicz (1996); Kojima, Shindoh, Hara (1997); Monteiro (1997).
@@ -45,8 +46,8 @@ class InteriorPoint(Method[PrimalDualState]):
         predictor are long.
     patience : the run stalls after this many steps in which the largest relative residual did not fall by a tenth.
 
-    Cost per step: O(n_k³) for each block of order n_k, the Schur complement, m³/3 flops for its factor. Memory
-    O(m² + Σ n_k²). For m up to some thousands and n up to about a thousand.
+    Cost per step: O(n_k³) for each block of order n_k, the Schur complement, m³/3 flops for its factor, fewer where it is
+    sparse. Memory O(m² + Σ n_k²), with the nonzeros of the sparse factor instead of m². For m up to some thousands and n up to about a thousand.
     """
 
     share: float = 0.9
