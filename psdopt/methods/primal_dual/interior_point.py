@@ -46,8 +46,9 @@ class InteriorPoint(Method[PrimalDualState]):
         predictor are long.
     patience : the run stalls after this many steps in which the largest relative residual did not fall by a tenth.
 
-    Cost per step: O(n_k³) for each block of order n_k, the Schur complement, m³/3 flops for its factor, fewer where it is
-    sparse. Memory O(m² + Σ n_k²), with the nonzeros of the sparse factor instead of m². For m up to some thousands and n up to about a thousand.
+    Cost per step: O(n_k³) for each block of order n_k, the Schur complement, m³/3 flops for its factor, fewer where
+    it is sparse. Memory O(m² + Σ n_k²), with the nonzeros of the sparse factor instead of m². For m up to some
+    thousands and n up to about a thousand.
     """
 
     share: float = 0.9

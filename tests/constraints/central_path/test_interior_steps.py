@@ -1,4 +1,4 @@
-"""One step of the path: linearised equations, the two ways to solve them, Schur complements and their blocks."""
+"""One step of the path: linearised equations, the ways to solve them, and Schur complements."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -8,10 +8,11 @@ import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.constraints.central_path import interior_steps
-from psdopt.constraints.central_path.block import Block
-from psdopt.constraints.central_path.coupled_systems import RootedSystem, SchurSystem
+from psdopt.constraints.central_path.coupled_systems import Metric, RootedSystem, schur_solver
 from psdopt.constraints.central_path.couplings import Couplings
 from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, newton_step
+from psdopt.constraints.central_path.orthant import Orthant, OrthantMetric
+from psdopt.constraints.central_path.semidefinite import Semidefinite, SemidefiniteMetric
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.linalg.arrays import norm
 
@@ -24,60 +25,95 @@ def bounded_form(n: int = 12) -> StandardForm:
     return StandardForm(Constrained(QuadraticSDP(C=0.25 * (C + C.T)), group).conic)
 
 
+def stacked_form() -> StandardForm:
+    """Three blocks of order 3, two of order 4 and a single row under constraints that all of them share."""
+    rng = np.random.default_rng(5)
+
+    def blocks() -> sp.csr_array:
+        parts = [rng.standard_normal((s, s)) for s in (3, 4, 3, 1, 4, 3)]
+        return sp.block_diag([P + P.T for P in parts], format="csr")
+
+    forms = [blocks() for _ in range(5)]
+    lower, upper = np.array([1.0, 0.5, -np.inf, -1.0, 2.0]), np.array([1.0, np.inf, 2.0, 1.0, 2.0])
+    group = constraints.sparse_forms(forms, lower=lower, upper=upper)
+    return StandardForm(Constrained(QuadraticSDP(C=0.5 * blocks()), group).conic)
+
+
 def iterate(form: StandardForm) -> Iterate:
     rng = np.random.default_rng(1)
-    X, Z = [], []
     v = 0.1 * rng.standard_normal(form.m)
-    z = rng.random(len(form.c)) + 0.5
-    for block in form.blocks:
-        G, H = 0.3 * rng.standard_normal((2, block.size, block.size))
-        X.append(np.eye(block.size) + G @ G.T)
-        Z.append(np.eye(block.size) + H @ H.T)
-    return Iterate.of(X, Z, rng.random(len(form.c)) + 0.5, z, v)
+    X, Z = [], []
+    for part in form.parts:
+        for P in (X, Z):
+            if isinstance(part, Orthant):
+                P.append(rng.random(part.degree) + 0.5)
+            else:
+                G = 0.3 * rng.standard_normal(part.C.shape)
+                P.append(np.eye(part.size) + G @ G.mT)
+    return Iterate.of(form, X, Z, v)
 
 
 @pytest.mark.parametrize("careful", [False, True])
 @pytest.mark.parametrize("corrected", [False, True])
-def test_directions_solve_the_linearised_equations(careful, corrected) -> None:
-    form = bounded_form()
+@pytest.mark.parametrize(("form", "kinds"), [(bounded_form(), [1, 0]), (stacked_form(), [3, 2, 0])])
+def test_directions_solve_the_linearised_equations(careful, corrected, form, kinds) -> None:
+    """Of matrices of each order, and of the linear part, which comes last."""
+    assert [part.count if isinstance(part, Semidefinite) else 0 for part in form.parts] == kinds
     at = iterate(form)
     step = interior_steps._Step(form, at, careful)
-    target, T, t = 0.3, None, 0.0
+    target, t = 0.3, 0.0
+    T = [np.zeros_like(X) for X in at.X]
     if corrected:
-        dX, dZ, dx, dz, _ = step.direction(0.0)
-        step.correct(dX, dx, dz)
-        T, t = dX[0] @ dZ[0] @ np.linalg.inv(at.Z[0]), dx * dz / at.z
-    dX, dZ, dx, dz, dv = step.direction(target)
-    block, X, Z = form.blocks[0], at.X[0], at.Z[0]
-    left = form.b - form.measure([X + dX[0]], at.x + dx)
-    assert norm(left) <= 1e-12 * norm(form.b)
-    assert norm(block.C - block.adjoint(at.v + dv) - Z - dZ[0]) <= 1e-12
-    assert norm(form.c - form.At @ (at.v + dv) - at.z - dz) <= 1e-12
-    Zi = np.linalg.inv(Z)
-    whole = target * Zi - X - X @ dZ[0] @ Zi - (0.0 if T is None else T)
-    assert np.allclose(dX[0], 0.5 * (whole + whole.T), rtol=0, atol=1e-11)
-    assert np.allclose(at.z * (at.x + dx + t) + at.x * dz, target, rtol=0, atol=1e-11)
+        dX, dZ, _ = step.direction(0.0)
+        for part, dP, dS in zip(step.parts, dX, dZ, strict=True):
+            part.correct(dP, dS)
+        T = [dP @ dS @ np.linalg.inv(Z) for dP, dS, Z in zip(dX[:-1], dZ[:-1], at.Z[:-1], strict=True)]
+        t = dX[-1] * dZ[-1] / at.Z[-1]
+        assert min(norm(each) for each in (*T, t)) > 1e-3
+    dX, dZ, dv = step.direction(target)
+    left = form.b - form.measure([X + D for X, D in zip(at.X, dX, strict=True)])
+    assert norm(left) <= 1e-12 * max(norm(form.b), sum(map(norm, at.X)))
+    for part, Z, D in zip(form.parts, at.Z, dZ, strict=True):
+        assert norm(part.C - part.adjoint(at.v + dv) - Z - D) <= 1e-12
+    for k, X in enumerate(at.X[:-1]):
+        Zi = np.linalg.inv(at.Z[k])
+        whole = target * Zi - X - X @ dZ[k] @ Zi - T[k]
+        assert np.allclose(dX[k], 0.5 * (whole + whole.mT), rtol=0, atol=1e-11)
+    x, z = at.X[-1], at.Z[-1]
+    assert np.allclose(z * (x + dX[-1] + t) + x * dZ[-1], target, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("careful", [False, True])
-def test_a_step_goes_on_in_the_cone_with_its_factors(careful) -> None:
-    form = bounded_form()
+@pytest.mark.parametrize("form", [bounded_form(), stacked_form()])
+def test_a_step_goes_on_in_the_cone_with_its_factors(careful, form) -> None:
     new, length, was = newton_step(form, iterate(form), 0.9, careful)
     assert was is careful
     assert 0.0 < length <= 1.0
-    for P, L in [*zip(new.X, new.Lx, strict=True), *zip(new.Z, new.Lz, strict=True)]:
-        assert np.allclose(L @ L.T, P, rtol=0, atol=1e-13 * norm(P))
-    assert min(new.x.min(), new.z.min()) > 0.0
+    pairs = [*zip(new.X, new.Lx, strict=True), *zip(new.Z, new.Lz, strict=True)]
+    for P, L in pairs:
+        square = L @ L.mT if P.ndim == 3 else L * L
+        assert np.allclose(square, P, rtol=0, atol=1e-13 * norm(P))
+    assert min(new.X[-1].min(), new.Z[-1].min()) > 0.0
 
 
 def test_a_step_that_leaves_the_cone_is_shortened_for_all_blocks() -> None:
-    (P, Q), (L, _), step = definite_move([np.eye(2), np.eye(1)], [np.diag([-1.1, 0.0]), np.ones((1, 1))], 1.0)
+    pair = np.array([[1.0, 0.5], [0.5, 1.0]])
+    A = sp.block_diag([pair, pair, [[1.0]]], format="csr")
+    form = StandardForm(Constrained(QuadraticSDP(C=A), constraints.sparse_forms([A], 1.0)).conic)
+    eyes = np.stack([np.eye(2), np.eye(2)])
+    moves = [np.stack([np.zeros((2, 2)), np.diag([-1.1, 0.0])]), np.ones(1)]
+    (P, q), (L, root), step = definite_move(form, [eyes, np.ones(1)], moves, 1.0)
     assert 0.1 < step < 1.0 / 1.1
-    assert np.allclose(P, np.diag([1.0 - step * 1.1, 1.0]), rtol=0, atol=1e-15)
-    assert Q[0, 0] == 1.0 + step
-    assert np.allclose(L @ L.T, P, rtol=0, atol=1e-15)
+    assert np.array_equal(P[0], np.eye(2))
+    assert np.allclose(P[1], np.diag([1.0 - step * 1.1, 1.0]), rtol=0, atol=1e-15)
+    assert q[0] == 1.0 + step
+    assert np.allclose(L @ L.mT, P, rtol=0, atol=1e-15)
+    assert root[0] == pytest.approx(np.sqrt(q[0]))
+    (P, q), _, step = definite_move(form, [eyes, np.ones(1)], [np.zeros_like(eyes), np.array([-1.1])], 1.0)
+    assert 0.1 < step < 1.0 / 1.1
+    assert q[0] == pytest.approx(1.0 - step * 1.1)
     with pytest.raises(np.linalg.LinAlgError, match="definite"):
-        definite_move([np.zeros((2, 2))], [-np.eye(2)], 1.0)
+        definite_move(form, [0.0 * eyes, np.ones(1)], [-eyes, np.ones(1)], 1.0)
 
 
 def form_of(n: int = 5, m: int = 4, repeated: int = 0) -> StandardForm:
@@ -95,34 +131,50 @@ def form_of(n: int = 5, m: int = 4, repeated: int = 0) -> StandardForm:
     return StandardForm(Constrained(QuadraticSDP(C=0.5 * C), group).conic)
 
 
-def roots(form: StandardForm, decades: float = 0.0) -> tuple[list[np.ndarray], list[np.ndarray], np.ndarray]:
-    rng = np.random.default_rng(7)
-    L, K = [], []
-    for block in form.blocks:
-        s = block.size
-        sizes = 10.0 ** np.linspace(0.0, -decades, s)
-        L.append(np.tril(rng.standard_normal((s, s)) + 3.0 * np.eye(s)) * sizes)
-        K.append(np.tril(rng.standard_normal((s, s)) + 3.0 * np.eye(s)) * sizes)
-    return L, K, rng.random(len(form.c)) + 0.5
+def metrics(form: StandardForm, size: float = 1.0, sign: float = 1.0, ratio: float = 1.0) -> list[Metric]:
+    """D ↦ P D Q with P = `size` L Lᵀ, Q = `sign` KᵀK for matrices, `ratio` times numbers near one for the linear part."""
+    rng, found = np.random.default_rng(7), []
+    for part in form.parts:
+        if isinstance(part, Orthant):
+            found.append(OrthantMetric(part, ratio * (rng.random(part.degree) + 0.5)))
+            continue
+        L, K = (np.tril(rng.standard_normal(part.C.shape) + 3.0 * np.eye(part.size)) for _ in "LK")
+        found.append(SemidefiniteMetric(part, size * L @ L.mT, sign * K.mT @ K, np.sqrt(size) * L, K))
+    return found
 
 
-def both(form: StandardForm, decades: float = 0.0) -> tuple[SchurSystem, RootedSystem]:
-    L, K, ratio = roots(form, decades)
-    schur = SchurSystem(form, [P @ P.T for P in L], [Q.T @ Q for Q in K], ratio)
-    return schur, RootedSystem(form, L, K, ratio)
+def system_of(form: StandardForm, maps: list[Metric]) -> np.ndarray:
+    """(m, m) by its definition, Σ_k ⟨A_sk, H_k A_tk⟩."""
+    M = np.zeros((form.m, form.m))
+    for part, metric in zip(form.parts, maps, strict=True):
+        A = [part.adjoint(e) for e in np.eye(form.m)]
+        H = [metric.h * a if isinstance(metric, OrthantMetric) else metric.P @ a @ metric.Q for a in A]
+        M += np.array([[np.sum(a * h) for h in H] for a in A])
+    return M
+
+
+@pytest.mark.parametrize("form", [form_of(), stacked_form(), bounded_form()])
+def test_all_ways_solve_the_system_of_its_definition(form, monkeypatch) -> None:
+    maps = metrics(form)
+    x = np.random.default_rng(2).standard_normal(form.m)
+    right = system_of(form, maps) @ x
+    assert not form.conic.sparse
+    found = [schur_solver(form, maps)(right), RootedSystem(form, maps).solve(right)]
+    monkeypatch.setattr(type(form.conic), "sparse", True)
+    found.append(schur_solver(form, maps)(right))
+    for w in found:
+        assert np.linalg.norm(w - x) <= 1e-7 * np.linalg.norm(x)
 
 
 def test_systems_of_two_threads_share_no_memory() -> None:
     form = form_of()
-    L, K, ratio = roots(form)
-    X, Q = [P @ P.T for P in L], [R.T @ R for R in K]
     right = np.ones(form.m)
     with ThreadPoolExecutor(1) as pool:
-        mine = SchurSystem(form, X, Q, ratio)
-        expected = mine.solve(right)
-        other = pool.submit(SchurSystem, form, [9.0 * P for P in X], Q, ratio).result()
-        np.testing.assert_array_equal(mine.solve(right), expected)
-        assert not np.allclose(pool.submit(other.solve, right).result(), expected)
+        mine = schur_solver(form, metrics(form))
+        expected = mine(right)
+        other = pool.submit(schur_solver, form, metrics(form, 9.0)).result()
+        np.testing.assert_array_equal(mine(right), expected)
+        assert not np.allclose(pool.submit(other, right).result(), expected)
 
 
 def test_the_root_keeps_digits_that_the_complement_loses() -> None:
@@ -138,12 +190,15 @@ def test_the_root_keeps_digits_that_the_complement_loses() -> None:
     form = StandardForm(conic)
     L = V * np.r_[1e7, np.ones(n - 1)]
     x = rng.standard_normal(m)
-    A = [form.blocks[0].adjoint(e) for e in np.eye(m)]
+    (part,) = form.parts
+    A = [part.adjoint(e) for e in np.eye(m)]
     right = np.array([[np.sum(a * b) for b in A] for a in A]) @ x
-    rooted = RootedSystem(form, [L], [L.T], np.zeros(0))
+    L = L[None]
+    metric = SemidefiniteMetric(part, L @ L.mT, L @ L.mT, L, L.mT)
+    rooted = RootedSystem(form, [metric])
     assert np.linalg.norm(rooted.solve(right) - x) <= 1e-4 * np.linalg.norm(x)
     try:
-        w = SchurSystem(form, [L @ L.T], [L @ L.T], np.zeros(0)).solve(right)
+        w = schur_solver(form, [metric])(right)
     except np.linalg.LinAlgError:
         return
     assert np.linalg.norm(w - x) >= 1e-3 * np.linalg.norm(x)
@@ -151,7 +206,7 @@ def test_the_root_keeps_digits_that_the_complement_loses() -> None:
 
 def test_repeated_rows_get_no_multiplier_and_the_rest_is_solved() -> None:
     form = form_of(5, 4, repeated=2)
-    _, rooted = both(form)
+    rooted = RootedSystem(form, metrics(form))
     assert rooted.kept < form.m
     x = np.random.default_rng(3).standard_normal(form.m)
     right = rooted.G.T @ (rooted.G @ x) / rooted.scale
@@ -162,9 +217,8 @@ def test_repeated_rows_get_no_multiplier_and_the_rest_is_solved() -> None:
 
 def test_the_complement_of_a_matrix_that_is_not_definite_is_refused() -> None:
     form = form_of()
-    L, K, ratio = roots(form)
     with pytest.raises(np.linalg.LinAlgError):
-        SchurSystem(form, [P @ P.T for P in L], [-Q.T @ Q for Q in K], 0.0 * ratio)
+        schur_solver(form, metrics(form, sign=-1.0, ratio=0.0))
 
 
 N = 7
@@ -257,34 +311,3 @@ def test_vectors_with_most_entries_stay_with_the_matrix_products() -> None:
     a = np.arange(1.0, N + 1.0)
     few = np.where(np.arange(N) < 3, a, 0.0)
     assert list(Couplings(ROWS, COLUMNS, by_entries([np.outer(a, a), np.outer(few, few)]), N).outer) == [1]
-
-
-def block(size: int, density: float, m: int = 5) -> tuple[Block, np.ndarray]:
-    rng = np.random.default_rng(size)
-    i, j = np.triu_indices(size)
-    kept = (rng.random(len(i)) < density) | (np.arange(len(i)) < 2)
-    i, j = i[kept], j[kept]
-    B = sp.csr_array(rng.standard_normal((m, len(i))) * (rng.random((m, len(i))) < 0.7))
-    A = np.zeros((m, size, size))
-    for t in range(m):
-        A[t, i, j] += 0.5 * B.toarray()[t]
-        A[t, j, i] += 0.5 * B.toarray()[t]
-    return Block(np.arange(size), np.eye(size), i, j, B), A
-
-
-@pytest.mark.parametrize(("size", "density", "scattered"), [(6, 0.8, False), (60, 0.01, True)])
-def test_measured_and_adjoint_are_those_of_the_matrices(size, density, scattered) -> None:
-    found, A = block(size, density)
-    assert found.scattered is scattered
-    rng = np.random.default_rng(1)
-    X, v, V = rng.standard_normal((size, size)), rng.standard_normal(5), rng.standard_normal((size, 3))
-    assert np.allclose(found.measure(X), np.einsum("tij,ij->t", A, X), rtol=0, atol=1e-12 * size)
-    S = np.einsum("t,tij->ij", v, A)
-    assert np.allclose(found.adjoint(v), S, rtol=0, atol=1e-13)
-    assert np.allclose(found.adjoint_times(v, V), S @ V, rtol=0, atol=1e-12)
-    assert found.measure(X) @ v == pytest.approx(np.sum(S * X), rel=1e-12)
-    G, M = S @ S.T, np.full((5, 5), 2.0)
-    found.couplings.add(M, G, X @ X.T)
-    assert np.allclose(np.triu(M), np.triu(2.0 + traces(list(A), G, X @ X.T)), rtol=1e-10, atol=1e-9)
-    assert list(found.used) == [0, 1, 2, 3, 4]
-    assert np.allclose(found.measure(np.asfortranarray(X)), found.measure(X), rtol=0, atol=1e-13)

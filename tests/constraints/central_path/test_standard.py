@@ -28,27 +28,30 @@ def conic_of(seed: int = 0) -> Conic:
     return Constrained(QuadraticSDP(C=0.5 * blocks()), constraints.sparse_forms(forms, lower=lower, upper=upper)).conic
 
 
-def primal(form: StandardForm, seed: int) -> tuple[list[np.ndarray], np.ndarray]:
+def primal(form: StandardForm, seed: int) -> list[np.ndarray]:
+    """Random matrices by orders, and numbers of the linear part, which comes last."""
     rng = np.random.default_rng(seed)
     X = []
-    for block in form.blocks:
-        G = rng.standard_normal((block.size, block.size))
-        X.append(G @ G.T)
-    return X, rng.random(len(form.c))
+    for part in form.parts[:-1]:
+        G = rng.standard_normal(part.C.shape)
+        X.append(G @ G.mT)
+    return [*X, rng.random(form.parts[-1].degree)]
 
 
 def test_rows_are_scaled_equations_with_a_surplus_of_lower_and_a_slack_of_upper_bounds() -> None:
     conic = conic_of()
     form = StandardForm(conic)
-    assert sorted(block.size for block in form.blocks) == [2, 3]
-    assert form.singles.tolist() == [5]
+    *matrices, linear = form.parts
+    assert [(part.count, part.size) for part in matrices] == [(1, 2), (1, 3)]
+    assert linear.rows.tolist() == [5]
     assert form.m == 6  # two equations, two lower and two upper bounds
-    assert (len(form.c), form.order) == (1 + 4, 5 + 5)
+    assert (len(linear.C), form.order) == (1 + 4, 5 + 5)
     assert norm(form.b) == pytest.approx(1.0)
-    X, x = primal(form, 1)
-    Y, slacks = form.factor(X, x), form.A.toarray()[:, 1:]
+    X = primal(form, 1)
+    Y, slacks, x = form.factor(X), linear.B.toarray()[:, 1:], X[-1]
     a = np.asarray(conic.forms.B @ (Y @ Y.T)[conic.forms.i, conic.forms.j])
-    found = form.A @ x + sum(block.measure(P) for block, P in zip(form.blocks, X, strict=True))
+    found = form.measure(X)
+    assert np.allclose(found, sum(part.measure(P) for part, P in zip(form.parts, X, strict=True)), rtol=0, atol=1e-12)
     expected = a[form.source] * form.row_scale / form.beta + slacks @ x[1:]
     assert np.allclose(found, expected, rtol=0, atol=1e-12)
     assert np.array_equal(np.abs(slacks).sum(axis=0), np.ones(4))
@@ -62,23 +65,92 @@ def test_multipliers_make_the_slack_of_the_problem_itself() -> None:
     form = StandardForm(conic)
     v = np.random.default_rng(4).standard_normal(form.m)
     S = conic.slack(form.multipliers(v)).toarray()
-    for block in form.blocks:
-        expected = form.gamma * (block.C - block.adjoint(v))
-        assert np.allclose(S[np.ix_(block.rows, block.rows)], expected, rtol=0, atol=1e-12 * norm(expected))
-    singles = form.gamma * (form.c - form.At @ v)[: len(form.singles)]
-    assert np.allclose(S[form.singles, form.singles], singles, rtol=0, atol=1e-12)
+    *matrices, linear = form.parts
+    slacks = form.slacks(v)
+    assert len(slacks) == 3
+    for part, Z in zip(matrices, slacks, strict=False):
+        expected = form.gamma * (part.C - part.adjoint(v))
+        assert np.allclose(form.gamma * Z, expected, rtol=0, atol=1e-12 * norm(expected))
+        (rows,) = part.rows
+        assert np.allclose(S[np.ix_(rows, rows)], expected[0], rtol=0, atol=1e-12 * norm(expected))
+    singles = form.gamma * (linear.C - linear.back @ v)[: len(linear.rows)]
+    assert np.allclose(S[linear.rows, linear.rows], singles, rtol=0, atol=1e-12)
+    assert np.allclose(slacks[-1], linear.C - linear.back @ v, rtol=0, atol=1e-12)
 
 
 def test_factors_have_the_blocks_side_by_side() -> None:
     form = StandardForm(conic_of(8))
-    X, x = primal(form, 9)
-    M = form.factor(X, x) @ form.factor(X, x).T
-    for block, P in zip(form.blocks, X, strict=True):
-        assert np.allclose(M[np.ix_(block.rows, block.rows)], form.beta * P, rtol=1e-12, atol=1e-12)
-    assert M[5, 5] == pytest.approx(form.beta * x[0])
-    roots = form.assembled([np.linalg.cholesky(P) for P in X], x)
+    X = primal(form, 9)
+    M = form.factor(X) @ form.factor(X).T
+    *matrices, linear = form.parts
+    for part, P in zip(matrices, X, strict=False):
+        (rows,) = part.rows
+        assert np.allclose(M[np.ix_(rows, rows)], form.beta * P[0], rtol=1e-12, atol=1e-12)
+    assert M[5, 5] == pytest.approx(form.beta * X[-1][0])
+    assert linear.rows.tolist() == [5]
+    roots = form.assembled([*(np.linalg.cholesky(P) for P in X[:-1]), np.sqrt(X[-1])])
     for rows in conic_of(8).blocks:
         assert np.allclose(roots[rows] @ roots[rows].T, M[np.ix_(rows, rows)], rtol=0, atol=1e-11)
+
+
+def repeated_orders(sizes: tuple[int, ...] = (3, 1, 2, 3, 2, 3, 1)) -> tuple[Conic, list[np.ndarray]]:
+    """Constraints on blocks of these orders, rows of M in a random order, and the rows of each block."""
+    rng = np.random.default_rng(11)
+    order = rng.permutation(sum(sizes))
+    rows = [np.sort(each) for each in np.split(order, np.cumsum(sizes)[:-1])]
+
+    def blocks() -> np.ndarray:
+        A = np.zeros((len(order), len(order)))
+        for at in rows:
+            G = rng.standard_normal((len(at), len(at)))
+            A[np.ix_(at, at)] = G + G.T
+        return A
+
+    forms = [sp.csr_array(blocks()) for _ in range(4)]
+    lower, upper = np.array([1.0, -1.0, 0.0, -np.inf]), np.array([1.0, 1.0, np.inf, 0.5])
+    group = constraints.sparse_forms(forms, lower=lower, upper=upper)
+    return Constrained(QuadraticSDP(C=0.5 * blocks()), group).conic, rows
+
+
+@pytest.mark.parametrize("together", [True, False])
+def test_blocks_of_one_order_are_one_part_that_measures_as_the_whole(together, monkeypatch) -> None:
+    """As long as all products of their entries fit; else they are apart."""
+    if not together:
+        monkeypatch.setattr("psdopt.constraints.central_path.standard.NUMBERS", 100)
+    conic, rows = repeated_orders()
+    form = StandardForm(conic)
+    *matrices, linear = form.parts
+    counts = [(part.count, part.size) for part in matrices]
+    assert counts == ([(2, 2), (3, 3)] if together else [(1, 2), (1, 2), (1, 3), (1, 3), (1, 3)])
+    assert form.order == 15 + 5  # with the slacks of an interval and two bounds
+    held = [tuple(at) for part in matrices for at in part.rows.tolist()]
+    assert sorted(held) == sorted(tuple(at) for at in map(np.ndarray.tolist, rows) if len(at) > 1)
+    assert sorted(linear.rows.tolist()) == sorted(int(at[0]) for at in rows if len(at) == 1)
+    X = primal(form, 2)
+    M = np.zeros((conic.n, conic.n))
+    for part, P in zip(matrices, X, strict=False):
+        for at, each in zip(part.rows, P, strict=True):
+            M[np.ix_(at, at)] = each
+    M[linear.rows, linear.rows] = X[-1][:2]
+    slacks = linear.B.toarray()[:, 2:] @ X[-1][2:]
+    expected = form.row_scale * (conic.forms.B @ M[conic.forms.i, conic.forms.j])[form.source] + slacks
+    assert np.allclose(form.measure(X), expected, rtol=0, atol=1e-12)
+    Y = form.factor(X)
+    inside = M != 0.0
+    assert np.allclose((Y @ Y.T)[inside], form.beta * M[inside], rtol=0, atol=1e-12)
+    v = np.random.default_rng(3).standard_normal(form.m)
+    S = conic.slack(form.multipliers(v)).toarray()
+    for part, Z in zip(matrices, form.slacks(v), strict=False):
+        for at, each in zip(part.rows, Z, strict=True):
+            assert np.allclose(S[np.ix_(at, at)], form.gamma * each, rtol=0, atol=1e-12 * norm(S))
+
+
+def test_the_normal_equations_are_those_of_all_parts() -> None:
+    form = StandardForm(repeated_orders()[0])
+    A = [[part.adjoint(e) for part in form.parts] for e in np.eye(form.m)]
+    gram = np.array([[sum(np.sum(P * Q) for P, Q in zip(a, b, strict=True)) for b in A] for a in A])
+    x = np.random.default_rng(0).standard_normal(form.m)
+    assert np.allclose(form.normal_factor.solve(gram @ x), x, rtol=0, atol=1e-9)
 
 
 def test_rows_of_single_entries_come_first_diagonal_ones_before_others() -> None:
@@ -105,9 +177,10 @@ def test_factors_on_a_face_are_those_of_the_whole() -> None:
     W = sp.csr_array(np.linalg.qr(np.random.default_rng(0).standard_normal((4, 2)))[0])
     there = Constrained(QuadraticSDP(C=np.eye(2)), constraints.sparse_forms([np.ones((2, 2))], 1.0)).conic
     form = StandardForm(there, W)
-    X = [np.array([[2.0, 0.5], [0.5, 1.0]])]
-    Y = form.factor(X, np.zeros(0))
-    assert np.allclose(Y @ Y.T, form.beta * (W @ X[0] @ W.T), rtol=0, atol=1e-13)
+    X = [np.array([[[2.0, 0.5], [0.5, 1.0]]])]
+    Y = form.factor(X)
+    assert np.allclose(Y @ Y.T, form.beta * (W @ X[0][0] @ W.T), rtol=0, atol=1e-13)
+    assert form.trace(Y) == pytest.approx(form.beta * 3.0)
 
 
 def with_forms(forms, lower, upper=None):
@@ -154,10 +227,10 @@ def test_the_problem_is_the_same_in_other_units() -> None:
     y = np.array([0.5, -2.0])
     assert np.array_equal(other.slack(y).toarray(), conic.slack(y).toarray() * np.outer(d, d))
     form = StandardForm(conic)
-    X = [N @ N.T]
-    Y = form.factor(X, np.zeros(0))
-    assert np.allclose(Y @ Y.T, form.beta * np.outer(d, d) * X[0], rtol=1e-12)
-    assert form.trace(X, np.zeros(0)) == pytest.approx(form.beta * 14.0)
+    X = [(N @ N.T)[None]]
+    Y = form.factor(X)
+    assert np.allclose(Y @ Y.T, form.beta * np.outer(d, d) * X[0][0], rtol=1e-12)
+    assert form.trace(Y) == pytest.approx(form.beta * 14.0)
     measured = conic.forms.B @ (Y @ Y.T)[conic.forms.i, conic.forms.j]
     expected = np.linalg.norm(form.b - form.row_scale * measured / form.beta)
-    assert np.linalg.norm(form.b - form.measure(X, np.zeros(0))) == pytest.approx(expected)
+    assert np.linalg.norm(form.b - form.measure(X)) == pytest.approx(expected)

@@ -12,10 +12,10 @@ from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, 
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.faces import congruence
+from psdopt.linalg.ridged import ridged_solver, sparse_ridged_solver
 from psdopt.methods.primal_dual import interior_point
-from psdopt.methods.primal_dual.boundary_point import _split
 from psdopt.running.choose import choose
-from tests.methods.constrained import random_program, theta
+from tests.methods.constrained import intervals, random_program, theta
 
 
 def test_blocks_are_worked_on_one_by_one_and_give_the_same_answer() -> None:
@@ -27,6 +27,77 @@ def test_blocks_are_worked_on_one_by_one_and_give_the_same_answer() -> None:
     assert sorted(map(len, both.conic.blocks)) == [4, 5]
     apart = [solve(problem, PSDCone(problem.n), InteriorPoint()).value for problem in (one, two)]
     assert solve(both, PSDCone(9), InteriorPoint()).value == pytest.approx(sum(apart), rel=3e-6)
+
+
+def beside(parts: list[Constrained]) -> Constrained:
+    """The programs side by side: the blocks of M are theirs, and so are the constraints."""
+    sizes = [part.n for part in parts]
+    C = sp.block_diag([part.conic.C for part in parts], format="csr")
+    forms = []
+    for k, part in enumerate(parts):
+        for e in np.eye(part.m):
+            diagonal = [sp.csr_array((s, s)) for s in sizes]
+            diagonal[k] = part.conic.forms.matrix(e)
+            forms.append(sp.block_diag(diagonal, format="csr"))
+    bounds = np.concatenate([part.conic.lower for part in parts])
+    return Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms(forms, bounds))
+
+
+def test_many_blocks_of_one_order_are_worked_on_together_and_give_the_same_answer() -> None:
+    parts = [random_program(4, 3, seed) for seed in range(6)] + [random_program(5, 4, 9)]
+    both = beside(parts)
+    found = InteriorPoint().init(both, PSDCone(both.n), np.zeros((both.n, 1))).form.parts
+    assert [(part.count, part.size) for part in found] == [(6, 4), (1, 5)]
+    apart = [solve(problem, PSDCone(problem.n), InteriorPoint(), tol=1e-8) for problem in parts]
+    together = solve(both, PSDCone(both.n), InteriorPoint(), tol=1e-8)
+    assert {result.status for result in [*apart, together]} == {Status.OPTIMAL}
+    expected = sum(result.value for result in apart)
+    assert together.value == pytest.approx(expected, abs=1e-7 * sum(abs(result.value) for result in apart))
+
+
+def chain(count: int, order: int) -> Constrained:
+    """`count` blocks, in each the sums of a random matrix beside those of the next, and all of their diagonals held."""
+    rng = np.random.default_rng(count)
+    n = count * order
+    where = np.arange(n).reshape(count, order)
+    forms, bounds = [], []
+    M = np.zeros((n, n))
+    for rows in where:
+        G = rng.standard_normal((order, order))
+        M[np.ix_(rows, rows)] = G @ G.T + np.eye(order)
+    for k in range(count - 1):
+        A = sp.lil_array((n, n))
+        for rows in where[k : k + 2]:
+            G = rng.standard_normal((order, order))
+            A[np.ix_(rows, rows)] = G + G.T
+        forms.append(sp.csr_array(A))
+        bounds.append(float(np.sum(forms[-1].toarray() * M)))
+    C = sp.block_diag([(G := rng.standard_normal((order, order))) + G.T for _ in where], format="csr")
+    held = [constraints.diagonal(n, np.diagonal(M)), constraints.sparse_forms(forms, bounds)]
+    return Constrained(QuadraticSDP(C=0.5 * C), held)
+
+
+def test_a_chain_of_blocks_is_solved_by_sparse_systems(monkeypatch) -> None:
+    """64 blocks of order 4, whose diagonals are held, and 63 constraints of neighbours; by dense systems as well."""
+    problem = chain(64, 4)
+    assert (problem.m, len(problem.conic.blocks)) == (5 * 64 - 1, 64)
+    assert problem.conic.sparse
+    dense, sparse = [], []
+    systems = "psdopt.constraints.central_path.coupled_systems"
+    monkeypatch.setattr(f"{systems}.ridged_solver", lambda M: dense.append(M.shape) or ridged_solver(M))
+    monkeypatch.setattr(f"{systems}.sparse_ridged_solver", lambda M: sparse.append(M.nnz) or sparse_ridged_solver(M))
+    result = solve(problem, PSDCone(problem.n), InteriorPoint())
+    assert result.status is Status.OPTIMAL
+    assert dense == []
+    assert len(sparse) >= 5
+    assert max(sparse) <= problem.conic.meetings < problem.m**2 / 25
+    monkeypatch.setattr(type(problem.conic), "sparse", False)
+    calls = len(sparse)
+    by_dense = solve(problem, PSDCone(problem.n), InteriorPoint())
+    assert by_dense.status is Status.OPTIMAL
+    assert len(sparse) == calls
+    assert set(dense) == {(problem.m, problem.m)}
+    assert result.value == pytest.approx(by_dense.value, rel=3e-6)
 
 
 def test_repeated_constraints_leave_a_singular_system_that_is_solved() -> None:
@@ -78,15 +149,17 @@ def test_a_run_that_begins_once_more_ends_no_worse_than_it_was(monkeypatch) -> N
 def test_the_start_is_that_of_sdpt3() -> None:
     """X = max(10, √s, s max_t (1 + |b_t|)/(1 + |A_t|)) I, Z = max(10, √s, max_t |A_t|, |C|) I; elsewhere 10."""
     form = StandardForm(random_program(30, 6, 2).conic)
-    X, Z, x, z = first_iterate(form)
-    (block,) = form.blocks
+    X, Z = first_iterate(form)
+    (block,) = form.parts
     sizes = np.array([np.linalg.norm(block.adjoint(e)) for e in np.eye(form.m)])
     reach = np.max((1.0 + np.abs(form.b[sizes > 0.0])) / (1.0 + sizes[sizes > 0.0]))
-    np.testing.assert_allclose(X[0], max(10.0, np.sqrt(30.0), 30.0 * reach) * np.eye(30), rtol=1e-12)
-    np.testing.assert_allclose(Z[0], max(10.0, np.sqrt(30.0), np.max(sizes), np.linalg.norm(block.C)) * np.eye(30))
-    assert X[0][0, 0] > 10.0
-    for each in (x, z):
-        np.testing.assert_array_equal(each, np.full(len(form.c), 10.0))
+    np.testing.assert_allclose(X[0][0], max(10.0, np.sqrt(30.0), 30.0 * reach) * np.eye(30), rtol=1e-12)
+    np.testing.assert_allclose(Z[0][0], max(10.0, np.sqrt(30.0), np.max(sizes), np.linalg.norm(block.C)) * np.eye(30))
+    assert X[0][0, 0, 0] > 10.0
+    form = StandardForm(intervals().conic)
+    for each in first_iterate(form):
+        np.testing.assert_array_equal(each[-1], np.full(form.parts[-1].degree, 10.0))
+    assert form.parts[-1].degree == 2 * 15 + 6
 
 
 @pytest.mark.parametrize("products", [congruence.MOST_PRODUCTS, 0])
@@ -114,30 +187,39 @@ def test_on_a_face_the_forms_are_those_of_its_coordinates(products, monkeypatch)
     assert interior_point._within(random_program(4, 3, 0)) is None
 
 
+def bounded_program() -> Constrained:
+    """With an inequality beside the equations, so that there is a linear part."""
+    problem = random_program(8, 4, 5)
+    return Constrained(problem.problem, [*problem.constraints, constraints.trace(8, upper=100.0)])
+
+
 @pytest.mark.parametrize("careful", [False, True])
-def test_x_is_moved_onto_the_constraints_by_the_least_move_in_its_own_metric(careful) -> None:
+@pytest.mark.parametrize("problem", [random_program(8, 4, 5), bounded_program()])
+def test_x_is_moved_onto_the_constraints_by_the_least_move_in_its_own_metric(careful, problem) -> None:
     """X + X A*(w) X, x + x² Aᵀw with A of it = b; nothing where what is missing is next to nothing."""
-    form = StandardForm(random_program(8, 4, 5).conic)
-    _, Z, x, z = first_iterate(form)
+    form = StandardForm(problem.conic)
+    _, Z = first_iterate(form)
     v = np.random.default_rng(0).standard_normal(form.m)
     rng = np.random.default_rng(1)
     G = 0.2 * rng.standard_normal((8, 8))
-    base = [np.eye(8) + G @ G.T]
-    x = rng.random(len(x)) + 0.5
-    form.b = form.measure(base, x)  # met exactly
+    base = [np.eye(8)[None] + G @ G.T, *(rng.random(part.degree) + 0.5 for part in form.parts[1:])]
+    assert len(base) == len(form.parts)
+    form.b = form.measure(base)  # met exactly
     form.b = form.b + 1e-3 * rng.standard_normal(form.m)  # and now nearly
-    at = Iterate.of(base, Z, x, z, v)
+    at = Iterate.of(form, base, Z, v)
     Y = interior_point._met(form, at, careful)
-    (block,) = form.blocks
-    gram = np.array([form.A @ (x**2 * (form.At @ e)) + block.measure(base[0] @ block.adjoint(e) @ base[0])
-                     for e in np.eye(form.m)])  # fmt: skip
-    w = np.linalg.solve(gram, form.b - form.measure(base, x))
-    onto = base[0] + base[0] @ block.adjoint(w) @ base[0]
-    M = Y[block.rows] @ Y[block.rows].T
-    np.testing.assert_allclose(M, form.beta * onto, atol=1e-9)
-    form.b = form.b + form.b - form.measure([onto], x + x**2 * (form.At @ w))
-    met = Iterate.of([onto], Z, x + x**2 * (form.At @ w), z, v)
-    assert interior_point._met(form, met, careful) is None
+
+    def through(w: np.ndarray) -> list[np.ndarray]:
+        A = [part.adjoint(w) for part in form.parts]
+        return [base[0] @ A[0] @ base[0], *(x * a * x for x, a in zip(base[1:], A[1:], strict=True))]
+
+    gram = np.array([form.measure(through(e)) for e in np.eye(form.m)])
+    w = np.linalg.solve(gram, form.b - form.measure(base))
+    onto = [P + D for P, D in zip(base, through(w), strict=True)]
+    (rows,) = form.parts[0].rows
+    np.testing.assert_allclose(Y[rows] @ Y[rows].T, form.beta * onto[0][0], atol=1e-9)
+    form.b = form.b + form.b - form.measure(onto)
+    assert interior_point._met(form, Iterate.of(form, onto, Z, v), careful) is None
 
 
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
@@ -173,44 +255,42 @@ def test_it_is_chosen_for_very_many_constraints() -> None:
 
 @pytest.mark.parametrize("penalty", [0.3, 1.0, 7.0])
 @pytest.mark.parametrize("overshoot", [1.0, 1.6])
-def test_a_step_is_that_of_the_literature(penalty, overshoot, monkeypatch) -> None:
+@pytest.mark.parametrize(
+    ("problem", "kinds"), [(random_program(6, 5, 1), [1]), (bounded_program(), [1, 0]), (chain(4, 3), [4])]
+)
+def test_a_step_is_that_of_the_literature(penalty, overshoot, problem, kinds, monkeypatch) -> None:
     """A A*(v) = A(C − Z) + (b − A(X))/s, Z − Z₋ = W = C − A*(v) − X/s, X⁺ = (1 − rho) X + rho s Z₋, and so for x, z."""
     told = []
     balanced = BoundaryPoint._balanced
     monkeypatch.setattr(
         BoundaryPoint, "_balanced", lambda self, new, p, d: told.append((p, d)) or balanced(self, new, p, d)
     )
-    problem, method = random_program(6, 5, 1), BoundaryPoint(overshoot)
-    state = method.init(problem, PSDCone(6), np.zeros((6, 1)))
+    method = BoundaryPoint(overshoot)
+    state = method.init(problem, PSDCone(problem.n), np.zeros((problem.n, 1)))
     form = state.form
-    (block,) = form.blocks
-    gram = np.array([form.A @ (form.At @ e) + block.measure(block.adjoint(e)) for e in np.eye(form.m)])
+    assert [getattr(part, "count", 0) for part in form.parts] == kinds
+    gram = np.array([form.measure([part.adjoint(e) for part in form.parts]) for e in np.eye(form.m)])
     for _ in range(4):
-        s, X, Z, x, z = penalty, state.X[0], state.Z[0], state.x, state.z
-        right = block.measure(block.C - Z) + form.A @ (form.c - z) + (form.b - form.A @ x - block.measure(X)) / s
+        s, X, Z = penalty, state.X, state.Z
+        right = form.measure([part.C - S for part, S in zip(form.parts, Z, strict=True)])
+        right += (form.b - form.measure(X)) / s
         state = method.step(replace(state, penalty=s))
         v = np.linalg.solve(gram, right)
         np.testing.assert_allclose(state.v, v, rtol=1e-7, atol=1e-9)
-        values, V = np.linalg.eigh(block.C - block.adjoint(v) - X / s)
-        up, down = (V * np.maximum(values, 0.0)) @ V.T, (V * np.maximum(-values, 0.0)) @ V.T
-        w = form.c - form.At @ v - x / s
-        np.testing.assert_allclose(state.Z[0], up, atol=1e-7)
-        np.testing.assert_allclose(state.X[0], (1.0 - overshoot) * X + overshoot * s * down, atol=1e-7)
-        np.testing.assert_allclose(state.z, np.maximum(w, 0.0), atol=1e-8)
-        np.testing.assert_allclose(state.x, (1.0 - overshoot) * x + overshoot * s * np.maximum(-w, 0.0), atol=1e-7)
+        slacks = [part.C - part.adjoint(v) for part in form.parts]
+        for k, (S, P) in enumerate(zip(slacks, X, strict=True)):
+            up, down = halves(S - P / s)
+            np.testing.assert_allclose(state.Z[k], up, atol=1e-7)
+            np.testing.assert_allclose(state.X[k], (1.0 - overshoot) * P + overshoot * s * down, atol=1e-7)
         assert (state.step, state.outcome) == (s, Outcome.RUNNING)
-        primal = np.linalg.norm(form.b - form.A @ state.x - block.measure(state.X[0]))
-        dual = np.hypot(np.linalg.norm(block.C - block.adjoint(v) - up), np.linalg.norm(form.c - form.At @ v - state.z))
+        primal = np.linalg.norm(form.b - form.measure(state.X))
+        dual = np.sqrt(sum(np.sum((S - P) ** 2) for S, P in zip(slacks, state.Z, strict=True)))
         assert told[-1] == (pytest.approx(primal, rel=1e-5), pytest.approx(0.5 * dual, rel=1e-5))
 
 
-@pytest.mark.parametrize("signs", [(1, 1, 1, 1, 1), (-1, 1, 1, 1, 1), (-1, -1, -1, 1, 1), (-1, -1, -1, -1, -1)])
-def test_both_parts_of_a_matrix_and_the_root_of_the_negative_one(signs) -> None:
-    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((5, 5)))[0]
-    values = np.array(signs) * np.arange(1.0, 6.0)
-    W = (Q * values) @ Q.T
-    up, down, root = _split(W)
-    np.testing.assert_allclose(up, (Q * np.maximum(values, 0.0)) @ Q.T, atol=1e-12)
-    np.testing.assert_allclose(down, (Q * np.maximum(-values, 0.0)) @ Q.T, atol=1e-12)
-    np.testing.assert_allclose(root @ root.T, down, atol=1e-12)
-    assert root.shape == (5, int(np.sum(values < 0.0)))
+def halves(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The positive part of W (K, s, s) or (p,), and that of −W."""
+    if W.ndim == 1:
+        return np.maximum(W, 0.0), np.maximum(-W, 0.0)
+    values, V = np.linalg.eigh(W)
+    return (V * np.maximum(values, 0.0)[:, None]) @ V.mT, (V * np.maximum(-values, 0.0)[:, None]) @ V.mT

@@ -23,9 +23,8 @@ def program(trace: bool = True) -> Constrained:
 
 def start(problem: Constrained) -> PrimalDualState:
     form = StandardForm(constrained(problem)[1])
-    X = [np.eye(block.size) for block in form.blocks]
-    none = np.zeros(len(form.c))
-    return begun(problem, PSDCone(N), 0.1 * np.eye(N), None, form, X, [P.copy() for P in X], none, none)
+    X = [0.1 * part.start(form.b)[0] for part in form.parts]
+    return begun(problem, PSDCone(N), 0.1 * np.eye(N), None, form, X, [P.copy() for P in X])
 
 
 def solved(problem: Constrained, steps: int) -> PrimalDualState:
@@ -38,7 +37,7 @@ def solved(problem: Constrained, steps: int) -> PrimalDualState:
 
 def again(state: PrimalDualState, X: list[np.ndarray], **changes) -> PrimalDualState:
     options = {"step": 1.0, "outcome": Outcome.RUNNING, "patience": 5, **changes}
-    return moved(state, X, state.Z, state.x, state.z, state.v, **options)
+    return moved(state, X, state.Z, state.v, **options)
 
 
 def test_a_run_begins_at_v_zero_and_ends_at_once_where_nothing_is_to_be_done() -> None:
@@ -59,18 +58,19 @@ def test_what_is_shown_is_the_point_its_residuals_and_bound() -> None:
     form, Y = state.form, state.evaluation.factor
     M = Y @ Y.T
     whole = np.zeros((N, N))
-    for block, P in zip(form.blocks, state.X, strict=True):
-        whole[np.ix_(block.rows, block.rows)] = form.beta * P
-    for block in form.blocks:
-        rows = np.ix_(block.rows, block.rows)
-        assert np.allclose(M[rows], whole[rows], rtol=0, atol=1e-12)
+    blocks = [rows for part in form.parts for rows in part.rows]
+    for rows, P in zip(blocks, [P for X in state.X for P in X], strict=True):
+        whole[np.ix_(rows, rows)] = form.beta * P
+    for rows in blocks:
+        at = np.ix_(rows, rows)
+        assert np.allclose(M[at], whole[at], rtol=0, atol=1e-12)
     off = problem.violation(problem.measured(Y)) / problem.norms
     unit = np.linalg.norm(problem.lower / problem.norms)
     assert state.extras["infeasibility"] == pytest.approx(np.linalg.norm(off) / unit, rel=1e-8)
     S = constrained(problem)[1].slack(form.multipliers(state.v)).toarray()
     Z = np.zeros((N, N))
-    for block, P in zip(form.blocks, state.Z, strict=True):
-        Z[np.ix_(block.rows, block.rows)] = form.gamma * P
+    for rows, P in zip(blocks, [P for S in state.Z for P in S], strict=True):
+        Z[np.ix_(rows, rows)] = form.gamma * P
     assert state.extras["dual_residual"] == pytest.approx(np.linalg.norm(S - Z) / form.gamma, abs=1e-12)
 
 
@@ -98,7 +98,7 @@ def test_without_a_trace_bound_only_definite_slack_makes_a_bound() -> None:
 
 def test_a_run_that_stalls_ends_at_the_nearest_point_that_it_had() -> None:
     state = solved(program(), 9)
-    worse = [P + 0.1 * np.eye(len(P)) for P in state.X]
+    worse = [P + 0.1 * np.eye(N) for P in state.X]
     kept = again(state, worse)
     assert kept.evaluation.value != state.evaluation.value  # it goes on from there
     assert kept.nearest is state.nearest
@@ -111,10 +111,10 @@ def test_a_run_that_stalls_ends_at_the_nearest_point_that_it_had() -> None:
 def test_a_run_that_began_once_more_shows_the_nearest_point_until_it_has_a_better_one() -> None:
     state = solved(program(), 6)
     far = replace(state, anew=True)
-    shown = again(far, [P + 0.1 * np.eye(len(P)) for P in state.X])
+    shown = again(far, [P + 0.1 * np.eye(N) for P in state.X])
     assert shown.evaluation is state.nearest
     better = solved(program(), 10)
-    closer = moved(far, better.X, better.Z, better.x, better.z, better.v, step=1.0, outcome=Outcome.RUNNING, patience=5)
+    closer = moved(far, better.X, better.Z, better.v, step=1.0, outcome=Outcome.RUNNING, patience=5)
     assert closer.nearest_error < state.nearest_error
     assert closer.evaluation is closer.nearest
 
@@ -123,7 +123,7 @@ def test_a_split_dual_equation_lowers_the_bound_by_what_it_lacks() -> None:
     state = replace(solved(program(), 9), bound=-math.inf)
     exact, split = again(state, state.X), again(state, state.X, splits=True)
     assert split.extras["dual_bound"] <= exact.extras["dual_bound"]
-    off = replace(state, Z=[S + 1e-3 * np.eye(len(S)) for S in state.Z])
+    off = replace(state, Z=[S + 1e-3 * np.eye(N) for S in state.Z])
     lowered = again(off, off.X, splits=True)
     lost = split.extras["dual_bound"] - lowered.extras["dual_bound"]
     assert lost == pytest.approx(1e-3 * math.sqrt(N) * state.form.gamma, rel=1e-2)
