@@ -9,7 +9,6 @@ from scipy.sparse.linalg import aslinearoperator
 
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import MOST_PRODUCTS
-from psdopt.linalg.ridged import ridged_solver
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.linalg.tolerances import EPS
 
@@ -37,42 +36,6 @@ def test_steps_are_bounded():
     x = least_squares(Counted(D), np.ones(n))
     assert np.all(np.isfinite(x))
     assert len(products) <= MOST_PRODUCTS + MOST_PRODUCTS // 10 * 63 + 1
-
-
-def test_a_definite_system_is_solved_to_rounding() -> None:
-    rng = np.random.default_rng(0)
-    G = rng.standard_normal((30, 40))
-    K, x = G @ G.T, rng.standard_normal(30)
-    assert np.allclose(ridged_solver(K)(K @ x), x, rtol=1e-10, atol=1e-12)
-
-
-def test_redundant_rows_leave_a_solution_of_moderate_size() -> None:
-    rng = np.random.default_rng(1)
-    G = rng.standard_normal((6, 40))
-    G = np.concatenate([G, G[:2], G[:1] + G[3:4]])  # nine rows of rank six
-    K = G @ G.T
-    right = K @ rng.standard_normal(9)
-    x = ridged_solver(K)(right)
-    assert np.linalg.norm(K @ x - right) <= 1e-9 * np.linalg.norm(right)
-    assert np.linalg.norm(x) <= 10.0 * np.linalg.norm(np.linalg.lstsq(K, right, rcond=1e-10)[0])
-
-
-def test_indefinite_and_infinite_systems_are_refused() -> None:
-    with pytest.raises(np.linalg.LinAlgError, match="definite"):
-        ridged_solver(np.diag([1.0, -1.0]))
-    with pytest.raises(np.linalg.LinAlgError, match="finite"):
-        ridged_solver(np.diag([1.0, np.inf]))
-
-
-def test_noise_above_the_common_ridge_is_met_in_units_of_each_row() -> None:
-    """The third row is twice the first but for rounding of 1e-9: no ridge in units of the whole makes that definite."""
-    size = np.array([1.0, 3.0, 2.0])
-    K = size[:, None] * (np.array([[1.0, 0.5, 1.0], [0.5, 1.0, 0.5], [1.0, 0.5, 1.0]]) - 1e-9 * np.eye(3)) * size
-    assert np.linalg.eigvalsh(K)[0] < -1e-9
-    right = K @ np.array([1.0, -1.0, 0.5])
-    w = ridged_solver(K)(right)
-    assert np.linalg.norm(K @ w - right) <= 1e-6 * np.linalg.norm(right)
-    assert np.linalg.norm(w) <= 10.0
 
 
 def random_pattern(rng, n, density):

@@ -135,3 +135,53 @@ def test_single_rows_count() -> None:
     conic = diagonal_program(C)
     assert not proven_semidefinite(conic, np.zeros(6))
     assert proven_semidefinite(conic, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.5]))
+
+
+def repeated(parts: list[np.ndarray]) -> Conic:
+    """Blocks with these C and a multiplier of each diagonal entry, S = C + diag(y)."""
+    return diagonal_program(sp.block_diag(parts).toarray())
+
+
+@pytest.mark.parametrize("limit", [2**20, 1, 3 * 36])
+@pytest.mark.parametrize("least", [-1e-3, -(2.0**-48), 0.0])
+@pytest.mark.parametrize("at", [0, 2, 4])
+def test_of_blocks_of_one_order_the_one_that_is_not_definite_is_refused(at, least, limit, monkeypatch) -> None:
+    """Indefinite, by the last bits alone, or singular; whichever pieces the blocks are worked on in."""
+    monkeypatch.setattr(definite_slack, "BLOCK", limit)
+    parts = [coupled(6, 0.5, seed) for seed in range(5)]
+    assert proven_semidefinite(repeated(parts), np.zeros(30))
+    G = np.random.default_rng(7).integers(-1, 2, (6, 5)).astype(np.float64)
+    parts[at] = G @ G.T + least * np.eye(6)  # numbers without rounding: λ_min is `least`
+    conic = repeated([*parts, coupled(3, 0.1), coupled(3, 0.2, 1)])
+    assert [rows.shape for rows in conic.stacks] == [(2, 3), (5, 6)]
+    assert not proven_semidefinite(conic, np.zeros(36))
+    for kind in (np.float64, np.longdouble):
+        (left,) = definite_slack._undecided(conic, np.zeros(36), conic.stacks, kind)
+        assert left.tolist() == [list(range(6 * at, 6 * at + 6))]
+    y = np.zeros(36)
+    y[6 * at : 6 * at + 6] = 1e-2
+    assert proven_semidefinite(conic, y)
+    y[6 * at] = np.nan
+    assert [len(left) for left in definite_slack._undecided(conic, y, conic.stacks, np.float64)] == [1]
+
+
+def test_what_is_not_finite_in_one_block_leaves_the_proofs_of_the_others() -> None:
+    H = np.stack([coupled(4, 0.5, seed) for seed in range(4)])
+    H[2, 1, 0] = H[2, 0, 1] = np.nan
+    for kind in (np.float64, np.longdouble):
+        assert definite_slack._definite(H.astype(kind), EPS).tolist() == [True, True, False, True]
+
+
+@pytest.mark.skipif(np.finfo(np.longdouble).eps >= EPS, reason="long doubles are doubles here")
+def test_of_blocks_of_one_order_those_left_are_tried_in_extended_precision() -> None:
+    k, unit = 12, 2.0**60
+    H = np.round(unit / (np.arange(k)[:, None] + np.arange(k) + 1.0))
+    conic = repeated([H, unit * np.eye(k) + H, H])
+    more = np.concatenate([np.full(k, 1e-15 * unit), np.zeros(k), np.full(k, 1e-15 * unit)])
+    left = definite_slack._undecided(conic, more, conic.stacks, np.float64)
+    assert [rows[:, 0].tolist() for rows in left] == [[0, 2 * k]]
+    assert proven_semidefinite(conic, more)
+    more[2 * k :] *= -1.0
+    assert not proven_semidefinite(conic, more)
+    left = definite_slack._undecided(conic, more, conic.stacks, np.longdouble)
+    assert [rows[:, 0].tolist() for rows in left] == [[2 * k]]

@@ -132,7 +132,7 @@ def form_of(n: int = 5, m: int = 4, repeated: int = 0) -> StandardForm:
 
 
 def metrics(form: StandardForm, size: float = 1.0, sign: float = 1.0, ratio: float = 1.0) -> list[Metric]:
-    """D ↦ P D Q with P = `size` L Lᵀ, Q = `sign` KᵀK for matrices, `ratio` times numbers near one for the linear part."""
+    """D ↦ P D Q with P = `size` L Lᵀ, Q = `sign` KᵀK for matrices, `ratio` times numbers near one for the rest."""
     rng, found = np.random.default_rng(7), []
     for part in form.parts:
         if isinstance(part, Orthant):

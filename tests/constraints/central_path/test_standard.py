@@ -122,7 +122,7 @@ def test_blocks_of_one_order_are_one_part_that_measures_as_the_whole(together, m
     *matrices, linear = form.parts
     counts = [(part.count, part.size) for part in matrices]
     assert counts == ([(2, 2), (3, 3)] if together else [(1, 2), (1, 2), (1, 3), (1, 3), (1, 3)])
-    assert form.order == 15 + 5  # with the slacks of an interval and two bounds
+    assert (form.units, form.order) == (None, 15 + 4)  # with the slacks of an interval and two bounds
     held = [tuple(at) for part in matrices for at in part.rows.tolist()]
     assert sorted(held) == sorted(tuple(at) for at in map(np.ndarray.tolist, rows) if len(at) > 1)
     assert sorted(linear.rows.tolist()) == sorted(int(at[0]) for at in rows if len(at) == 1)

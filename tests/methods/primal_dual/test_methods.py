@@ -56,7 +56,7 @@ def test_many_blocks_of_one_order_are_worked_on_together_and_give_the_same_answe
 
 
 def chain(count: int, order: int) -> Constrained:
-    """`count` blocks, in each the sums of a random matrix beside those of the next, and all of their diagonals held."""
+    """`count` blocks with their diagonals held, and a random equation of each block and the next."""
     rng = np.random.default_rng(count)
     n = count * order
     where = np.arange(n).reshape(count, order)
@@ -72,9 +72,9 @@ def chain(count: int, order: int) -> Constrained:
             A[np.ix_(rows, rows)] = G + G.T
         forms.append(sp.csr_array(A))
         bounds.append(float(np.sum(forms[-1].toarray() * M)))
-    C = sp.block_diag([(G := rng.standard_normal((order, order))) + G.T for _ in where], format="csr")
+    C = np.where(M != 0.0, rng.standard_normal((n, n)), 0.0)
     held = [constraints.diagonal(n, np.diagonal(M)), constraints.sparse_forms(forms, bounds)]
-    return Constrained(QuadraticSDP(C=0.5 * C), held)
+    return Constrained(QuadraticSDP(C=sp.csr_array(0.5 * (C + C.T))), held)
 
 
 def test_a_chain_of_blocks_is_solved_by_sparse_systems(monkeypatch) -> None:

@@ -1,0 +1,157 @@
+"""What is known of explicit constraints before any method: blocks of one order, dense parts, systems of multipliers."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.constraints.central_path.coupled_systems import schur_solver
+from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate
+from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.conic import Conic
+from psdopt.constraints.limits import SPARSE
+from psdopt.linalg.limits import ITERATED_ORDER
+
+SIZES = (3, 1, 2, 3, 5, 2, 3, 1)
+
+
+def scattered(seed: int = 0) -> tuple[Conic, list[np.ndarray]]:
+    """Blocks of these orders whose rows lie apart from each other; a third of the forms has entries in each."""
+    rng = np.random.default_rng(seed)
+    order = rng.permutation(sum(SIZES))
+    rows = [np.sort(each) for each in np.split(order, np.cumsum(SIZES)[:-1])]
+
+    def blocks(kept: np.ndarray) -> sp.csr_array:
+        A = np.zeros((len(order), len(order)))
+        for at, held in zip(rows, kept, strict=True):
+            G = rng.standard_normal((len(at), len(at)))
+            A[np.ix_(at, at)] = held * (G + G.T)
+        return sp.csr_array(A)
+
+    everywhere = np.ones(len(SIZES))
+    forms = [blocks(rng.random(len(SIZES)) < 0.4) for _ in range(7)] + [blocks(everywhere)]
+    problem = QuadraticSDP(C=0.5 * blocks(everywhere))
+    return Constrained(problem, constraints.sparse_forms(forms, np.ones(8))).conic, rows
+
+
+def test_stacks_are_the_blocks_by_their_orders() -> None:
+    conic, rows = scattered()
+    assert [each.shape for each in conic.stacks] == [(2, 1), (2, 2), (3, 3), (1, 5)]
+    found = [tuple(at.tolist()) for stack in conic.stacks for at in stack]
+    assert sorted(found) == sorted(tuple(at.tolist()) for at in rows)
+
+
+def test_dense_parts_are_those_of_the_sparse_sum() -> None:
+    conic, _ = scattered(1)
+    y = np.random.default_rng(2).standard_normal(conic.m)
+    entries = np.where(conic.forms.i == conic.forms.j, 1.0, 0.5) * (conic.forms.B.T @ y)
+    C, S = conic.C.toarray(), conic.slack(y).toarray()
+    for stack in conic.stacks:
+        for rows in (stack, stack[::-1], stack[:1]):
+            for matrix, found in ((C, conic.dense(rows)), (S, conic.dense(rows, entries))):
+                assert found.shape == (len(rows), rows.shape[1], rows.shape[1])
+                for at, each in zip(rows, found, strict=True):
+                    assert np.allclose(each, matrix[np.ix_(at, at)], rtol=0, atol=1e-13)
+
+
+def test_dense_parts_have_the_type_of_the_entries() -> None:
+    conic, _ = scattered(1)
+    entries = np.full(len(conic.forms.i), 2.0**-60, dtype=np.longdouble)
+    S = conic.dense(conic.stacks[2], entries)
+    assert S.dtype == np.longdouble
+    C = conic.dense(conic.stacks[2])
+    assert C.dtype == np.float64
+    assert np.all(np.longdouble(C) + entries[0] - C == S - C)
+
+
+def complement(conic: Conic) -> sp.csr_array:
+    """The Schur complement at the start of the path."""
+    form = StandardForm(conic)
+    at = Iterate.of(form, *first_iterate(form), np.zeros(form.m))
+    metrics = [part.metric(X, L) for part, X, L in zip(form.parts, at.X, at.Lx, strict=True)]
+    return sp.csr_array(sum((metric.sparse() for metric in metrics[1:]), metrics[0].sparse()))
+
+
+def pattern(problem: Constrained) -> int:
+    """The number of pairs of rows of the standard form with entries in a common block, by its definition."""
+    conic = problem.conic
+    form = StandardForm(conic)
+    held = np.zeros((form.m, len(conic.blocks)), dtype=bool)
+    for t, source in enumerate(form.source):
+        A = conic.forms.matrix(np.eye(conic.m)[source]).toarray()
+        held[t] = [bool(np.any(A[np.ix_(at, at)])) for at in conic.blocks]
+    return int(np.count_nonzero(held.astype(int) @ held.T.astype(int)))
+
+
+def neighbours(count: int, lower: float, upper: float, seed: int = 0) -> Constrained:
+    """Blocks of order 2, each with the next in an equation or between these bounds."""
+    rng = np.random.default_rng(seed)
+    forms = []
+    for k in range(count - 1):
+        G = rng.standard_normal((2, 2, 2))
+        at = 2 * k + np.arange(4).reshape(2, 2)  # the rows of both blocks
+        i, j = np.broadcast_arrays(at[:, :, None], at[:, None])
+        forms.append(sp.csr_array(((G + G.mT).ravel(), (i.ravel(), j.ravel())), shape=(2 * count, 2 * count)))
+    group = constraints.sparse_forms(forms, lower=lower, upper=upper)
+    return Constrained(QuadraticSDP(C=sp.eye_array(2 * count, format="csr")), group)
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1.0, 1.0), (-1.0, 1.0), (-np.inf, 1.0), (-1.0, np.inf)])
+def test_meetings_bound_the_nonzeros_of_the_complement(lower, upper) -> None:
+    """Whatever the constraints are: an interval makes two rows, and four entries of one."""
+    problem = neighbours(12, lower, upper)
+    conic, M = problem.conic, complement(problem.conic)
+    each = 2 if np.isfinite([lower, upper]).all() and lower < upper else 1
+    assert len(conic.blocks) == 12
+    assert conic.equations.tolist() == [each] * 11
+    assert M.shape[0] == conic.equations.sum()
+    M.eliminate_zeros()
+    assert M.nnz <= pattern(problem) <= conic.meetings
+    assert conic.meetings <= 2.0 * pattern(problem)  # a pair that meets in two blocks counts twice
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_meetings_bound_the_nonzeros_where_blocks_have_any_order(seed) -> None:
+    conic, _ = scattered(seed)
+    M = complement(conic)
+    M.eliminate_zeros()
+    assert M.nnz <= conic.meetings
+    held = [[np.any(conic.forms.matrix(e).toarray()[np.ix_(at, at)]) for at in conic.blocks] for e in np.eye(conic.m)]
+    assert conic.meetings == np.square(np.sum(held, axis=0)).sum() + conic.m
+
+
+def test_constraints_without_bounds_or_entries_make_no_equation() -> None:
+    forms = [np.eye(2), np.zeros((2, 2)), np.ones((2, 2)), np.diag([1.0, 0.0])]
+    lower, upper = [1.0, 0.0, -np.inf, 0.0], [1.0, 0.0, np.inf, 2.0]
+    group = constraints.sparse_forms(forms, lower=np.array(lower), upper=np.array(upper))
+    conic = Constrained(QuadraticSDP(C=np.eye(2)), group).conic
+    assert conic.equations.tolist() == [1, 0, 0, 2]
+    assert StandardForm(conic).m == 3
+
+
+@pytest.mark.parametrize(("lower", "upper"), [(1.0, 1.0), (-1.0, 1.0)])
+def test_complements_are_sparse_where_that_is_cheaper(lower, upper) -> None:
+    """Many equations of which each meets few others. The estimated work is then that of a sparse factor."""
+    few, many = neighbours(20, lower, upper).conic, neighbours(ITERATED_ORDER + 2, lower, upper).conic
+    assert not few.sparse
+    assert few.complement_flops == few.m**3 / 3.0
+    assert many.sparse
+    assert SPARSE * many.meetings <= many.equations.sum() ** 2
+    assert many.complement_flops < 0.1 * many.m**3 / 3.0
+    whole = Constrained(QuadraticSDP(C=np.eye(40)), constraints.diagonal(40, 1.0)).conic
+    assert not whole.sparse
+    n = ITERATED_ORDER + 10
+    dense = Constrained(QuadraticSDP(C=np.ones((n, n))), constraints.diagonal(n, 1.0)).conic  # all in one block
+    assert not dense.sparse
+    assert dense.complement_flops == n**3 / 3.0
+
+
+def test_sparse_and_dense_complements_solve_the_same_system(monkeypatch) -> None:
+    conic = neighbours(12, -1.0, 1.0).conic
+    form = StandardForm(conic)
+    at = Iterate.of(form, *first_iterate(form), np.zeros(form.m))
+    metrics = [part.metric(X, L) for part, X, L in zip(form.parts, at.X, at.Lx, strict=True)]
+    right = np.random.default_rng(0).standard_normal(form.m)
+    dense = schur_solver(form, metrics)(right)
+    monkeypatch.setattr(Conic, "sparse", True)
+    assert np.allclose(schur_solver(form, metrics)(right), dense, rtol=0, atol=1e-10 * np.abs(dense).max())
