@@ -3,31 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
 
 import numpy as np
 import scipy.linalg
 import scipy.sparse as sp
 
 from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.central_path.vectors import Metric
 from psdopt.constraints.limits import FLOPS, NUMBERS, SPARED
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.ridged import refined, ridged_solver, sparse_ridged_solver
 from psdopt.linalg.tolerances import rounding
-
-
-class Metric(Protocol):
-    """H, a positive definite map on the matrices or vectors of one part of a standard form; A H A* is (m, m)."""
-
-    def add_to(self, M: Array, fresh: bool) -> None:
-        """M (m, m) += A H A*, in its upper triangle. `fresh` : whether M is zero."""
-
-    def sparse(self) -> sp.csr_array:
-        """A H A*."""
-
-    def root(self) -> Array:
-        """G (m, numbers) with G Gᵀ = A H A*."""
 
 
 def schur_solver(form: StandardForm, metrics: Sequence[Metric]) -> Callable[[Array], Array]:

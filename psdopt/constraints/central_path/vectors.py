@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
+import scipy.sparse as sp
+
 from psdopt.linalg.arrays import Array
 
 
@@ -17,7 +19,23 @@ class VectorPart(Protocol):
     def adjoint(self, v: Array) -> Array: ...
 
 
-class VectorMetric(Protocol):
+class Metric(Protocol):
+    """H, a positive definite map on the matrices or vectors of one part of a standard form; A H A* is (m, m)."""
+
+    def add_to(self, M: Array, fresh: bool) -> None:
+        """M (m, m) += A H A*, in its upper triangle. `fresh` : whether M is zero."""
+
+    def sparse(self) -> sp.csr_array:
+        """A H A*."""
+
+    def root(self) -> Array:
+        """G (m, numbers) with G Gᵀ = A H A*."""
+
+    def moved(self, w: Array) -> Array:
+        """H A*(w)."""
+
+
+class VectorMetric(Metric, Protocol):
     """H with H z = x, and the second-order term of the product of x and z."""
 
     def times(self, d: Array) -> Array: ...

@@ -17,6 +17,7 @@ from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
+from psdopt.constraints.model import HUGE
 from psdopt.constraints.problem import Constrained
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
@@ -117,6 +118,8 @@ class InteriorPoint(Method[PrimalDualState]):
             if state.careful or not affordable(state.form, last):
                 raise
             new, length, careful = newton_step(state.form, at, self.share, careful=True)
+        if not norm(new.v) <= HUGE:
+            raise FloatingPointError("products of the multipliers overflow")
         # near the end, X is moved onto the constraints if violating them changes the gap
         close = state.extras.get("gap", math.inf) <= MINOR
         factor = _met(state.form, new, careful) if close else None
