@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -212,16 +213,22 @@ def _constrained(
     return Constrained(F, Constraint(forms, lower, upper, name="cone program"), trace_bound)
 
 
-def forms_of(program: ConeProgram, which: str = "auto") -> list[PrimalForm | DualForm]:
+def forms_of(program: ConeProgram, which: str = "auto") -> Iterator[PrimalForm | DualForm]:
     """The forms that suit the program, that of fewer constraints first; or the one given by name: "primal" or "dual".
 
-    Raises InvalidInputError for the dual form of a quadratic or constant objective, or of equations that cannot be
-    solved for unknowns.
+    The second is made when it is asked for. Raises InvalidInputError for the dual form of a quadratic or constant
+    objective, or of equations that cannot be solved for unknowns.
     """
-    forms: list[PrimalForm | DualForm] = [] if which == "dual" else [PrimalForm(program)]
-    if which == "dual" or (which == "auto" and program.P is None):
-        dual = DualForm(program)
-        forms += [dual] if dual.suits else []
-    if not forms:
-        raise InvalidInputError("form must be 'primal' or 'auto' for this problem; found 'dual'")
-    return sorted(forms, key=lambda form: form.m)
+    dual = DualForm(program) if which == "dual" or (which == "auto" and program.P is None) else None
+    if dual is None or not dual.suits:
+        if which == "dual":
+            raise InvalidInputError("form must be 'primal' or 'auto' for this problem; found 'dual'")
+        yield PrimalForm(program)
+    elif which == "dual":
+        yield dual
+    elif len(program.b) - len(program.c) > dual.m:  # an unknown saves the primal form at most one row
+        yield dual
+        yield PrimalForm(program)
+    else:
+        primal = PrimalForm(program)
+        yield from (primal, dual) if primal.m <= dual.m else (dual, primal)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -76,16 +77,19 @@ class Answer:
 
 
 def solved_in_either(
-    forms: list[PrimalForm | DualForm], options: dict[str, Any], last: Any, verbose: bool
+    forms: Iterator[PrimalForm | DualForm], options: dict[str, Any], last: Any, verbose: bool
 ) -> tuple[PrimalForm | DualForm, Answer]:
     """:func:`solved` for the first form; if that proves nothing and hit no limit, the next if it gets further."""
-    form, *others = forms
+    form = next(forms)
     answer = solved(form, options, last, verbose)
     limited = answer.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
-    if not others or limited or answer.ending is not None or answer.proven(options.get("tol", FEASIBLE)):
+    other = None
+    if not limited and answer.ending is None and not answer.proven(options.get("tol", FEASIBLE)):
+        other = next(forms, None)
+    if other is None:
         return form, answer
-    second = solved(others[0], options, None, verbose)
-    return (others[0], second) if second.ending is not None or second.residual < answer.residual else (form, answer)
+    second = solved(other, options, None, verbose)
+    return (other, second) if second.ending is not None or second.residual < answer.residual else (form, answer)
 
 
 def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool) -> Answer:

@@ -142,7 +142,7 @@ class PSDOPT(ConicSolver):
             last = solver_cache.get(self.name()) if warm_start and solver_cache is not None else None
             if impossible:
                 message = "infeasible: an infinite bound excludes every number"
-                form, answer = forms[0], Answer(Status.INFEASIBLE, message, ending=Ending.INFEASIBLE)
+                form, answer = next(forms), Answer(Status.INFEASIBLE, message, ending=Ending.INFEASIBLE)
             else:
                 form, answer = solved_in_either(forms, options, last, verbose)
         except PsdoptError as error:

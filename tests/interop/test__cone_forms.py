@@ -33,14 +33,14 @@ def test_the_form_of_fewer_constraints_is_taken_unless_one_is_asked_for() -> Non
     dual, primal = DualForm(program), PrimalForm(program)
     assert dual.suits
     fewer = dual if dual.m < primal.m else primal
-    assert type(forms_of(program)[0]) is type(fewer)
-    assert isinstance(forms_of(program, "primal")[0], PrimalForm)
-    assert isinstance(forms_of(program, "dual")[0], DualForm)
+    assert type(next(forms_of(program))) is type(fewer)
+    assert isinstance(next(forms_of(program, "primal")), PrimalForm)
+    assert isinstance(next(forms_of(program, "dual")), DualForm)
     curved = random_cone_program(3, quadratic=True)
-    assert isinstance(forms_of(curved)[0], PrimalForm)
+    assert isinstance(next(forms_of(curved)), PrimalForm)
     for bad in (curved, replace(program, c=np.zeros(2))):
         with pytest.raises(InvalidInputError, match="form must be 'primal' or 'auto'"):
-            forms_of(bad, "dual")
+            next(forms_of(bad, "dual"))
 
 
 def test_a_constant_objective_asks_for_the_least_trace_and_has_no_multipliers() -> None:

@@ -95,7 +95,8 @@ def test_a_second_order_cone_without_a_point_is_infeasible_with_multipliers_of_i
         pytest.skip("this CVXPY hands out no multipliers of infeasible problems")
     a, u = (np.ravel(v.value) for v in cone.dual_variables)
     assert a[0] >= np.linalg.norm(u) * (1.0 - 1e-9)
-    assert np.allclose([top.dual_value, *-u], [a[0], far.dual_value, far.dual_value], rtol=0, atol=1e-4)
+    assert np.allclose(-u, far.dual_value, rtol=0, atol=1e-4)
+    assert top.dual_value >= a[0] - 1e-9  # the difference is an entry of the multiplier of X ⪰ 0
     assert top.dual_value - 2 * far.dual_value == pytest.approx(-1.0)
 
 
@@ -126,8 +127,9 @@ def test_a_failure_says_what_happened_and_how_far_it_came(monkeypatch):
     problem = cp.Problem(cp.Minimize(cp.trace((C + C.T) @ X)), [cp.diag(X) == 1, X[0, 1] >= 0.5])
 
     def stuck(forms, options, last, verbose):
-        answer = solved(forms[0], {**options, "max_iterations": 1}, last, verbose)
-        return forms[0], replace(answer, status=Status.NO_PROGRESS, message="no progress: stuck")
+        form = next(forms)
+        answer = solved(form, {**options, "max_iterations": 1}, last, verbose)
+        return form, replace(answer, status=Status.NO_PROGRESS, message="no progress: stuck")
 
     monkeypatch.setattr(bridge, "solved_in_either", stuck)
     with pytest.raises(

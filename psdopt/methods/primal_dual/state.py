@@ -186,9 +186,9 @@ def moved(
     best, provable = old.dual.best, old.bound
     if bound > provable and (splits or slack <= MINOR * NEGLIGIBLE + rounding(large, 1)):
         coarse = limit is None or lost > SLIGHT * abs(value - bound)  # then S has to be definite entry by entry
-        if (not splits or limit is None) and coarse and _definite(form, v):
-            lost = 0.0
-        if bound - lost > provable and (limit is not None or lost == 0.0):
+        proven = coarse and (limit is None or not splits) and _definite(form, v)
+        lost = 0.0 if proven else lost
+        if bound - lost > provable and (proven or limit is not None):
             best, provable = y, bound - lost
     bound = max(bound - lost, provable)
     gap = relative_gap(problem, evaluation, bound)
