@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from psdopt.certificates.scales import ratio
 from psdopt.constraints.limits import CANCELLED, FEASIBLE
+from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
@@ -170,6 +172,28 @@ class Certificate:
     provable: bool = True
     rounding: float = 0.0
     constraints: ConstraintRecord | None = None
+    _slack: Callable[[], Any] | None = field(default=None, repr=False, compare=False)  # left out of copies and files
+
+    def slack(self) -> Any:
+        """S = ∇F(M) + A*(y) (n, n), symmetric, for the `multipliers` y; ∇F(M) without constraints.
+
+        Sparse where F is linear and the A_t have entries, else dense; beyond order 3000, where entries are not at hand,
+        an operator on blocks. S is computed anew at every call, from the problem and the factor of M: one evaluation,
+        and the entries of ∇F and the A_t. On a face of the cone S is that of the whole cone.
+
+        Raises
+        ------
+        InvalidInputError for a certificate from a file, or a copy or pickle of one, which keep numbers and no problem.
+        """
+        if self._slack is None:
+            dual = "" if self.constraints is None else ", dual=certificate.constraints.multipliers"
+            raise InvalidInputError(
+                f"slack() needs the problem, which copies and files leave out; ask certify(problem, M{dual}) for it"
+            )
+        return self._slack()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_slack": None}
 
     @property
     def omega(self) -> float:
@@ -288,7 +312,7 @@ class Certificate:
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers for files, those of the constraints included."""
         own = {} if self.constraints is None else self.constraints.as_dict()
-        plain = {**asdict(replace(self, constraints=None)), **own}
-        for name in ("eigenvector", "descent", "constraints"):
+        plain = {**asdict(replace(self, constraints=None, _slack=None)), **own}
+        for name in ("eigenvector", "descent", "constraints", "_slack"):
             plain.pop(name)
         return {**plain, "omega": self.omega, "relative": self.relative, "proof": self.proof}

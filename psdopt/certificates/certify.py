@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.computation import Computation
 from psdopt.certificates.constrained.certify import certify_constrained
+from psdopt.certificates.slack_matrix import slack_matrix
 from psdopt.checks import instance, number, number_or_none, one_of
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability
@@ -69,7 +71,7 @@ def certify(
         found.prove_or_refute(tried)
     if proof == "full":
         found.bound_anyway()
-    return Certificate(**found.fields())
+    return Certificate(**found.fields(), _slack=partial(slack_matrix, problem, evaluation.factor, dual))
 
 
 def _evaluation(problem: Problem, matrix: LowRankPSD | Evaluation | Array) -> Evaluation:

@@ -33,7 +33,8 @@ def stored(certificate: Certificate) -> dict[str, Any]:
     known = certificate.constraints
     members = {field.name: getattr(certificate, field.name) for field in fields(certificate)}
     members |= {} if known is None else {name: getattr(known, name) for name in RECORD}
-    members.pop("constraints")
+    for name in ("constraints", "_slack"):
+        members.pop(name)
     for name, each in members.items():
         value = on_host(each)
         if isinstance(value, np.ndarray):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from psdopt.certificates.constrained.refutation import (
 from psdopt.certificates.constrained.scales import gap_unit, gradient_size, row_violations, value_rounding
 from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
 from psdopt.certificates.scales import ratio
+from psdopt.certificates.slack_matrix import constrained_slack_matrix
 from psdopt.constraints.limits import FEASIBLE, NEGLIGIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability
@@ -179,6 +180,7 @@ def certify_constrained(
             infeasibility_proof=proven_infeasible(problem, rays),
             ray=ray,
         ),
+        _slack=partial(constrained_slack_matrix, problem, Y, y),
     )
 
 
