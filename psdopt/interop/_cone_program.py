@@ -109,3 +109,26 @@ def lower_triangles(
         parts.append(sp.csr_array((np.full(len(places), 0.5), (np.tile(t, 2), places)), shape=(len(t), size)))
     orders = [*soc, *(shape[-1] for shape in psd for _ in range(math.prod(shape[:-2])))]
     return sp.csr_array(sp.block_diag(parts, format="csr")), tuple(int(k) for k in orders)
+
+
+def lower_multipliers(v: Array, rows: sp.csr_array, kept: int, first: int, soc: Sequence[int]) -> Array:
+    """y (R,) for the rows of :class:`ConeProgram` from multipliers v of a modelling language's rows; nan where v is.
+
+    `rows` : H of :func:`lower_triangles`, with `kept` of its `first` rows; Hᵀy = v for symmetric v of blocks.
+    Those of (t, u) in a cone, λ >= |μ|, become ½ [[λ, μᵀ], [μ, μ μᵀ/λ]] with the rest of λ in the corner, which is
+    semidefinite with trace λ.
+    """
+    ones = rows.copy()
+    ones.data = np.ones_like(ones.data)
+    y, row = np.asarray(ones @ v), kept
+    for d in soc:
+        size = d * (d + 1) // 2
+        lam, mu = v[first], v[first + 1 : first + d]
+        Y = np.zeros((d, d))
+        Y[0, 1:], Y[1:, 0] = mu, mu
+        Y[1:, 1:] = np.outer(mu, mu) / lam if lam > 0.0 else np.nan * lam
+        Y[0, 0] = 2.0 * lam - np.trace(Y[1:, 1:])
+        column, place = np.triu_indices(d)
+        y[row : row + size] = np.where(place == column, 0.5, 1.0) * Y[place, column]
+        first, row = first + d, row + size
+    return y

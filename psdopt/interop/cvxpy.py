@@ -22,6 +22,7 @@ except ImportError as error:
     raise MissingDependencyError("psdopt.interop.cvxpy needs CVXPY: pip install psdopt[cvxpy]") from error
 
 import numpy as np
+import scipy.sparse as sp
 from cvxpy import settings
 from cvxpy.constraints.psd import PSD
 from cvxpy.constraints.second_order import SOC
@@ -30,16 +31,18 @@ from cvxpy.reductions.solution import Solution, failure_solution
 from cvxpy.reductions.solvers import defines, utilities
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
+from psdopt.checks import number
 from psdopt.constraints.limits import FEASIBLE
-from psdopt.errors import PsdoptError
+from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.interop._cone_ending import Ending
 from psdopt.interop._cone_forms import Point, forms_of
-from psdopt.interop._cone_program import ConeProgram, lower_triangles, without_infinite_bounds
 from psdopt.interop._cone_solve import OPTIONS, Answer, solved_in_either
+from psdopt.interop._cvxpy_answer import AnswerCertificate, certified
+from psdopt.interop._cvxpy_values import cone_program
 from psdopt.linalg.tolerances import MINOR
 from psdopt.running.result import Status
 
-__all__ = ["PSDOPT", "register"]
+__all__ = ["PSDOPT", "AnswerCertificate", "certify", "register"]
 
 #: Supported cones, in CVXPY's names for their sizes.
 TAKEN = ("zero", "nonneg", "soc", "psd")
@@ -128,15 +131,8 @@ class PSDOPT(ConicSolver):
     ) -> dict[str, Any]:
         options = {**self.options, **_checked(solver_opts)}
         clock = time.perf_counter()
-        dims = data[self.DIMS]
-        quadratic = data.get(settings.P)
-        shapes = [constraint.args[0].shape for constraint in data[settings.PARAM_PROB].constr_map[PSD]]
-        rows = lower_triangles(dims.zero + dims.nonneg, dims.soc, shapes)
-        c, A, b = data[settings.C], data[settings.A], data[settings.B]
         try:
-            H, zero, nonneg, impossible = without_infinite_bounds(rows[0], b, dims.zero, dims.nonneg)
-            right = np.where(np.isinf(b), 0.0, b)  # rows of H skip these
-            program = ConeProgram.from_rows(c, quadratic, A, right, zero, nonneg, (H, rows[1]))
+            program, H, impossible = cone_program(data)
             forms = forms_of(program, options.pop("form", "auto"))
             setup = time.perf_counter() - clock
             last = solver_cache.get(self.name()) if warm_start and solver_cache is not None else None
@@ -195,6 +191,49 @@ def _dual_value(values: Any, first: int, constraint: Any) -> tuple[Any, int]:
     value, end = utilities.extract_dual_value(values, first, constraint)  # type: ignore[no-untyped-call]
     stacked = isinstance(constraint, PSD) and len(constraint.args[0].shape) > 2
     return (np.reshape(value, constraint.args[0].shape, order="F") if stacked else value), end
+
+
+def certify(problem: Any, tol: float = 1e-6, *, own_run: bool = True) -> AnswerCertificate:
+    """What the answer in a solved CVXPY problem is worth, whichever solver it is from.
+
+        problem.solve(solver=cvxpy.SCS)
+        print(certify(problem))
+
+    The values of the variables and the `dual_value` of the constraints are taken as they are, and neither they nor the
+    problem are changed. The bound on the optimal value is that of the multipliers alone: σ(y) and a lower bound on
+    λ_min(S), proven by a factor (:class:`~psdopt.certificates.certificate.ConstraintRecord`). Multipliers that CVXPY
+    does not keep are completed from those that it keeps.
+
+    Parameters
+    ----------
+    problem : a `cvxpy.Problem` whose variables have values. tol : the relative gap and infeasibility to be proven.
+    own_run : where the multipliers are missing or prove less than `tol`, psdopt solves the program, and the least share
+        of its own multipliers that proves `tol` is added to those of the answer; where none does, the better bound is
+        given. False leaves this out, and costs no more than a factor of S.
+
+    Raises
+    ------
+    InvalidTypeError for an object of another kind; InvalidInputError for variables without finite values;
+    cvxpy.SolverError and DCPError for problems that PSDOPT does not take: integers, exponential cones, no matrix.
+    """
+    if not isinstance(problem, cvxpy.Problem):
+        raise InvalidTypeError(f"problem must be a cvxpy.Problem; found {type(problem).__name__}")
+    tol = number(tol, "tol", above=0.0)
+    for variable in problem.variables():
+        value = variable.value
+        if value is None or not np.all(np.isfinite(getattr(value, "data", value) if sp.issparse(value) else value)):
+            what = "none" if value is None else "nan or inf"
+            raise InvalidInputError(
+                f"problem must have finite values of its variables; found {what} for {variable.name()}: "
+                "solve it, or set their values, before certify"
+            )
+    # a problem of its own keeps what CVXPY has cached for the next solve
+    same = cvxpy.Problem(problem.objective, problem.constraints)
+    data, _, inverse = same.get_problem_data(PSDOPT())
+    try:
+        return certified(same, data, inverse, tol, bool(own_run))
+    except PsdoptError as error:
+        raise SolverError(f"PSDOPT: {error}") from error
 
 
 def register(name: str = "psdopt") -> None:
