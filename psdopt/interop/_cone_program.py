@@ -112,11 +112,11 @@ def lower_triangles(
 
 
 def lower_multipliers(v: Array, rows: sp.csr_array, kept: int, first: int, soc: Sequence[int]) -> Array:
-    """y (R,) for the rows of :class:`ConeProgram` from multipliers v of a modelling language's rows; nan where v is.
+    """y (R,) for the rows of :class:`ConeProgram` from multipliers v of a modelling language's rows.
 
     `rows` : H of :func:`lower_triangles`, with `kept` of its `first` rows; Hᵀy = v for symmetric v of blocks.
     Those of (t, u) in a cone, λ >= |μ|, become ½ [[λ, μᵀ], [μ, μ μᵀ/λ]] with the rest of λ in the corner, which is
-    semidefinite with trace λ.
+    semidefinite with trace λ; where λ < |μ|, |μ| is the divisor.
     """
     ones = rows.copy()
     ones.data = np.ones_like(ones.data)
@@ -126,7 +126,7 @@ def lower_multipliers(v: Array, rows: sp.csr_array, kept: int, first: int, soc: 
         lam, mu = v[first], v[first + 1 : first + d]
         Y = np.zeros((d, d))
         Y[0, 1:], Y[1:, 0] = mu, mu
-        Y[1:, 1:] = np.outer(mu, mu) / lam if lam > 0.0 else np.nan * lam
+        Y[1:, 1:] = np.outer(mu, mu) / max(lam, float(np.linalg.norm(mu)), np.finfo(float).tiny)
         Y[0, 0] = 2.0 * lam - np.trace(Y[1:, 1:])
         column, place = np.triu_indices(d)
         y[row : row + size] = np.where(place == column, 0.5, 1.0) * Y[place, column]

@@ -1,0 +1,104 @@
+"""Bounds on cone programs from multipliers that are exact, noisy, moved inward, wrong; M and w of a point and back."""
+
+import math
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from psdopt import certify
+from psdopt.interop._cone_bound import bounded, factor_of, multipliers_of
+from psdopt.interop._cone_forms import PrimalForm
+from psdopt.interop._cone_inward import inward
+from psdopt.interop._cone_program import ConeProgram
+from psdopt.interop._cone_solve import solved
+from tests.interop.cone_programs import program_of_any_sizes, random_cone_program
+
+
+def optimum(program: ConeProgram) -> tuple[np.ndarray, np.ndarray, float]:
+    answer = solved(PrimalForm(program), {"tol": 1e-9}, None, False)
+    return answer.point.x, answer.point.y, program.value(answer.point.x)
+
+
+@pytest.mark.parametrize("quadratic", [False, True])
+@pytest.mark.parametrize("seed", range(6))
+def test_the_bound_of_noisy_multipliers_holds_and_is_as_good_as_they_are(seed, quadratic) -> None:
+    program = program_of_any_sizes(seed, quadratic)
+    x, y, value = optimum(program)
+    rng, room = np.random.default_rng(seed), 1.0 + abs(value)
+    for noise in (0.0, 1e-9, 1e-3, 1.0):
+        wrong_x, wrong_y = (each + noise * rng.standard_normal(len(each)) for each in (x, y))
+        found = bounded(program, wrong_x, wrong_y, value, 1e-6, own_run=False)
+        assert found.value <= value + 1e-7 * room
+        if noise <= 1e-9 and PrimalForm(program).m:  # else S is that of the point alone
+            assert found.value >= value - 1e-3 * room
+            assert found.origin in ("answer", "repaired", "program")
+    helped = bounded(program, x, -y, value, 1e-6)
+    assert value - 1e-4 * room <= helped.value <= value + 1e-7 * room
+
+
+@pytest.mark.parametrize("quadratic", [False, True])
+@pytest.mark.parametrize("seed", range(8))
+def test_point_and_multipliers_come_back(seed, quadratic) -> None:
+    """x and y of M and w, and M and w of that x and y; x is unchanged for any M."""
+    form = PrimalForm(program_of_any_sizes(seed, quadratic))
+    rng = np.random.default_rng(seed)
+    G = rng.standard_normal((form.n, form.n))
+    ends = np.cumsum([0, *form.program.psd])
+    blocks = [G[a:b, a:b] for a, b in pairwise(ends)]
+    Y = sp.block_diag([*blocks, np.diag(np.abs(np.diagonal(G)[ends[-1] :]))]).toarray()
+    w = rng.standard_normal(form.m)
+    point = form.point(Y, w)
+    assert np.allclose(multipliers_of(form, point.y), w if not form.feasibility else 0.0, rtol=1e-9, atol=1e-9)
+    # the slacks of this x need not be those of M, as M need not meet the rows; those of a feasible M are
+    x, _, _ = optimum(form.program)
+    again = factor_of(form, x)
+    assert np.allclose(form.point(again, w).x, x, rtol=0.0, atol=1e-5 * (1.0 + np.max(np.abs(x))))
+
+
+def test_multipliers_slightly_outside_are_moved_inward() -> None:
+    """min x_0 + x_1 with [[x_0, 1], [1, x_1]] ⪰ 0: 2, with S = [[1, -1], [-1, 1]] alone; nothing bounds a trace."""
+    A = sp.csr_array(np.array([[-1.0, 0.0], [0.0, 0.0], [0.0, -1.0]]))
+    program = ConeProgram(np.ones(2), None, A, np.array([0.0, 1.0, 0.0]), 0, 0, (2,))
+    form = PrimalForm(program)
+    for excess in (1e-9, 1e-6, 1e-3):
+        y = np.array([1.0, -2.0 - excess, 1.0])
+        w = multipliers_of(form, y)
+        certificate = certify(form.problem(), factor_of(form, np.ones(2)), dual=w)
+        assert certificate.dual_value is None
+        assert len(inward(form.problem(), certificate)) > 0
+        found = bounded(program, np.ones(2), y, 2.0, 1e-12, own_run=False)
+        assert found.origin == "repaired"
+        assert 2.0 - 10.0 * excess <= found.value <= 2.0
+    inside = certify(form.problem(), factor_of(form, np.ones(2)), dual=multipliers_of(form, np.array([1.0, -1.9, 1.0])))
+    assert inward(form.problem(), inside) == []
+
+
+def test_without_a_definite_slack_nothing_is_moved() -> None:
+    """x free with a row x_0 - x_1 = 0: S holds r and −r for an unknown that is split in two."""
+    A = sp.csr_array(np.array([[1.0, -1.0, 0.0], [0.0, 0.0, -1.0]]))
+    program = ConeProgram(np.array([1.0, -1.0 + 1e-3, 0.1]), None, A, np.zeros(2), 1, 0, (1,))
+    found = bounded(program, np.zeros(3), np.array([-1.0, 0.1]), 0.0, 1e-6, own_run=False)
+    assert (found.value, found.origin) == (-math.inf, "")
+
+
+def test_programs_without_an_optimum_have_infinite_bounds() -> None:
+    program = random_cone_program(0)
+    x, _, value = optimum(program)
+    twice = sp.csr_array(sp.vstack([program.A[:1], program.A]))
+    nowhere = replace(program, A=twice, b=np.concatenate([[program.b[0] + 1.0], program.b]), zero=2)
+    found = bounded(nowhere, x, np.zeros(len(nowhere.b)), value, 1e-6)
+    assert found.value == math.inf
+    assert "infeasible" in found.message
+    free = ConeProgram(np.array([-1.0]), None, sp.csr_array([[-1.0]]), np.zeros(1), 0, 0, (1,))
+    found = bounded(free, np.ones(1), np.ones(1), -1.0, 1e-6)
+    assert (found.value, found.origin) == (-math.inf, "")
+    assert "unbounded" in found.message
+
+
+def test_a_constant_objective_is_its_own_bound() -> None:
+    program = replace(random_cone_program(2), c=np.zeros(5))
+    found = bounded(program, np.zeros(5), np.zeros(len(program.b)), 0.0, 1e-6)
+    assert (found.value, found.origin) == (0.0, "program")
