@@ -12,7 +12,8 @@ from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.certify import certify
 from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_ending import Ending
-from psdopt.interop._cone_forms import PrimalForm, forms_of
+from psdopt.interop._cone_epigraph import forms_of
+from psdopt.interop._cone_forms import PrimalForm
 from psdopt.interop._cone_inward import inward
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_solve import solved_in_either
@@ -63,7 +64,9 @@ def bounded(program: ConeProgram, x: Array, y: Array, value: float, tol: float, 
             return best
     if not own_run:
         return best
-    run_form, answer = solved_in_either(forms_of(program), {"tol": tol}, None, False)
+    # bounds of curved objectives need a point of many digits, which the epigraph's run does not give
+    which = "auto" if program.P is None else "primal"
+    run_form, answer = solved_in_either(forms_of(program, which), {"tol": tol}, None, False)
     if answer.ending is Ending.INFEASIBLE:
         return Bound(math.inf, "psdopt", answer.certificate, message=answer.message)
     if answer.ending is not None or answer.point is None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,7 +12,6 @@ from numpy.typing import NDArray
 from psdopt.constraints import Constrained, Constraint, SparseForms
 from psdopt.constraints.limits import CANCELLED
 from psdopt.contracts.problem import Problem
-from psdopt.errors import InvalidInputError
 from psdopt.interop._cone_objective import objective, square_root
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._elimination import Elimination, eliminate, merged, violated
@@ -211,24 +209,3 @@ def _constrained(
         return F
     forms = SparseForms(i[used], j[used], columns[:, used], n)
     return Constrained(F, Constraint(forms, lower, upper, name="cone program"), trace_bound)
-
-
-def forms_of(program: ConeProgram, which: str = "auto") -> Iterator[PrimalForm | DualForm]:
-    """The forms that suit the program, that of fewer constraints first; or the one given by name: "primal" or "dual".
-
-    The second is made when it is asked for. Raises InvalidInputError for the dual form of a quadratic or constant
-    objective, or of equations that cannot be solved for unknowns.
-    """
-    dual = DualForm(program) if which == "dual" or (which == "auto" and program.P is None) else None
-    if dual is None or not dual.suits:
-        if which == "dual":
-            raise InvalidInputError("form must be 'primal' or 'auto' for this problem; found 'dual'")
-        yield PrimalForm(program)
-    elif which == "dual":
-        yield dual
-    elif len(program.b) - len(program.c) > dual.m:  # an unknown saves the primal form at most one row
-        yield dual
-        yield PrimalForm(program)
-    else:
-        primal = PrimalForm(program)
-        yield from (primal, dual) if primal.m <= dual.m else (dual, primal)

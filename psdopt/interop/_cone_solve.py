@@ -15,6 +15,7 @@ from psdopt.constraints.limits import FEASIBLE
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_ending import Ending, feasibility, may_fall, proofs, recession, refutation
+from psdopt.interop._cone_epigraph import EpigraphForm
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.linalg.arrays import Array
@@ -86,10 +87,19 @@ def solved_in_either(
     other = None
     if not limited and answer.ending is None and not answer.proven(options.get("tol", FEASIBLE)):
         other = next(forms, None)
-    if other is None:
-        return form, answer
-    second = solved(other, options, None, verbose)
-    return (other, second) if second.ending is not None or second.residual < answer.residual else (form, answer)
+    if other is not None:
+        second = solved(other, options, None, verbose)
+        if second.ending is not None or second.residual < answer.residual:
+            form, answer = other, second
+    return form, _own(form, answer)
+
+
+def _own(form: PrimalForm | DualForm, answer: Answer) -> Answer:
+    """`answer` with x, y and proofs of the program that was given, where the form is that of its epigraph."""
+    if not isinstance(form, EpigraphForm):
+        return answer
+    point = None if answer.point is None else form.own_point(answer.point)
+    return replace(answer, point=point, proof=None if answer.proof is None else form.own_proof(answer.proof))
 
 
 def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool) -> Answer:

@@ -19,7 +19,7 @@ from psdopt.checks import finite, integer, one_of
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.interop._cone_ending import Ending
-from psdopt.interop._cone_forms import forms_of
+from psdopt.interop._cone_epigraph import forms_of
 from psdopt.interop._cone_program import ConeProgram, lower_triangles
 from psdopt.interop._cone_solve import Answer, solved_in_either
 from psdopt.linalg.arrays import Array
@@ -133,8 +133,8 @@ class ConicAnswer:
 
 
 def _matrix(given: Any, name: str, shape: tuple[int, int]) -> sp.csr_array:
-    numbers = finite(given.data if sp.issparse(given) else given, name)
-    found = sp.csr_array(given if sp.issparse(given) else numbers)
+    numbers: Any = finite(sp.csr_array(given).data if sp.issparse(given) else given, name)
+    found: Any = given if sp.issparse(given) else numbers
     if found.shape != shape:
         raise InvalidInputError(f"{name} must have shape {shape}; found {found.shape}")
     return sp.csr_array(found, dtype=np.float64)

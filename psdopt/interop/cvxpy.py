@@ -35,7 +35,8 @@ from psdopt.checks import number
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.interop._cone_ending import Ending
-from psdopt.interop._cone_forms import Point, forms_of
+from psdopt.interop._cone_epigraph import forms_of
+from psdopt.interop._cone_forms import Point
 from psdopt.interop._cone_solve import OPTIONS, Answer, solved_in_either
 from psdopt.interop._cvxpy_answer import AnswerCertificate, certified
 from psdopt.interop._cvxpy_values import cone_program

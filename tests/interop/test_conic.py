@@ -153,6 +153,6 @@ def test_options_that_are_unknown_are_refused() -> None:
     program = ConicProgram([1.0], triangle(-np.eye(2))[:, None], np.zeros(3), {"psd": [2]})
     with pytest.raises(InvalidTypeError, match="no argument 'tolerance'"):
         program.solve(tolerance=1e-3)
-    with pytest.raises(ValueError, match="unknown form .both.; known: auto, dual, primal"):
+    with pytest.raises(ValueError, match=r"unknown form .both.; known: auto, dual, primal"):
         program.solve(form="both")
     assert "unknowns=1" in repr(program)

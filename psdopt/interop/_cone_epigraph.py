@@ -1,0 +1,97 @@
+"""Quadratic objectives as second-order cones: ½ |V x|² <= t exactly where |(√2 V x, t − 1)| <= t + 1."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.contracts.abilities import Ability
+from psdopt.errors import InvalidInputError
+from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
+from psdopt.interop._cone_objective import square_root
+from psdopt.interop._cone_program import ConeProgram
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import ITERATED_ORDER
+
+
+def epigraph(program: ConeProgram) -> ConeProgram:
+    """The program in (x, t) with the objective cᵀx + t and, for P = VᵀV with V (q, N), one more block of order q + 2.
+
+    The block is in arrow form: t + 1 on its diagonal, √2 V x and t − 1 beside it.
+    """
+    assert program.P is not None
+    V = square_root(program.P)
+    q = V.shape[0]
+    column, row = np.triu_indices(q + 2)
+    own, last, beside = row == column, (column == 0) & (row == q + 1), (column == 0) & (row > 0) & (row <= q)
+    onto = sp.csr_array((np.ones(q), (np.flatnonzero(beside), row[beside] - 1)), shape=(len(row), q))
+    sides = [-np.sqrt(2.0) * (onto @ V), sp.csr_array(-np.where(own | last, 1.0, 0.0)[:, None])]
+    above = [program.A, sp.csr_array((len(program.b), 1))]
+    A = sp.csr_array(sp.vstack([sp.hstack(above), sp.hstack(sides)], format="csr"))
+    b = np.concatenate([program.b, np.where(own, 1.0, np.where(last, -1.0, 0.0))])
+    c = np.append(program.c, 1.0)
+    return ConeProgram(c, None, A, b, program.zero, program.nonneg, (*program.psd, q + 2))
+
+
+class EpigraphForm(DualForm):
+    """:class:`DualForm` of the :func:`epigraph` of a program with a quadratic objective.
+
+    Multipliers of the program's own rows are those of the epigraph: c + P x + Aᵀy is zero as far as the solution is
+    optimal. A proof that the epigraph is empty has no multipliers u of √2 V x, and without those of t + 1 and t − 1, of
+    which bᵀy has the sum, the rest still proves it.
+    """
+
+    def __init__(self, program: ConeProgram) -> None:
+        self.original = program
+        super().__init__(epigraph(program))
+
+    def own_point(self, point: Point) -> Point:
+        """x and y of the program itself."""
+        return Point(point.x[: len(self.original.c)], point.y[: len(self.original.b)])
+
+    def own_proof(self, proof: Array) -> Array:
+        """The y or x of an answer for the program itself; of a ray t = 0, since V x = 0."""
+        N, R = len(self.original.c), len(self.original.b)
+        if len(proof) == N + 1:
+            return np.asarray(proof[:N] / -(self.original.c @ proof[:N]))
+        return np.asarray(proof[:R] / -(self.original.b @ proof[:R]))
+
+
+def forms_of(program: ConeProgram, which: str = "auto") -> Iterator[PrimalForm | DualForm]:
+    """The forms that suit the program, that of fewer constraints first; or the one given by name: "primal" or "dual".
+
+    A quadratic objective has the dual form of its epigraph, which comes first unless the objective is a distance that
+    :class:`~psdopt.DualNewton` takes, or the epigraph is too large. Forms are made when they are asked for. Raises
+    InvalidInputError for the dual form of a quadratic or constant objective, or of equations that cannot be solved for
+    unknowns.
+    """
+    if which == "primal":
+        yield PrimalForm(program)
+    elif program.P is not None and which == "auto":
+        yield from _of_quadratic(program)
+    else:
+        dual = DualForm(program)
+        if which == "dual":
+            if not dual.suits:
+                raise InvalidInputError("form must be 'primal' or 'auto' for this problem; found 'dual'")
+            yield dual
+        elif not dual.suits:
+            yield PrimalForm(program)
+        elif len(program.b) - len(program.c) > dual.m:  # an unknown saves the primal form at most one row
+            yield dual
+            yield PrimalForm(program)
+        else:
+            primal = PrimalForm(program)
+            yield from (primal, dual) if primal.m <= dual.m else (dual, primal)
+
+
+def _of_quadratic(program: ConeProgram) -> Iterator[PrimalForm | DualForm]:
+    primal = PrimalForm(program)
+    near = primal.contradiction is not None or Ability.NEAREST in primal.problem().abilities
+    raised = EpigraphForm(program) if len(program.c) <= ITERATED_ORDER else None
+    if raised is None or not raised.suits:
+        yield primal
+    else:
+        yield from (primal, raised) if near else (raised, primal)
