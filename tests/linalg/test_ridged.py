@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt.linalg.ridged import ridged_solver, sparse_ridged_solver
+from psdopt.linalg.ridged import RIDGES, ridged_solver, sparse_ridged_solver
 
 
 def sparse_of(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -103,8 +103,20 @@ def test_a_negative_eigenvalue_beyond_rounding_is_refused(bad) -> None:
 def test_sparse_systems_that_are_not_finite_are_refused(value, at) -> None:
     M = 4.0 * np.eye(3)
     M[at] = M[at[::-1]] = value
-    with pytest.raises(np.linalg.LinAlgError, match="finite"):
+    with pytest.raises(np.linalg.LinAlgError, match="not finite"):
         sparse_of(M)
+
+
+def test_noise_beyond_all_common_ridges_is_met_in_units_of_each_row() -> None:
+    """The third row is the first but for rounding of 2e-9, ten times the largest ridge in units of the whole."""
+    size = np.array([3.0, 1.0, 3.0])
+    K = size[:, None] * (np.array([[1.0, 0.5, 1.0], [0.5, 1.0, 0.5], [1.0, 0.5, 1.0]]) - 2e-9 * np.eye(3)) * size
+    assert np.linalg.eigvalsh(K)[0] < -2.0 * max(RIDGES) * 9.0
+    right = K @ np.array([1.0, -1.0, 0.5])
+    for solver in (ridged_solver, sparse_of):
+        w = solver(K)(right)
+        assert np.linalg.norm(K @ w - right) <= 1e-6 * np.linalg.norm(right)
+        assert np.linalg.norm(w) <= 10.0
 
 
 def test_a_system_of_zeros_has_the_solution_zero() -> None:

@@ -185,3 +185,17 @@ def test_of_blocks_of_one_order_those_left_are_tried_in_extended_precision() -> 
     assert not proven_semidefinite(conic, more)
     left = definite_slack._undecided(conic, more, conic.stacks, np.longdouble)
     assert [rows[:, 0].tolist() for rows in left] == [[2 * k]]
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_rounding_of_a_diagonal_entry_counts_beside_the_others(count, monkeypatch) -> None:
+    """S = [[1, 1 − 1e-9], [1 − 1e-9, 1]], the first entry 1e8 + 1 less 1e8: it may be wrong by more than 1e-9."""
+    monkeypatch.setattr(definite_slack, "EXTENDED", np.float64)
+    near, whole = np.array([[-1e8, 1.0 - 1e-9], [1.0 - 1e-9, 1.0]]), np.array([[1.0, 1.0 - 1e-9], [1.0 - 1e-9, 1.0]])
+    y = np.zeros(2 * count)
+    assert proven_semidefinite(repeated([whole] * count), y)
+    conic = repeated([near] + [whole] * (count - 1))
+    y[0] = 1e8 + 1.0
+    assert not proven_semidefinite(conic, y)
+    (left,) = definite_slack._undecided(conic, y, conic.stacks, np.float64)
+    assert left.tolist() == [[0, 1]]

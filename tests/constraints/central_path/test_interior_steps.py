@@ -153,7 +153,14 @@ def system_of(form: StandardForm, maps: list[Metric]) -> np.ndarray:
     return M
 
 
-@pytest.mark.parametrize("form", [form_of(), stacked_form(), bounded_form()])
+def paired_form() -> StandardForm:
+    """Two blocks, orders 3 and 4, that share the constraints: each holds a diagonal entry of both."""
+    forms = [sp.csr_array(([1.0, 1.0], ([t, 3 + t], [t, 3 + t])), shape=(7, 7)) for t in range(3)]
+    C = sp.block_diag([np.ones((3, 3)), np.ones((4, 4))], format="csr")
+    return StandardForm(Constrained(QuadraticSDP(C=C), constraints.sparse_forms(forms, 1.0)).conic)
+
+
+@pytest.mark.parametrize("form", [form_of(), stacked_form(), bounded_form(), paired_form()])
 def test_all_ways_solve_the_system_of_its_definition(form, monkeypatch) -> None:
     maps = metrics(form)
     x = np.random.default_rng(2).standard_normal(form.m)

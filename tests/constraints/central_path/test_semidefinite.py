@@ -117,13 +117,18 @@ def test_blocks_together_are_the_same_as_apart(count, size) -> None:
     part, _ = blocks(count, size)
     single = apart(part)
     rng = np.random.default_rng(5)
-    b, v, D = rng.standard_normal(M), rng.standard_normal(M), rng.standard_normal(part.C.shape)
+    b, v, D = 1e2 * rng.standard_normal(M), rng.standard_normal(M), rng.standard_normal(part.C.shape)
+    part.C[1] *= 1e3
+    single[1].C = part.C[[1]]
     D = D + D.mT
     X, Z = definite(part, 6), definite(part, 7)
     parted = [X[[k]] for k in range(count)]
     assert np.allclose(part.measure(D), sum(p.measure(D[[k]]) for k, p in enumerate(single)), rtol=0, atol=1e-12)
     assert np.allclose(part.adjoint(v), np.concatenate([p.adjoint(v) for p in single]), rtol=0, atol=1e-13)
-    for mine, theirs in zip(part.start(b), zip(*(p.start(b) for p in single), strict=True), strict=True):
+    X0, Z0 = part.start(b)
+    assert len(np.unique(X0[:, 0, 0])) > 1
+    assert len(np.unique(Z0[:, 0, 0])) > 1
+    for mine, theirs in zip((X0, Z0), zip(*(p.start(b) for p in single), strict=True), strict=True):
         assert np.allclose(mine, np.concatenate(theirs), rtol=1e-13, atol=0)
     L = part.factor(X)
     assert np.allclose(
