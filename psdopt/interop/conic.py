@@ -133,8 +133,8 @@ class ConicAnswer:
 
 
 def _matrix(given: Any, name: str, shape: tuple[int, int]) -> sp.csr_array:
-    numbers: Any = finite(sp.csr_array(given).data if sp.issparse(given) else given, name)
-    found: Any = given if sp.issparse(given) else numbers
+    found: Any = given if sp.issparse(given) else finite(given, name)
+    finite(found.data if sp.issparse(found) else found, name)
     if found.shape != shape:
         raise InvalidInputError(f"{name} must have shape {shape}; found {found.shape}")
     return sp.csr_array(found, dtype=np.float64)

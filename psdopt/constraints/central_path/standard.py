@@ -94,7 +94,7 @@ class StandardForm:
             yield Semidefinite(stack, self.conic.dense(stack) / self.gamma, places // s, places % s, B)
 
     def _cones(self, columns: sp.csc_array, rows: NDArray[np.intp]) -> SecondOrder:
-        """The blocks in arrow form with these rows (K, d); B has the diagonal entry of each A_tk and half of the rest."""
+        """The blocks in arrow form with these rows (K, d): B has the diagonal entry of A_tk, and half of the others."""
         forms, (count, d), C = self.conic.forms, rows.shape, self.conic.C
         label, local = np.full(self.conic.n, -1), np.zeros(self.conic.n, dtype=np.intp)
         label[rows], local[rows] = np.arange(count)[:, None], np.arange(d)
