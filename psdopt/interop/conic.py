@@ -133,8 +133,11 @@ class ConicAnswer:
 
 
 def _matrix(given: Any, name: str, shape: tuple[int, int]) -> sp.csr_array:
-    found: Any = given if sp.issparse(given) else finite(given, name)
-    finite(found.data if sp.issparse(found) else found, name)
+    found: Any = given
+    if sp.issparse(found):
+        finite(sp.csr_array(found).data, name)
+    else:
+        found = finite(found, name)
     if found.shape != shape:
         raise InvalidInputError(f"{name} must have shape {shape}; found {found.shape}")
     return sp.csr_array(found, dtype=np.float64)
