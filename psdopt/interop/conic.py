@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -133,11 +133,8 @@ class ConicAnswer:
 
 
 def _matrix(given: Any, name: str, shape: tuple[int, int]) -> sp.csr_array:
-    found: Any = given
-    if sp.issparse(found):
-        finite(sp.csr_array(found).data, name)
-    else:
-        found = finite(found, name)
+    found = cast(Any, given).tocsr() if sp.issparse(given) else finite(given, name)
+    finite(found.data if sp.issparse(given) else found, name)
     if found.shape != shape:
         raise InvalidInputError(f"{name} must have shape {shape}; found {found.shape}")
     return sp.csr_array(found, dtype=np.float64)
