@@ -30,7 +30,15 @@ def with_optimum(
     rng: np.random.Generator, A: sp.csr_array, cones: tuple[int, int, tuple[int, ...]],
     definite: Sequence[np.ndarray], quadratic: bool,
 ) -> ConeProgram:  # fmt: skip
-    """c and b for which a random x is optimal, with the blocks of two definite matrices as slack and multiplier.
+    """The program of :func:`with_pair`."""
+    return with_pair(rng, A, cones, definite, quadratic)[0]
+
+
+def with_pair(
+    rng: np.random.Generator, A: sp.csr_array, cones: tuple[int, int, tuple[int, ...]],
+    definite: Sequence[np.ndarray], quadratic: bool,
+) -> tuple[ConeProgram, np.ndarray, np.ndarray]:  # fmt: skip
+    """c and b for which a random x is feasible and a y too, with blocks of two definite matrices; and this x and y.
 
     P is of rank 2, or None.
     """
@@ -47,7 +55,7 @@ def with_optimum(
         G = rng.standard_normal((2, len(x)))
         P = sp.csr_array(G.T @ G)
         c = c - P @ x
-    return ConeProgram(c, P, A, A @ x + s, *cones)
+    return ConeProgram(c, P, A, A @ x + s, *cones), x, y
 
 
 def slack_matrix(program: ConeProgram, entries: np.ndarray, halved: bool = False) -> np.ndarray:
