@@ -10,6 +10,7 @@ from cvxpy import settings
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 from scipy.optimize import lsq_linear
 
+from psdopt.interop._cvxpy_complementary import spanned
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
@@ -63,9 +64,10 @@ def completed_multipliers(v: Array, data: Any, x: Array) -> Array:
     """Multipliers v (rows,) of CVXPY's program with those that are nan from c + P x + Aᵀv = 0, in least squares.
 
     Those of inequalities are nonnegative, and zero where x leaves room: more than a thousandth of what the terms can be
-    for entries of the size of the largest. Where several solve it, the shortest are taken, so they may be far from
-    optimal; no bound takes them for granted. x (N,) may have nan, too. Rows with infinite bounds get 0. Cost: sparse
-    least squares, and dense ones for each set of up to 500 rows that share unknowns and have inequalities among them.
+    for entries of the size of the largest. Those of cones that share unknowns with other such rows are complementary to
+    their slacks. Where several solve it, the shortest are taken, so they may be far from optimal; no bound takes them
+    for granted. x (N,) may have nan, too. Rows with infinite bounds get 0. Cost: sparse least squares, and dense ones
+    for each set of up to 500 rows that share unknowns and have inequalities among them.
     """
     A, b, dims = sp.csr_array(data[settings.A]), data[settings.B], data[ConicSolver.DIMS]
     inequality = np.zeros(len(b), dtype=bool)
@@ -80,17 +82,18 @@ def completed_multipliers(v: Array, data: Any, x: Array) -> Array:
         return v
     P, found = data.get(settings.P), np.nan_to_num(v)
     wanted = -(data[settings.C] + (0.0 if P is None else P @ known) + A.T @ found)
-    for rows in _sets(A[unknown]):
-        rows = unknown[rows]
-        part = sp.csc_array(A[rows])
-        columns = np.flatnonzero(np.diff(part.indptr))
-        E = part[:, columns].T
-        signed = inequality[rows]
-        if np.any(signed) and len(rows) <= DENSE_LIMIT:
-            low = np.where(signed, 0.0, -np.inf)
-            found[rows] = lsq_linear(E.toarray(), wanted[columns], (low, np.inf), method="bvls").x
+    T, row = spanned(unknown, _sets(A[unknown]), data, room)
+    signed, part, theta = (row >= 0) & inequality[row], sp.csr_array(T.T @ A[unknown]), np.zeros(len(row))
+    for each in _sets(part):
+        own = sp.csc_array(part[each])
+        columns = np.flatnonzero(np.diff(own.indptr))
+        E = own[:, columns].T
+        if np.any(signed[each]) and len(each) <= DENSE_LIMIT:
+            low = np.where(signed[each], 0.0, -np.inf)
+            theta[each] = lsq_linear(E.toarray(), wanted[columns], (low, np.inf), method="bvls").x
         else:
-            found[rows] = least_squares(sp.csr_array(E), wanted[columns])
+            theta[each] = least_squares(sp.csr_array(E), wanted[columns])
+    found[unknown] = T @ theta
     return found
 
 

@@ -7,11 +7,13 @@ import numpy as np
 import pytest
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.interop._cvxpy_complementary import complementary
 from psdopt.interop.cvxpy import PSDOPT, AnswerCertificate, certify
 
 from .cvxpy_claims import program
 from .cvxpy_problems import (
     SOLVABLE,
+    frobenius_norm,
     largest_eigenvalue,
     matrix_inequality,
     max_cut,
@@ -232,6 +234,33 @@ def test_multipliers_of_cones_and_stacks_find_their_rows(solver):
     problem = solved(cones, solver)
     found = certify(problem, 1e-5, own_run=False)
     assert found.optimal, str(found)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_multipliers_of_norms_follow_from_complementarity_where_those_of_the_matrix_are_lost_as_well(seed):
+    problem = frobenius_norm(np.random.default_rng(seed))
+    problem.solve(solver="SCS", **TIGHT["SCS"])
+    found = certify(problem, 1e-5, own_run=False)
+    assert found.optimal, str(found)
+    assert found.origin in ("answer", "repaired")
+
+
+def test_complementary_multipliers_of_a_cone_and_of_a_matrix():
+    V = complementary(np.array([5.0, 3.0, 4.0]))
+    assert V.shape == (3, 1)
+    assert np.allclose(V[:, 0] / V[0, 0], [1.0, -0.6, -0.8])
+    assert complementary(np.array([5.1, 3.0, 4.0])).shape == (3, 0)
+    assert complementary(np.zeros(3)).shape == (3, 3)
+    Q = np.linalg.qr(np.random.default_rng(0).standard_normal((4, 4)))[0]
+    S = Q[:, :2] @ np.diag([1.0, 2.0]) @ Q[:, :2].T
+    V = complementary(S).T.reshape(-1, 4, 4)
+    assert len(V) == 3
+    assert np.allclose(np.tensordot(V, V, ([1, 2], [1, 2])), np.eye(3))
+    for each in V:
+        assert np.allclose(each, each.T)
+        assert np.abs(each @ S).max() <= 1e-12
+    assert complementary(np.eye(4)).shape == (16, 0)
+    assert complementary(np.zeros((200, 200))) is None  # too large
 
 
 def test_complex_variables_are_certified_with_psdopts_multipliers():
