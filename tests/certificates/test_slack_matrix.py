@@ -11,6 +11,7 @@ from psdopt import Constrained, QuadraticSDP, TermSum, certify, constraints, sol
 from psdopt.constraints import Constraint
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.operators import LinearMap
+from psdopt.running.certificate_files import restored, stored
 from psdopt.terms import LinearTerm, MatrixForm, QuadraticForms
 from tests.instances import INSTANCES, N, symmetric
 
@@ -66,7 +67,8 @@ def test_of_a_curved_objective_it_is_dense_and_taken_at_the_point(entries) -> No
 def test_copies_keep_the_numbers_and_say_that_the_problem_is_gone() -> None:
     problem, _ = linear(np.random.default_rng(3))
     certificate = certify(problem, np.eye(8), dual=np.ones(8))
-    for other in (copy.copy(certificate), copy.deepcopy(certificate), pickle.loads(pickle.dumps(certificate))):
+    copies = [copy.copy(certificate), copy.deepcopy(certificate), pickle.loads(pickle.dumps(certificate))]
+    for other in [*copies, restored(stored(certificate))]:
         assert (other.value, other.gap, other.unit) == (certificate.value, certificate.gap, certificate.unit)
         with pytest.raises(InvalidInputError, match=MISSING + r".*dual=certificate\.constraints\.multipliers"):
             other.slack()

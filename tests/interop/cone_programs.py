@@ -43,12 +43,43 @@ def with_pair(
     P is of rank 2, or None.
     """
     zero, nonneg, _ = cones
-    blank = ConeProgram(np.zeros(A.shape[1]), None, A, np.zeros(A.shape[0]), *cones)
-    i, j = blank.places()
+    i, j = ConeProgram(np.zeros(A.shape[1]), None, A, np.zeros(A.shape[0]), *cones).places()
     s = np.concatenate([np.zeros(zero), 0.1 + rng.random(nonneg), definite[0][i, j]])
     y = np.concatenate(
         [rng.standard_normal(zero), 0.1 + rng.random(nonneg), np.where(i == j, 1.0, 2.0) * definite[1][i, j]]
     )
+    return _with_slack(rng, A, cones, s, y, quadratic)
+
+
+def known_optimum(seed: int, quadratic: bool = False) -> tuple[ConeProgram, np.ndarray, np.ndarray]:
+    """A dense program of any sizes with an optimal x and y: complementary slacks and multipliers of random ranks.
+
+    The last inequality bounds the trace of the blocks, so that multipliers with a rounded S prove a bound.
+    """
+    rng = np.random.default_rng(seed)
+    psd = tuple(int(k) for k in rng.integers(2, 6, size=rng.integers(1, 3)))
+    zero, nonneg = int(rng.integers(0, 3)), int(rng.integers(0, 4))
+    unknowns, first = int(rng.integers(zero + 2, zero + 5)), zero + nonneg + 1
+    A = rng.standard_normal((first + sum(k * (k + 1) // 2 for k in psd), unknowns))
+    tight = rng.random(nonneg) < 0.5
+    s = [np.zeros(zero), np.where(tight, 0.0, 0.1 + rng.random(nonneg)), np.ones(1)]
+    y = [rng.standard_normal(zero), np.where(tight, 0.1 + rng.random(nonneg), 0.0), np.zeros(1)]
+    for k in psd:
+        Q, r = np.linalg.qr(rng.standard_normal((k, k)))[0], int(rng.integers(1, k))
+        d = 0.1 + rng.random(k)
+        column, row = np.triu_indices(k)
+        s.append(((Q[:, :r] * d[:r]) @ Q[:, :r].T)[row, column])
+        y.append(np.where(row == column, 1.0, 2.0) * ((Q[:, r:] * d[r:]) @ Q[:, r:].T)[row, column])
+    diagonal = np.concatenate([np.equal(*np.triu_indices(k)) for k in psd])
+    A[first - 1] = -A[first:][diagonal].sum(axis=0)
+    A, nonneg = sp.csr_array(A), nonneg + 1
+    return _with_slack(rng, A, (zero, nonneg, psd), np.concatenate(s), np.concatenate(y), quadratic)
+
+
+def _with_slack(
+    rng: np.random.Generator, A: sp.csr_array, cones: tuple[int, int, tuple[int, ...]], s: np.ndarray, y: np.ndarray,
+    quadratic: bool,
+) -> tuple[ConeProgram, np.ndarray, np.ndarray]:  # fmt: skip
     x, P = rng.standard_normal(A.shape[1]), None
     c = -A.T @ y
     if quadratic:
