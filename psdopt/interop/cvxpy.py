@@ -210,7 +210,7 @@ def certify(problem: Any, tol: float = 1e-6, *, own_run: bool = True) -> AnswerC
     problem : a `cvxpy.Problem` whose variables have values. tol : the relative gap and infeasibility to be proven.
     own_run : where the multipliers are missing or prove less than `tol`, psdopt solves the program, and the least share
         of its own multipliers that proves `tol` is added to those of the answer; where none does, the better bound is
-        given. False leaves this out, and costs no more than a factor of S.
+        given. False leaves this out; the cost is then CVXPY's compilation, sparse least squares and factors of S.
 
     Raises
     ------
