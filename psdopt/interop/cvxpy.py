@@ -1,10 +1,14 @@
-"""psdopt as a solver of CVXPY: problems with PSD variables and constraints, with psdopt's certificates.
+"""psdopt as a solver of CVXPY for problems with PSD variables and constraints, and proofs of other solvers' answers.
 
     import cvxpy as cp
     from psdopt.interop.cvxpy import PSDOPT
     problem.solve(solver=PSDOPT())             # or, once this module is imported:
     problem.solve(solver="PSDOPT", tol=1e-8)
     problem.solve(method="psdopt", tol=1e-8)
+
+    from psdopt.interop.cvxpy import certify
+    problem.solve(solver=cp.SCS)
+    print(certify(problem))                    # what is proven of this answer
 
 Importing this module needs CVXPY (``pip install psdopt[cvxpy]``), and makes the solver known to it by name.
 """
