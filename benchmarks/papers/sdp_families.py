@@ -42,14 +42,31 @@ def control(n: int, seed: int = 0) -> Constrained:
     A = rng.standard_normal((n, n))
     A -= (np.linalg.eigvalsh(A + A.T)[-1] + 1.0) * np.eye(n)
     B, C = 0.3 * rng.standard_normal((2, n, n))
+    return _controlled(A, B, C, -1.0)
+
+
+def wide_control(n: int, seed: int = 0) -> Constrained:
+    """:func:`control` with P ⪰ I instead, and A, B, C uniform in ±100, the scale of SDPLIB's."""
+    return _controlled(*np.random.default_rng(seed).uniform(-100.0, 100.0, (3, n, n)), 1.0)
+
+
+def shifted_control(n: int, seed: int = 0) -> Constrained:
+    """:func:`wide_control` with A − ½ λ_max(A + Aᵀ) I for A, whose symmetric part is then ⪯ 0."""
+    A, B, C = np.random.default_rng(seed).uniform(-100.0, 100.0, (3, n, n))
+    return _controlled(A - 0.5 * np.linalg.eigvalsh(A + A.T)[-1] * np.eye(n), B, C, 1.0)
+
+
+def _controlled(A: Array, B: Array, C: Array, sign: float) -> Constrained:
+    """max λ, [−PA − AᵀP − CᵀDC, −PB; −BᵀP, D] ⪰ λ I, sign P ⪰ sign I, D diagonal."""
+    n = len(A)
     F = [
-        diagonal_of(np.block([[-P @ A - A.T @ P, -P @ B], [-B.T @ P, np.zeros((n, n))]]), -P)
+        diagonal_of(np.block([[-P @ A - A.T @ P, -P @ B], [-B.T @ P, np.zeros((n, n))]]), sign * P)
         for P in symmetric_basis(n)
     ]
     for k in range(n):
         F.append(diagonal_of(-np.outer(C[k], C[k]), np.eye(n)[k : k + 1].T @ np.eye(n)[k : k + 1], np.zeros((n, n))))
     F.append(diagonal_of(-np.eye(2 * n), np.zeros((n, n))))
-    F0 = diagonal_of(np.zeros((2 * n, 2 * n)), -np.eye(n))
+    F0 = diagonal_of(np.zeros((2 * n, 2 * n)), sign * np.eye(n))
     return lmi(F0, F, [0.0] * (len(F) - 1) + [-1.0])
 
 
@@ -223,6 +240,8 @@ def _random_program(n: int, seed: int) -> tuple[list[Array], Array, np.random.Ge
 #: By the name of the option; sizes are states, columns of nodes, facilities or orders.
 PROGRAMS: dict[str, Callable[..., Constrained]] = {
     "control": control,
+    "wide_control": wide_control,
+    "shifted_control": shifted_control,
     "hinf": hinf,
     "truss": truss,
     "arch": arch,

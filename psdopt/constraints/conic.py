@@ -45,22 +45,26 @@ class Conic:
         second-order cone q_0 >= |q_1|. O(entries).
         """
         forms, C, count = self.forms, sp.coo_array(self.C), len(self.blocks)
-        label = np.empty(self.n, dtype=np.intp)
+        label, first = np.empty(self.n, dtype=np.intp), np.empty(self.n, dtype=np.intp)
         for k, rows in enumerate(self.blocks):
-            label[rows] = k
+            label[rows], first[rows] = k, rows[0]
         i, j = np.concatenate([forms.i, C.coords[0]]), np.concatenate([forms.j, C.coords[1]])
-        edges = np.unique(np.sort([i[i != j], j[i != j]], axis=0), axis=1)
+        edges = np.unique(np.sort([i, j], axis=0)[:, (i != j) & (label[i] == label[j])], axis=1)  # a zero may join blocks
         degree = np.bincount(edges.ravel(), minlength=self.n)
         total = np.bincount(label[edges[0]], minlength=count)
-        own = forms.i == forms.j
-        marks = np.random.default_rng(0).standard_normal((forms.size + 1, 2))
-        diagonal = sp.csc_array(forms.B[:, np.flatnonzero(own)]).T @ marks[1:]
-        seen = self.C.diagonal()[:, None] * marks[0]
-        np.add.at(seen, forms.i[own], diagonal)
+        own = np.flatnonzero(forms.i == forms.j)
+        of_rows = sp.csr_array((np.ones(len(own)), (forms.i[own], np.arange(len(own)))), shape=(self.n, len(own)))
+        D = sp.csr_array(sp.hstack([of_rows @ sp.csr_array(forms.B[:, own].T), self.C.diagonal()[:, None]]))
+        D.eliminate_zeros()
+        # entries of very different sizes are compared one by one, where their numbers agree
+        held = np.diff(D.indptr)
+        unlike = held != held[first]
+        others = np.flatnonzero(~unlike)
+        unlike[others] = abs(D[others] - D[first[others]]).max(axis=1).toarray().ravel() > 0.0
         found = []
         for k, rows in enumerate(self.blocks):
             hubs = rows[degree[rows] == total[k]]
-            if len(rows) > 2 and len(hubs) and np.all(seen[rows] == seen[rows[0]]):
+            if len(rows) > 2 and len(hubs) and not np.any(unlike[rows]):
                 found.append(np.concatenate([hubs[:1], rows[rows != hubs[0]]]))
         return found
 

@@ -13,7 +13,7 @@ from psdopt.interop._elimination import placed
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.tolerances import EPS, rounding
+from psdopt.linalg.tolerances import EPS, ROOT_EPS, rounding
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import Term
 from psdopt.terms.forms import Form, IdentityForm, MatrixForm
@@ -94,12 +94,14 @@ def _uniform(weight: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int) ->
 def square_root(P: sp.csr_array) -> sp.csr_array:
     """V sparse (q, N) with VᵀV = P ⪰ 0, separately for each set of unknowns that P connects.
 
-    Raises InvalidInputError for a set of more than 3000 unknowns.
+    Eigenvalues down to −1e-8 times the largest count as zero. Raises InvalidInputError for lower ones, and for a set of
+    more than 3000 unknowns.
     """
     N = P.shape[0]
     diagonal = P.diagonal()
     if P.nnz == np.count_nonzero(diagonal):
-        used = np.flatnonzero(diagonal)
+        _refuse_negative(diagonal)
+        used = np.flatnonzero(diagonal > 0.0)
         return sp.csr_array((np.sqrt(diagonal[used]), (np.arange(len(used)), used)), shape=(len(used), N))
     count, label = sp.csgraph.connected_components(P, directed=False)
     parts = np.split(np.argsort(label, kind="stable"), np.cumsum(np.bincount(label, minlength=count))[:-1])
@@ -110,7 +112,15 @@ def square_root(P: sp.csr_array) -> sp.csr_array:
                 f"the quadratic objective must not connect more than {FACTOR_ORDER} unknowns; found {len(part)}"
             )
         values, U = np.linalg.eigh(P[part][:, part].toarray())
+        _refuse_negative(values)
         keep = values > rounding(max(values[-1], 0.0), len(part) ** 2)
         rows = U[:, keep].T * np.sqrt(values[keep])[:, None]
         found.append(sp.csr_array(rows) @ placed(part, N).T)
     return sp.csr_array(sp.vstack(found, format="csr"))
+
+
+def _refuse_negative(values: Array) -> None:
+    """Refuse eigenvalues of P that are clearly negative: then the objective is not convex, and nothing is proven."""
+    least = float(values.min(initial=0.0))
+    if least < -ROOT_EPS * float(np.abs(values).max(initial=0.0)):
+        raise InvalidInputError(f"P must be positive semidefinite; found an eigenvalue {least:.3g}")

@@ -57,8 +57,12 @@ def _undecided(conic: Conic, y: Array, stacks: list[NDArray[np.intp]], kind: Any
     u = conic.arrow_rows(entries) if hubs else np.zeros(0)
     for rows in _pieces(stacks):
         if len(rows) == 1 and int(rows[0, 0]) in hubs:  # the least eigenvalue of [[a, uᵀ], [u, a I]] is a − |u|
-            length = np.sqrt(np.sum(u[rows[0, 1:]] ** 2)) * (1.0 + eps * rows.shape[1])
-            left += [] if np.min(diagonal[rows[0]]) > length else [rows]
+            least = np.min(diagonal[rows])
+            if least > 0.0:
+                with np.errstate(over="ignore"):
+                    share = np.sqrt(np.sum((u[rows[0, 1:]] / least) ** 2))  # beside 1 no square is lost to underflow
+                least = 1.0 - share * (1.0 + eps * (rows.shape[1] + 1.0))
+            left += [] if least > 0.0 else [rows]
             continue
         positive = np.all(diagonal[rows] > 0.0, axis=1)
         definite = positive.copy()

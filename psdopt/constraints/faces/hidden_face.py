@@ -68,18 +68,22 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
 
 
 def inside(forms: SparseForms, lower: Array, upper: Array, M: Array) -> bool:
-    """Whether M (n, n) meets the inequalities clearly and the nearest matrix that meets the equations is definite.
+    """Whether the matrix that meets the equations nearest to M (n, n) is definite and meets the inequalities clearly.
 
     Then no constraints define a face.
     """
     loose, tight = np.flatnonzero(lower < upper), np.flatnonzero((lower == upper) & (forms.norms > 0.0))
-    a, room = forms.B[loose] @ M[forms.i, forms.j], NEGLIGIBLE * forms.norms[loose] * norm(M)
-    if not (np.all(a - room > lower[loose]) and np.all(a + room < upper[loose])):
+    if len(tight):
+        rows, d = _scaled(forms, lower, tight)
+        units = d * d[:, None] * (rows.size or 1.0)
+        M = rows.nearest(M / units)
+        if not rows.definite(M):
+            return False
+        M = M * units
+    elif not np.linalg.eigvalsh(M)[0] > CANCELLED * EPS * norm(M):
         return False
-    if not len(tight):
-        return True
-    rows, d = _scaled(forms, lower, tight)
-    return rows.definite_near(M / (d * d[:, None] * (rows.size or 1.0)))
+    a, room = forms.B[loose] @ M[forms.i, forms.j], NEGLIGIBLE * forms.norms[loose] * norm(M)
+    return bool(np.all(a - room > lower[loose]) and np.all(a + room < upper[loose]))
 
 
 def _scaled(forms: SparseForms, lower: Array, equations: NDArray[np.intp]) -> tuple[_Equations, Array]:
@@ -150,13 +154,19 @@ class _Equations:
         X[self.forms.i, self.forms.j] = X[self.forms.j, self.forms.i] = self.lengths * x
         return X
 
-    def definite_near(self, M: Array) -> bool:
-        """Whether the matrix with A(M') = b nearest to the symmetric M (n, n) is definite beyond rounding."""
-        i, j = self.forms.i, self.forms.j
-        M = M + self.least(self.b - self.forms.B @ M[i, j])
+    def nearest(self, M: Array) -> Array:
+        """The matrix with A(M') = b nearest to the symmetric M (n, n)."""
+        return M + self.least(self.b - self.forms.B @ M[self.forms.i, self.forms.j])
+
+    def definite(self, M: Array) -> bool:
+        """Whether M (n, n) with A(M) = b is definite beyond rounding."""
         d = np.sqrt(np.maximum(np.diagonal(M), 0.0))
         lost = CANCELLED * EPS * self.forms.sizes(d)
         return bool(np.linalg.eigvalsh(M)[0] > norm(self.least(lost)) + CANCELLED * EPS * norm(M))
+
+    def definite_near(self, M: Array) -> bool:
+        """Whether the matrix with A(M') = b nearest to the symmetric M (n, n) is definite beyond rounding."""
+        return self.definite(self.nearest(M))
 
 
 def _multipliers(rows: _Equations) -> Array | None:
