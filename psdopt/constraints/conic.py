@@ -45,11 +45,14 @@ class Conic:
         second-order cone q_0 >= |q_1|. O(entries).
         """
         forms, C, count = self.forms, sp.coo_array(self.C), len(self.blocks)
+        places = np.unique(forms.B.indices)
         label, first = np.empty(self.n, dtype=np.intp), np.empty(self.n, dtype=np.intp)
         for k, rows in enumerate(self.blocks):
             label[rows], first[rows] = k, rows[0]
-        i, j = np.concatenate([forms.i, C.coords[0]]), np.concatenate([forms.j, C.coords[1]])
-        edges = np.unique(np.sort([i, j], axis=0)[:, (i != j) & (label[i] == label[j])], axis=1)  # a zero may join blocks
+        i, j = (
+            np.concatenate([of[places], on[C.data != 0.0]]) for of, on in zip((forms.i, forms.j), C.coords, strict=True)
+        )
+        edges = np.unique(np.sort([i[i != j], j[i != j]], axis=0), axis=1)
         degree = np.bincount(edges.ravel(), minlength=self.n)
         total = np.bincount(label[edges[0]], minlength=count)
         own = np.flatnonzero(forms.i == forms.j)

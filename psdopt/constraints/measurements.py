@@ -101,6 +101,7 @@ class SparseForms(Measurement):
             A = _symmetric(given, t, n)
             n = A.shape[0]
             upper = sp.triu(A, format="coo")
+            upper.eliminate_zeros()  # they connect nothing
             i, j = upper.coords
             rows.append(np.full(len(i), t))
             codes.append(i.astype(np.int64) * n + j)
