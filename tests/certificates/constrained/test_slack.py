@@ -1,5 +1,7 @@
 """λ_min(S) and its lower bound by blocks, entries and products; proofs that S ⪰ 0 whatever the sizes of its rows."""
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -199,3 +201,67 @@ def test_rounding_of_a_diagonal_entry_counts_beside_the_others(count, monkeypatc
     assert not proven_semidefinite(conic, y)
     (left,) = definite_slack._undecided(conic, y, conic.stacks, np.float64)
     assert left.tolist() == [[0, 1]]
+
+
+def arrow(a, u):
+    A = a * np.eye(len(u) + 1)
+    A[0, 1:] = A[1:, 0] = u
+    return A
+
+
+def arrows_of(C, forms):
+    group = constraints.sparse_forms([sp.csr_array(A) for A in forms], 1.0)
+    return Constrained(QuadraticSDP(C=0.5 * sp.csr_array(C)), group).conic
+
+
+def exactly_semidefinite(C, forms, y):
+    """Whether a >= |u| for S = [[a, uᵀ], [u, a I]] = C + Σ y_t A_t, in rational numbers."""
+    a, *u = (Fraction(C[0, k]) + sum(Fraction(t) * Fraction(A[0, k]) for t, A in zip(y, forms, strict=True))
+             for k in range(len(C)))  # fmt: skip
+    return a >= 0 and a * a >= sum(each * each for each in u)
+
+
+@pytest.mark.parametrize("order", [3, 4, 40])
+@pytest.mark.parametrize("size", [1.0, 1e6, 1e-6])
+def test_what_is_proven_of_an_arrow_is_true_to_the_last_bit(order, size) -> None:
+    """λ_min = a − |u| is some roundings above or below zero, of S itself or of terms that cancel."""
+    rng, proven, wrong = np.random.default_rng(order), 0, 0
+    for _ in range(150):
+        forms = [arrow(rng.standard_normal(), rng.standard_normal(order - 1)) for _ in range(3)]
+        y, u = size * rng.standard_normal(3), rng.standard_normal(order - 1)
+        depth = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-17.0, -11.0) * max(size, 1.0)
+        C = arrow(np.linalg.norm(u) + depth, u) - sum(t * A for t, A in zip(y, forms, strict=True))
+        conic = arrows_of(C, forms)
+        assert len(conic.arrows) == 1
+        found = proven_semidefinite(conic, y)
+        known = exactly_semidefinite(conic.C.toarray(), forms, y)
+        assert known or not found
+        proven += found
+        wrong += not known
+    assert wrong > 40
+    assert proven > 10
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-170, 1e-90, 1.0, 1e90])
+def test_arrows_are_told_apart_whatever_their_size(scale) -> None:
+    """[[1, uᵀ], [u, I]] is definite for |u| < 1; squares of such entries may underflow."""
+    for length, known in ((0.9, True), (1.0 - 1e-9, True), (1.0 + 1e-9, False), (1.1, False), (1e6, False)):
+        S = arrow(1.0, length * np.array([0.6, 0.8]))
+        conic = Conic(sp.csr_array(scale * S), 0.0, arrows_of(S, [np.eye(3)]).forms, np.ones(1), np.ones(1))
+        assert len(conic.arrows) == 1
+        assert proven_semidefinite(conic, np.zeros(1)) is known
+        assert not proven_semidefinite(conic, np.array([-2.0 * scale]))
+        assert not proven_semidefinite(conic, np.array([np.nan]))
+    assert proven_semidefinite(arrows_of(arrow(1.0, np.zeros(2)), [arrow(0.0, np.ones(2))]), np.zeros(1))
+
+
+def test_an_arrow_does_not_hide_what_is_not_definite_beside_it() -> None:
+    """Two arrows, a matrix and a row, each indefinite in turn."""
+    good = [arrow(1.0, np.array([0.5, 0.5])), coupled(3, 0.5), arrow(1.0, np.full(5, 0.4)), np.eye(1)]
+    bad = [arrow(1.0, np.array([0.8, 0.8])), coupled(3, 0.5) - np.eye(3), arrow(1.0, np.full(5, 0.5)), -np.eye(1)]
+    for at in (None, 0, 1, 2, 3):
+        parts = [bad[k] if k == at else good[k] for k in range(4)]
+        conic = arrows_of(sp.block_diag(parts), [np.eye(13)])
+        assert [len(rows) for rows in conic.arrows] == [3, 6]
+        assert proven_semidefinite(conic, np.zeros(1)) is (at is None)
+        assert proven_semidefinite(conic, np.full(1, 2.0))
