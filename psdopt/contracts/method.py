@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.linalg.arrays import is_finite, norm, without_radial
+from psdopt.linalg.arrays import Array, is_finite, norm, without_radial
 
 
 class Outcome(Enum):
@@ -117,6 +117,13 @@ class Method(ABC, Generic[S]):
     def continued(self, state: State) -> S:
         """State at the point of another method's `state`, from which this one continues. Default: ``init`` there."""
         return self.init(state.problem, state.geometry, state.point, state.evaluation)
+
+    def warmed(self, state: S, multipliers: Array) -> S:
+        """First `state` with multipliers (m,) of constraints, those of a problem near this one.
+
+        Default: `state`, for methods whose multipliers follow from M.
+        """
+        return state
 
     def widened(self, state: S, geometry: Geometry, point: Any, evaluation: Evaluation) -> S:
         """State at a `point` that is the point of `state` with columns added; F is known there.

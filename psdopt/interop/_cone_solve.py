@@ -110,13 +110,13 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
     chosen = dict(options)
     problem = form.problem(chosen.pop("trace_bound", None))
     tol = chosen.setdefault("tol", FEASIBLE)
-    start = None
+    start = dual = None
     if last is not None and last[0].shape[0] == problem.n and last[1].shape == (form.m,):
         kept = certify(problem, LowRankPSD(last[0]), tol=tol, dual=last[1] if form.m else None)
         if kept.proves(tol):
             message = "optimal: the last solution still is"
             return Answer(Status.OPTIMAL, message, form.point(last[0], _multipliers(kept)), kept, warm=last)
-        start = LowRankPSD(last[0])
+        start, dual = LowRankPSD(last[0]), last[1] if form.m else None
     limits = {name: value for name, value in chosen.items() if name in ("tol", "max_time")}
     if may_fall(form, problem):
         x = _ray(form.program, limits)
@@ -125,11 +125,10 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
             return _unbounded(form, Answer(Status.UNBOUNDED, message), x, limits, verbose)
     _, method, _ = choose(problem, None, chosen.pop("algorithm", None), chosen.get("max_rank"))
     if isinstance(method, InteriorPoint):
-        start = None
         # two more digits cost a step or two, and M and the multipliers are only as exact as the square root of the gap;
         # the answer is optimal once `tol` is reached
         chosen["tol"] = options.get("tol", ROOT_EPS)
-    result = solve(problem, method=method, start=start, progress=verbose, **chosen)
+    result = solve(problem, method=method, start=start, dual=dual, progress=verbose, **chosen)
     answer = _answer(form, result, tol)
     if answer.status is Status.OPTIMAL and SLIGHT * answer.residual > tol:
         # F may vary far more between 0 and M than on the feasible set, so a gap that is relatively small may be large;
@@ -137,8 +136,9 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         share, gap = tol / answer.residual, result.certificate.gap_relative if result.certificate else None
         reached = tol if gap is None else min(gap * share / SLIGHT**2, tol)
         chosen["tol"] = max(0.5 * share * reached, ROUNDINGS * EPS)
-        start = None if isinstance(method, InteriorPoint) else result.matrix
-        answer = _answer(form, solve(problem, method=method, start=start, progress=verbose, **chosen), tol)
+        dual = _multipliers(result.certificate) if form.m and result.certificate is not None else None
+        result = solve(problem, method=method, start=result.matrix, dual=dual, progress=verbose, **chosen)
+        answer = _answer(form, result, tol)
     return answer if answer.proven(tol) else _ended(form, problem, answer, limits, verbose)
 
 

@@ -136,6 +136,12 @@ class DualNewton(Method[DualNewtonState]):
             dual=Multipliers(y, ray=ray, slack=V[:, :k] * np.sqrt(-values[:k])),
         )
 
+    def warmed(self, state: DualNewtonState, multipliers: Array) -> DualNewtonState:
+        """The state at y = `multipliers`, if the dual function is lower there than at the first y."""
+        parts = _parts_of(state.problem)
+        known = _decomposed(parts, multipliers)
+        return self._at(parts, state.geometry, multipliers, math.nan, known) if known[2] < state.theta else state
+
     def step(self, state: DualNewtonState) -> DualNewtonState:
         parts = problem, *_ = _parts_of(state.problem)
         scale, residual = problem.scale, state.residual

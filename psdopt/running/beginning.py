@@ -12,11 +12,11 @@ import numpy as np
 from psdopt.contracts.abilities import Ability, name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.matrix import LowRankPSD
-from psdopt.contracts.method import Method, State
+from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Problem
 from psdopt.devices import released
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import norm
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.deadline import now, until
 from psdopt.linalg.tolerances import MINOR, SLIGHT
 from psdopt.running.choose import choose
@@ -64,8 +64,10 @@ class Beginning:
             self.escape = Escape(escape and Ability.CONSTRAINTS not in self.problem.abilities, limit)
         return self.geometry, self.method
 
-    def run(self, geometry: Geometry, method: Method, start: Any, rng: np.random.Generator) -> Run:
-        """A run at its first state, with the pieces of :meth:`choose`."""
+    def run(
+        self, geometry: Geometry, method: Method, start: Any, rng: np.random.Generator, dual: Array | None = None
+    ) -> Run:
+        """A run at its first state, with the pieces of :meth:`choose`, warm with the multipliers `dual`."""
         problem = self.problem
         with self._in_time():
             self.point = plain_start(geometry, problem, start, rng, method)
@@ -76,7 +78,10 @@ class Beginning:
             # only the final rank needs accuracy: before, certificates are computed at ten times tol, or at the
             # geometric mean of tol and a minor error
             inner_tol = max(tol / SLIGHT, math.sqrt(MINOR * tol)) if self.escape.allowed else tol
-            run = Run(_first(method, problem, geometry, point), geometry, inner_tol, (repr(geometry), repr(method)))
+            first = _first(method, problem, geometry, point)
+            if dual is not None and first.outcome is Outcome.RUNNING:
+                first = method.warmed(first, dual)
+            run = Run(first, geometry, inner_tol, (repr(geometry), repr(method)))
             run.first_trace = norm(run.state.evaluation.factor) ** 2
             run.escape = self.escape
         return run

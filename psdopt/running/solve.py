@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 
 from psdopt.certificates.certify import PROOFS
-from psdopt.checks import boolean, instance, integer, integer_or_none, number, one_of
+from psdopt.checks import boolean, instance, integer, integer_or_none, number, one_of, vector
+from psdopt.constraints import constrained_of
 from psdopt.contracts.abilities import name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
 from psdopt.data.files import check_writable
 from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError
+from psdopt.linalg.arrays import Array
 from psdopt.linalg.deadline import now
 from psdopt.linalg.threads import one_blas_thread
 from psdopt.running.beginning import Beginning
@@ -41,6 +43,7 @@ def solve(
     method: Method | None = None,
     *,
     start: Any = None,
+    dual: Any = None,
     tol: float = 1e-6,
     max_iterations: int | None = None,
     max_time: float | None = None,
@@ -66,6 +69,9 @@ def solve(
         Newton steps where these are affordable, at a rank that grows until the certificate holds.
     start : a point of the geometry, a :class:`LowRankPSD`, or None for a random one, scaled best within the trace that
         the data allow (:func:`psdopt.starting_point`).
+    dual : multipliers (m,) of the constraints, from the certificate of a problem near this one, for a warm start beside
+        `start`. Interior, boundary point, augmented Lagrangian and Newton's method on the dual begin with them; those
+        of other methods follow from M.
     tol : relative certificate at which a point counts as optimal (see :class:`Certificate`).
     max_iterations, max_time : budgets. Time is in seconds from the call; a step that exceeds it is cut. The choice of
         pieces, the start and the final certificate may take a tenth longer, at least half a second; a certificate that
@@ -112,7 +118,7 @@ def solve(
             if checkpoint is not None:
                 check_writable(checkpoint)
             if resume is None:
-                run = beginning.run(geometry, method, start, generator)
+                run = beginning.run(geometry, method, start, generator, _multipliers(dual, problem))
             else:
                 run = load_checkpoint(resume, problem, geometry, method)
                 _same_pieces(run, geometry, method, resume)
@@ -163,6 +169,10 @@ def _check_arguments(
         raise InvalidInputError(f"stopping must be a Stopping, such as SmallDecrease(1e-9); found {stopping!r}")
     if callback is not None and not callable(callback):
         raise InvalidInputError(f"callback must be callable with a Snapshot; found {callback!r}")
+
+
+def _multipliers(dual: Any, problem: Problem) -> Array | None:
+    return None if dual is None else vector(dual, "dual", constrained_of(problem).m, "constraints")
 
 
 def _generator(rng: Any) -> np.random.Generator:

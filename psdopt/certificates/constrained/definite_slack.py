@@ -105,5 +105,6 @@ def _definite(H: Array, eps: float) -> NDArray[np.bool_]:
         pivot = R[:, k, k]
         found &= pivot > 0.0
         row = R[:, k, k + 1 :] / np.sqrt(np.where(found, pivot, 1.0))[:, None]
+        row[~found] = 0.0  # rows of pivots that are not positive may be of any size
         R[:, k + 1 :, k + 1 :] -= row[:, :, None] * row[:, None, :]
     return found

@@ -73,6 +73,16 @@ class Orthant:
         """0: the entries of z have no rounding but their own."""
         return 0.0
 
+    def gathered(self, Y: Array) -> Array:
+        """The diagonal entries of a factor Y (n, width), and zero slacks."""
+        H = Y[self.rows]
+        return np.concatenate([np.einsum("ir,ir->i", H, H), np.zeros(len(self.C) - len(self.rows))])
+
+    @property
+    def unit(self) -> Array:
+        """(1, ..., 1)."""
+        return np.ones(len(self.C))
+
     def placed(self, Y: Array, root: Array) -> None:
         """Put the roots (p,) into the first column of Y (n, width), those of slacks left out."""
         Y[self.rows, 0] = root[: len(self.rows)]

@@ -103,6 +103,20 @@ class SecondOrder:
         """max_k |z_k|: the size that rounding of z_0 − |z_1| is relative to."""
         return float(np.linalg.norm(z, axis=1).max(initial=0.0))
 
+    def gathered(self, Y: Array) -> Array:
+        """x (K, d) of a factor Y (n, width)."""
+        H = Y[self.rows]
+        x = 2.0 * np.einsum("kdr,kr->kd", H, H[:, 0])
+        x[:, 0] = np.einsum("kdr,kdr->k", H, H)
+        return np.asarray(x)
+
+    @property
+    def unit(self) -> Array:
+        """(1, 0) in each cone."""
+        e = np.zeros_like(self.C)
+        e[:, 0] = 1.0
+        return e
+
     def placed(self, Y: Array, H: Array) -> None:
         """Put the factors H (K, d, 2) into the rows of Y (n, width)."""
         Y[self.rows, :2] = H

@@ -131,6 +131,16 @@ class Semidefinite:
         """√s max_k |Z_k|: the size that rounding of λ_min(Z_k) is relative to."""
         return math.sqrt(self.size * float(np.einsum("kij,kij->k", Z, Z).max(initial=0.0)))
 
+    def gathered(self, Y: Array) -> Array:
+        """X (K, s, s) of a factor Y (n, width)."""
+        H = Y[self.rows]
+        return np.asarray(H @ H.mT)
+
+    @cached_property
+    def unit(self) -> Array:
+        """The identity, (K, s, s)."""
+        return np.broadcast_to(np.eye(self.size), self.C.shape)
+
     def placed(self, Y: Array, H: Array) -> None:
         """Put the factors H (K, s, r) into the rows of Y (n, width)."""
         Y[self.rows, : H.shape[2]] = H

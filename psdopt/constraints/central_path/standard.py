@@ -53,6 +53,7 @@ class StandardForm:
         self.source = np.concatenate(pieces)
         bound = np.concatenate([lower[pieces[0]], lower[pieces[1]], upper[pieces[2]]])
         signs = np.concatenate([np.full(len(pieces[1]), -1.0), np.ones(len(pieces[2]))])
+        self.side = np.concatenate([np.zeros(len(pieces[0])), signs])
         norms = conic.forms.norms[self.source]
         self.row_scale = 1.0 / np.where(norms > 0.0, norms, 1.0)
         b = bound * self.row_scale
@@ -160,6 +161,23 @@ class StandardForm:
         Y *= math.sqrt(self.beta)
         Y = Y if self.units is None else self.units[:, None] * Y
         return Y if self.W is None else np.asarray(self.W @ Y)
+
+    def primal(self, Y: Array) -> list[Array]:
+        """The X_k of M = Y Yᵀ, and the least slacks with which it meets the inequalities."""
+        Y = Y if self.W is None else np.asarray(self.W.T @ Y)
+        Y = Y / math.sqrt(self.beta) if self.units is None else Y / (math.sqrt(self.beta) * self.units[:, None])
+        X = [part.gathered(Y) for part in self.parts]
+        rest = self.b - self.measure(X)
+        for part, x in zip(self.parts, X, strict=True):
+            if isinstance(part, Orthant):
+                k = len(part.rows)
+                x[k:] = np.maximum((part.back @ rest)[k:], 0.0)
+        return X
+
+    def dual(self, y: Array) -> Array:
+        """v (rows,) of multipliers y (m of the conic problem,), those of each bound of the sign that it allows."""
+        v = -y[self.source] / (self.gamma * self.row_scale)
+        return np.where(self.side * v > 0.0, 0.0, v)
 
     def matrix(self, X: list[Array]) -> Array:
         """M (n, n) with the blocks beta X_k, zero outside of them, definite where all X_k are inside their cones."""

@@ -124,6 +124,13 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             state.inside = self._begin(state)
         return state
 
+    def warmed(self, state: AugmentedLagrangianState, multipliers: Array) -> AugmentedLagrangianState:
+        """The first round with these multipliers, and the penalty of the start."""
+        y = constrained_of(state.problem).admissible(multipliers)
+        warm = replace(state, y=y, dual=Multipliers(y))
+        warm.inside = self._begin(warm)
+        return warm
+
     def continued(self, state: State) -> AugmentedLagrangianState:
         """The first state after another constrained method: its point, multipliers and penalty are taken over."""
         own = self.init(state.problem, state.geometry, state.point, state.evaluation)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -13,7 +13,7 @@ from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.linalg.arrays import norm
+from psdopt.linalg.arrays import Array, norm
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
 
 #: The penalty changes once one residual was the larger for this many steps in a row.
@@ -71,6 +71,13 @@ class BoundaryPoint(Method[BoundaryPointState]):
         zeros = [np.zeros_like(part.C) for part in form.parts]
         first = begun(problem, geometry, start, evaluation, form, zeros, zeros)
         return BoundaryPointState(**{field.name: getattr(first, field.name) for field in fields(first)})
+
+    def warmed(self, state: BoundaryPointState, multipliers: Array) -> BoundaryPointState:
+        """X of M, and v and Z of `multipliers`."""
+        form = state.form
+        v = form.dual(multipliers)
+        Z = [part.split(D)[0] for part, D in zip(form.parts, form.slacks(v), strict=True)]
+        return replace(state, X=form.primal(state.evaluation.factor), Z=Z, v=v)
 
     def step(self, state: BoundaryPointState) -> BoundaryPointState:
         form, s, rho = state.form, state.penalty, self.overshoot

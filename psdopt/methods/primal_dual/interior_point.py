@@ -24,8 +24,8 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import MINOR, VANISHED
-from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved, settled
+from psdopt.linalg.tolerances import MINOR, SLIGHT, VANISHED
+from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, length_of, moved, settled
 
 
 @dataclass(frozen=True)
@@ -69,6 +69,27 @@ class InteriorPoint(Method[PrimalDualState]):
     ) -> PrimalDualState:
         form = StandardForm(constrained(problem)[1])
         return begun(problem, geometry, start, evaluation, form, *first_iterate(form))
+
+    def warmed(self, state: PrimalDualState, multipliers: Array) -> PrimalDualState:
+        """X, Z, v of M and `multipliers`, less a share of all by which the point misses the constraints, and as much of
+        the identity, so that the path is joined where the solution of a nearby problem can still be followed from.
+
+        Skajaa, Andersen, Ye (2013), with this share in place of a constant.
+        """
+        form = state.form
+        v = form.dual(multipliers)
+        X, slacks = form.primal(state.evaluation.factor), form.slacks(v)
+        Z = [part.split(D)[0] for part, D in zip(form.parts, slacks, strict=True)]
+        if not form.order or not all(np.isfinite(each).all() for each in (*X, *Z)):
+            return state
+        off = norm(form.b - form.measure(X)) + length_of(P - D for P, D in zip(Z, slacks, strict=True))
+        share = min(max(off, MINOR), SLIGHT)
+
+        def inner(parts: list[Array]) -> list[Array]:
+            size = max(length_of(parts) / math.sqrt(form.order), VANISHED)
+            return [(1.0 - share) * P + share * size * part.unit for part, P in zip(form.parts, parts, strict=True)]
+
+        return replace(state, X=inner(X), Z=inner(Z), v=(1.0 - share) * v)
 
     def step(self, state: PrimalDualState) -> PrimalDualState:
         after = self._stepped(state)

@@ -171,7 +171,7 @@ def moved(
     falls = off_primal <= SLIGHT * min(SLIGHT, old.fallen)  # near is enough: rays are moved onto the constraints
     if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
         return ended
-    slack = _length(D - S for D, S in zip(form.slacks(v), Z, strict=True))
+    slack = length_of(D - S for D, S in zip(form.slacks(v), Z, strict=True))
     bound = float(form.b @ v) * form.beta * form.gamma + conic.constant
     # a bound on λ_min(S) is not sharper than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
@@ -273,9 +273,10 @@ def _rays(form: StandardForm, X: list[Array], Z: list[Array], v: Array) -> tuple
     second if X is nearly a ray along which F falls. Infinite if the divisor is not positive."""
     falls = float(form.b @ v)
     cost = sum(inner(part.C, P) for part, P in zip(form.parts, X, strict=True))
-    off = _length(part.adjoint(v) + S for part, S in zip(form.parts, Z, strict=True)) if falls > 0.0 else math.inf
+    off = length_of(part.adjoint(v) + S for part, S in zip(form.parts, Z, strict=True)) if falls > 0.0 else math.inf
     return off / falls if falls > 0.0 else math.inf, norm(form.measure(X)) / -cost if cost < 0.0 else math.inf
 
 
-def _length(parts: Iterable[Array]) -> float:
+def length_of(parts: Iterable[Array]) -> float:
+    """The Frobenius norm of all parts together."""
     return math.sqrt(sum(norm(each) ** 2 for each in parts))
