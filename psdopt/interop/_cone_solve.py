@@ -11,6 +11,7 @@ import numpy as np
 
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.certify import certify
+from psdopt.constraints import Constrained
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Problem
@@ -112,11 +113,12 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
     tol = chosen.setdefault("tol", FEASIBLE)
     start = dual = None
     if last is not None and last[0].shape[0] == problem.n and last[1].shape == (form.m,):
-        kept = certify(problem, LowRankPSD(last[0]), tol=tol, dual=last[1] if form.m else None)
-        if kept.proves(tol):
+        start, dual = LowRankPSD(last[0]), last[1] if form.m else None
+        first = problem.shown if isinstance(problem, Constrained) else problem  # without a search for faces
+        kept = certify(first, start, tol=tol, dual=dual)
+        if kept.proves(tol) and (first is problem or (kept := certify(problem, start, tol=tol, dual=dual)).proves(tol)):
             message = "optimal: the last solution still is"
             return Answer(Status.OPTIMAL, message, form.point(last[0], _multipliers(kept)), kept, warm=last)
-        start, dual = LowRankPSD(last[0]), last[1] if form.m else None
     limits = {name: value for name, value in chosen.items() if name in ("tol", "max_time")}
     if may_fall(form, problem):
         x = _ray(form.program, limits)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from psdopt.constraints.central_path.vectors import LocalVector
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import CACHED
 from psdopt.linalg.tolerances import rounding
 
 
@@ -28,6 +29,7 @@ class SecondOrder:
         self.rows, self.C, self.B, self.back = rows, C, B, sp.csr_array(B.T)
         self.degree = len(rows)
         self.half = np.ones(C.size)
+        self.few = B.toarray().reshape(-1, *C.shape) if B.shape[0] * B.shape[1] <= CACHED else None
 
     def measure(self, x: Array) -> Array:
         """Σ_k A_k x_k, (m,)."""
@@ -170,7 +172,15 @@ class SecondOrderMetric:
 
     def add_to(self, M: Array, fresh: bool) -> None:
         """M (m, m) += A H Aᵀ."""
-        M += self.sparse().toarray()
+        few = self.part.few
+        if few is None:
+            M += self.sparse().toarray()
+            return
+        P = np.einsum("mkd,kd->mk", few, self.theta[:, None] * self.w)
+        B = few * self.theta[:, None]
+        heads = B[:, :, 0]
+        flat = B.reshape(len(B), -1)
+        M += flat @ flat.T + 2.0 * (P @ P.T - heads @ heads.T)
 
     def root(self) -> Array:
         """A W, (m, K d)."""
