@@ -19,6 +19,7 @@ PUBLIC = (
     "psdopt.contracts",
     "psdopt.devices",
     "psdopt.errors",
+    "psdopt.interop.conic",
     "psdopt.interop.cvxpy",
     "psdopt.interop.pymanopt",
     "psdopt.linalg",
