@@ -138,7 +138,7 @@ def test_explicit_zeros_of_forms_connect_nothing() -> None:
 
 
 def programs_of_arrows(seed: int, units: np.ndarray | None = None) -> Constrained:
-    """Arrows of orders 4, 3 and 4, a block of order 3 and a row, in M = D N D; an optimum, bounds on half of the rows."""
+    """Arrows of orders 4, 3 and 4, a block of order 3 and a row, in M = D N D; half of the constraints are bounds."""
     rng = np.random.default_rng(seed)
 
     def blocks() -> np.ndarray:

@@ -18,7 +18,7 @@ ORDERS = ("arrow", 4), ("matrix", 3), ("arrow", 4), ("arrow", 6), ("single", 1)
 
 
 def mixed_form(seed: int = 0) -> StandardForm:
-    """Arrows of orders 4, 4 and 6, a block of order 3 and a single row under equations and bounds that M = I meets; C ≻ 0."""
+    """Arrows of orders 4, 4 and 6, a block of order 3 and a row; bounds that M = I meets; C ≻ 0."""
     rng = np.random.default_rng(seed)
 
     def blocks() -> sp.csr_array:

@@ -4,9 +4,20 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import AutogradProblem, Constrained, QuadraticSDP, Status, TermSum, certify, constraints, solve
+from psdopt import (
+    AutogradProblem,
+    Constrained,
+    InteriorPoint,
+    QuadraticSDP,
+    Status,
+    TermSum,
+    certify,
+    constraints,
+    solve,
+)
 from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
-from psdopt.constraints.faces.hidden_face import hidden_combination
+from psdopt.constraints.faces.face import found_face
+from psdopt.constraints.faces.hidden_face import hidden_combination, inside
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
 from psdopt.problems.composite import Composite
@@ -242,3 +253,76 @@ def test_derived_classes_are_not_taken_for_their_bases() -> None:
 @parametrize_with_checks([carried_problem(curved(), basis(False)), Composite([curved()], basis(True))])
 def test_conformance(check):
     check()
+
+
+def guesses(n: int, W: np.ndarray, seed: int) -> list[np.ndarray]:
+    """Definite, indefinite and zero, of all sizes, and near a matrix on the face with the basis W."""
+    rng = np.random.default_rng(seed)
+    G, H = rng.standard_normal((n, n)), rng.standard_normal((W.shape[1], W.shape[1]))
+    on = W @ H @ H.T @ W.T
+    near = [on + size * P for size in (1e-15, 1e-12, 1e-9, 1e-6, 1e-3) for P in (np.eye(n), G @ G.T)]
+    sizes = [size * P for size in (1e-8, 1.0, 1e8) for P in (np.eye(n), -np.eye(n), G + G.T, G @ G.T, -G @ G.T)]
+    return [*near, *sizes, np.zeros((n, n))]
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 6, 7, 12])
+def test_no_matrix_talks_a_face_away(seed) -> None:
+    program, _, _, W = hidden(seed)
+    forms, lower, upper = program.forms, program.lower, program.upper
+    for M in guesses(program.n, W, seed):
+        assert not inside(forms, lower, upper, M)
+    program.inside = 1e8 * np.eye(program.n)
+    assert program.face is not None
+
+
+def test_what_meets_the_equations_has_to_meet_the_inequalities() -> None:
+    """tr M = 2, M_00 <= 0: −I has M_00 < 0, and the matrix with tr M = 2 nearest to it is I. M_01 <= 1 is no matter."""
+    rows = [constraints.trace(2, 2.0), constraints.sparse_forms([E(0, 0, n=2)], upper=0.0)]
+    known = Constrained(QuadraticSDP(C=np.eye(2)), rows)
+    beside = constraints.entries([0], [1], 2, upper=1.0)
+    loose = Constrained(QuadraticSDP(C=np.eye(2)), [constraints.trace(2, 2.0), beside])
+    alone = Constrained(QuadraticSDP(C=np.eye(2)), rows[1:])
+    for M in (-np.eye(2), np.eye(2), np.diag([-1e-3, 1.0]), np.diag([-1.0, 1e3]), 1e8 * np.eye(2)):
+        for program in (known, alone):
+            assert not inside(program.forms, program.lower, program.upper, M)
+            assert found_face(program.forms, program.lower, program.upper, M=M).order == 1
+    for M in (-np.eye(2), np.eye(2), 1e8 * np.eye(2)):
+        assert inside(loose.forms, loose.lower, loose.upper, M)
+    off = np.array([[1.0, 1.5], [1.5, 1.0]])
+    assert not inside(loose.forms, loose.lower, loose.upper, off + 2.0 * np.eye(2))
+
+
+@pytest.mark.parametrize("depth", [1e-9, 1e-6, 1.0])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_run_that_knows_a_matrix_has_the_certificate_of_a_fresh_problem(seed, depth) -> None:
+    program = hidden(seed, inside=depth)[0]
+    result = solve(program, method=InteriorPoint())
+    assert program.inside is not None
+    y = result.certificate.constraints.multipliers
+    fresh, known = (certify(each, result.matrix, dual=y) for each in (hidden(seed, inside=depth)[0], program))
+    assert (fresh.gap, fresh.dual_value, fresh.value) == (known.gap, known.dual_value, known.value)
+    assert (fresh.constraints.on_face, known.constraints.on_face) == (0, 0)
+    assert fresh.constraints.dimacs == known.constraints.dimacs
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_where_a_definite_matrix_is_known_nothing_is_searched_for(seed, monkeypatch) -> None:
+    program = hidden(seed, inside=1.0)[0]
+    solve(program, method=InteriorPoint())
+    assert inside(program.forms, program.lower, program.upper, program.inside)
+    monkeypatch.setattr("psdopt.constraints.faces.face.hidden_combination", lambda *_: pytest.fail("a search"))
+    again = hidden(seed, inside=1.0)[0]
+    again.inside = program.inside
+    assert again.face is None
+    assert program.shown.face is None
+
+
+@pytest.mark.parametrize("seed", [0, 3, 7])
+def test_a_fresh_problem_has_the_certificate_that_the_run_on_a_face_had(seed) -> None:
+    program = hidden(seed)[0]
+    result = solve(program)
+    y = result.certificate.constraints.multipliers
+    fresh, known = (certify(each, result.matrix, dual=y) for each in (hidden(seed)[0], program))
+    assert fresh.constraints.on_face == known.constraints.on_face > 0
+    assert (fresh.gap, fresh.dual_value) == (known.gap, known.dual_value)
+    assert fresh.proves(1e-6)
