@@ -2,6 +2,7 @@
 
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
+from psdopt.terms.log_det import LogDet
 from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, Loss, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms, TripletDifferences
@@ -20,6 +21,7 @@ __all__ = [
     "LeastSquares",
     "Linear",
     "LinearTerm",
+    "LogDet",
     "Loss",
     "MatrixForm",
     "MeasuredTerm",
