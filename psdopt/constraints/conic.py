@@ -1,4 +1,4 @@
-"""A linear objective with explicit constraints: C and the A_t by their entries, and the blocks that they share."""
+"""An objective ⟨C, M⟩ − Σ ν log det of blocks with explicit constraints: C and the A_t by their entries, and blocks."""
 
 from __future__ import annotations
 
@@ -16,14 +16,23 @@ from psdopt.linalg.limits import ITERATED_ORDER
 
 
 class Conic:
-    """min ⟨C, M⟩ + constant over M ⪰ 0, lower <= A(M) <= upper, everything by entries.
+    """min ⟨C, M⟩ − Σ_k ν_k log det M_k + constant over M ⪰ 0, lower <= A(M) <= upper, everything by entries.
 
-    Attributes: `C` sparse symmetric (n, n); `forms`; `lower`, `upper` (m,).
+    Attributes: `C` sparse symmetric (n, n); `forms`; `lower`, `upper` (m,); `weights` (n,), the ν_k in the rows of the
+    diagonal block M_k, alike in all of them; None where F is linear.
     """
 
-    def __init__(self, C: sp.csr_array, constant: float, forms: SparseForms, lower: Array, upper: Array) -> None:
+    def __init__(
+        self,
+        C: sp.csr_array,
+        constant: float,
+        forms: SparseForms,
+        lower: Array,
+        upper: Array,
+        weights: Array | None = None,
+    ) -> None:
         self.C, self.constant, self.forms, self.lower, self.upper = C, constant, forms, lower, upper
-        self.n, self.m = forms.n, forms.size
+        self.n, self.m, self.weights = forms.n, forms.size, weights
 
     @cached_property
     def blocks(self) -> list[NDArray[np.intp]]:
@@ -67,7 +76,8 @@ class Conic:
         found = []
         for k, rows in enumerate(self.blocks):
             hubs = rows[degree[rows] == total[k]]
-            if len(rows) > 2 and len(hubs) and not np.any(unlike[rows]):
+            curved = self.weights is not None and self.weights[rows[0]] > 0.0  # log det sees all of the block
+            if len(rows) > 2 and not curved and len(hubs) and not np.any(unlike[rows]):
                 found.append(np.concatenate([hubs[:1], rows[rows != hubs[0]]]))
         return found
 
@@ -165,3 +175,8 @@ def diagonal_blocks(S: sp.csr_array) -> list[NDArray[np.intp]]:
     order = np.argsort(label, kind="stable")
     ends = np.cumsum(np.bincount(label, minlength=count))[:-1]
     return [np.asarray(rows, dtype=np.intp) for rows in np.split(order, ends)]
+
+
+def barrier_value(nu: Array, size: int, log_dets: Array) -> Array:
+    """min over X ≻ 0 of ⟨S, X⟩ − ν log det X = ν (s (1 − log ν) + log det S), for S ≻ 0 of order s = `size`, ν > 0."""
+    return np.asarray(nu * (size * (1.0 - np.log(nu)) + log_dets))

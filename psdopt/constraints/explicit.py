@@ -20,6 +20,7 @@ from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
+from psdopt.terms.log_det import LogDet
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 from psdopt.terms.quadratic import LinearTerm, ProductTerm
@@ -119,6 +120,23 @@ def linear_objective(problem: Problem) -> tuple[sp.csr_array, float] | None:
     parts = [(term.weight, _entries_of(term.C)) for term in problem.terms if isinstance(term, LinearTerm)]
     known = [weight * C for weight, C in parts if C is not None]
     return (sp.csr_array(sum(known[1:], known[0])), problem.constant) if len(known) == len(parts) else None
+
+
+def barrier_objective(problem: Problem) -> tuple[sp.csr_array, float, Array] | None:
+    """(C, c, weights) with F(M) = ⟨C, M⟩ − Σ_t ν_t log det M_t + c; None if F has other terms, or C too many entries.
+
+    `weights` (n,) : the sum of the ν_t of the terms whose blocks M_t hold a row.
+    """
+    if not isinstance(problem, TermSum):
+        return None
+    barriers = [term for term in problem.terms if isinstance(term, LogDet)]
+    linear = [term for term in problem.terms if not isinstance(term, LogDet)]
+    rest = (sp.csr_array((problem.n, problem.n)), problem.constant)
+    found = linear_objective(TermSum(linear, problem.constant)) if linear else rest
+    weights = np.zeros(problem.n)
+    for term in barriers:
+        weights[term.rows] += term.weight
+    return None if found is None or not barriers else (*found, weights)
 
 
 @dataclass(frozen=True)

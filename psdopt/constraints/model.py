@@ -17,6 +17,7 @@ from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.explicit import (
     Measured,
     Nearest,
+    barrier_objective,
     explicit_forms,
     form_norms,
     linear_objective,
@@ -97,6 +98,7 @@ class ConstrainedModel(Composite):
                 *kept,
                 Ability.CONSTRAINTS,
                 *({Ability.CONIC} if self.conic else ()),
+                *({Ability.LOG_DETS} if self.central and not self.conic else ()),
                 *({Ability.FIXED_DIAGONAL} if self.conic and self.fixed_diagonal is not None else ()),
                 *({Ability.NEAREST} if self.nearest else ()),
                 *({Ability.CONSTRAINED_FIT} if self.couples else ()),
@@ -126,6 +128,19 @@ class ConstrainedModel(Composite):
         if objective is None or self.forms is None:
             return None
         return Conic(objective[0], objective[1], self.forms, self.lower, self.upper)
+
+    @cached_property
+    def central(self) -> Conic | None:
+        """:attr:`conic`, or its like with −Σ ν log det of diagonal blocks in F; None if F is neither.
+
+        Each log det must be of whole blocks, which no constraint and no entry of C joins to other rows.
+        """
+        found = None if self.forms is None or self.conic is not None else barrier_objective(self.problem)
+        if found is None or self.forms is None:
+            return self.conic
+        conic = Conic(found[0], found[1], self.forms, self.lower, self.upper, found[2])
+        whole = all(np.all(found[2][rows] == found[2][rows[0]]) for rows in conic.blocks)
+        return conic if whole else None
 
     @cached_property
     def fixed_diagonal(self) -> Array | None:

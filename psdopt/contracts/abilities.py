@@ -30,6 +30,7 @@ class Ability(StrEnum):
     CONSTRAINTS = "constraints"  # lower <= A(M) <= upper beside M ⪰ 0
     NEAREST = "nearest"  # linear equations under (rho/2) |M|² + ⟨C, M⟩
     CONIC = "conic"  # constraints under a linear objective, all given by entries
+    LOG_DETS = "log-dets"  # constraints under ⟨C, M⟩ − Σ ν log det of diagonal blocks, all given by entries
     FIXED_DIAGONAL = "fixed-diagonal"  # conic, with M_ii = d_i > 0 for all i as the only constraints
     CONSTRAINED_FIT = "constrained-fit"  # constraints by entries, F linear or with a Hessian: Newton on (Y, y)
     STREAM = "stream"  # its data come in batches
@@ -48,6 +49,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.QUADRATIC_FIT: ("quadratic_fit",),
     Ability.CONSTRAINTS: ("constrained",),
     Ability.CONIC: ("constrained",),
+    Ability.LOG_DETS: ("constrained",),
     Ability.FIXED_DIAGONAL: ("constrained",),
     Ability.NEAREST: ("constrained",),
     Ability.CONSTRAINED_FIT: ("constrained_fit", "constrained"),

@@ -207,14 +207,15 @@ def _mostly_inequalities(problem: Constrained) -> bool:
 
 def _decomposable(problem: Constrained) -> bool:
     """Whether a step of an interior point method, 40 Σ s³ + m³/3 flops for blocks of order s, is affordable."""
-    if problem.conic is None:
+    conic = problem.central
+    if conic is None:
         return False
     if problem.n > THRESHOLDS.newton_order and _diagonal_beside_face(problem):
         return False
-    work = problem.conic.complement_flops
+    work = conic.complement_flops
     if work > THRESHOLDS.cheap and _mostly_inequalities(problem):
         return False
-    return 40.0 * problem.conic.cubes + work <= THRESHOLDS.affordable
+    return 40.0 * conic.cubes + work <= THRESHOLDS.affordable
 
 
 def _on_factors(problem: Constrained) -> Method:

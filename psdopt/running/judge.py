@@ -229,7 +229,9 @@ class Judge:
         if Ability.CONSTRAINTS not in problem.abilities or certificate.infeasible or certificate.gap is None:
             return False
         at_zero = reference_value(problem, 0.0)
-        if not at_zero - certificate.value <= certificate.gap + tie(at_zero, run.values[0]):
+        if not math.isfinite(at_zero) or not at_zero - certificate.value <= certificate.gap + tie(
+            at_zero, run.values[0]
+        ):
             return False
         return self._zero_taken(run.state.dual)
 

@@ -32,27 +32,43 @@ def proven_semidefinite(conic: Conic, y: Array) -> bool:
     |S|. n³/3 flops for each block. A block of order up to 300 that fails is tried again with mantissas of 64 bits, if
     the machine has them.
     """
+    return stacks_semidefinite(conic, y, [*conic.matrices, *(rows[None] for rows in conic.arrows)])
+
+
+def stacks_semidefinite(conic: Conic, y: Array, stacks: list[NDArray[np.intp]]) -> bool:
+    """:func:`proven_semidefinite` of the diagonal blocks with these rows (K, s) alone."""
     if max((rows.shape[1] for rows in conic.matrices), default=0) > FACTOR_ORDER:
         return False
-    left = _undecided(conic, y, [*conic.matrices, *(rows[None] for rows in conic.arrows)], np.float64)
+    left = _undecided(conic, y, stacks, np.float64)
     # beyond this order a factor in extended precision, without LAPACK, takes seconds
     finer = np.finfo(EXTENDED).eps < EPS and all(rows.shape[1] <= ITERATED_ORDER for rows in left)
     return not left or (bool(finer) and not _undecided(conic, y, left, EXTENDED))
 
 
-def _undecided(conic: Conic, y: Array, stacks: list[NDArray[np.intp]], kind: Any) -> list[NDArray[np.intp]]:
-    """The blocks, with rows (K, s) by orders, that are not proven definite in floating-point numbers of this type."""
+def least_entries(conic: Conic, y: Array, kind: Any) -> tuple[Array, Array]:
+    """Entries of A*(y) at the places of the forms, and the diagonal of S less the row sums of the rounding of S.
+
+    The sums are taken of D S D, with powers of two in D and a diagonal near one, so that each is relative to its row.
+    With this diagonal S is semidefinite only if the exact C + A*(y) is.
+    """
     forms, eps = conic.forms, float(np.finfo(kind).eps)
     B, own = sp.csc_array(forms.B), forms.i == forms.j
     half = np.where(own, 1.0, 0.5)
     entries = half * (B.T.astype(kind) @ y.astype(kind))
     sizes = half * (abs(B).T @ np.abs(y)) * (np.diff(B.indptr) + 2.0)
-    rounding = np.asarray(abs(conic.C).sum(axis=0), dtype=np.float64).reshape(-1)  # C is as given; adding rounds once
-    np.add.at(rounding, forms.i, sizes)
-    np.add.at(rounding, forms.j, np.where(own, 0.0, sizes))
     diagonal = conic.C.diagonal().astype(kind)
     np.add.at(diagonal, forms.i[own], entries[own])
-    diagonal -= eps * (1.0 + math.sqrt(EPS)) * rounding
+    unit = np.exp2(-np.round(0.5 * np.log2(np.where(diagonal > 0.0, diagonal, 1.0).astype(np.float64))))
+    rounding = np.asarray(abs(conic.C) @ unit)  # C is as given; adding rounds once
+    np.add.at(rounding, forms.i, sizes * unit[forms.j])
+    np.add.at(rounding, forms.j, np.where(own, 0.0, sizes * unit[forms.i]))
+    diagonal -= eps * (1.0 + math.sqrt(EPS)) * (rounding / unit)
+    return entries, diagonal
+
+
+def _undecided(conic: Conic, y: Array, stacks: list[NDArray[np.intp]], kind: Any) -> list[NDArray[np.intp]]:
+    """The blocks, with rows (K, s) by orders, that are not proven definite in floating-point numbers of this type."""
+    eps, (entries, diagonal) = float(np.finfo(kind).eps), least_entries(conic, y, kind)
     left, hubs = [], {int(rows[0]) for rows in conic.arrows}
     u = conic.arrow_rows(entries) if hubs else np.zeros(0)
     for rows in _pieces(stacks):

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
+from psdopt.certificates.constrained.log_det_bound import log_det_bound
 from psdopt.certificates.constrained.slack import pair_by_factor, slack_eigenpair, slack_operator
 from psdopt.certificates.curved_bound import curved_gap, gap_by_factor, norm_of_any_size
 from psdopt.constraints.model import ConstrainedModel
@@ -28,7 +29,8 @@ class Bounded:
     The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F of known curvature
     (:mod:`psdopt.certificates.curved_bound`) it is also base + ⟨S, M⟩ less the gap of F + ⟨A*(y), ·⟩ on the cone; on a
     face, and beyond order 500, base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)), rho the modulus of strong convexity.
-    None if λ < 0 and neither τ nor a curvature is known.
+    None if λ < 0 and neither τ nor a curvature is known. Of ⟨C, M⟩ less log dets of blocks, the multipliers alone prove
+    another bound (:mod:`psdopt.certificates.constrained.log_det_bound`).
 
     On a face (:class:`~psdopt.constraints.faces.face.Face`) every feasible N is P N P, so that ⟨S, N⟩ = ⟨P S P, N⟩. P S
     P, or WᵀSW for N = W N' Wᵀ, then takes the place of S. The constraints that define the face drop out of it, and
@@ -124,6 +126,9 @@ def dual_bound(
     elif low < (0.0 if thorough else enough):
         found = [base - loss for loss in _losses_by_curvature(problem, evaluation, S, low) if loss < math.inf]
         bound = max(found if bound is None else [bound, *found], default=None)
+    own = log_det_bound(problem, y)
+    if own > (-math.inf if bound is None else bound):
+        bound = own
     return Bounded(y, S, pair, base, bound)
 
 

@@ -22,10 +22,11 @@ def proven_ray(problem: ConstrainedModel, candidate: Array | None) -> Array | No
     The conditions are ⟨A_t, D⟩ <= 0 for finite upper bounds and >= 0 for finite lower ones. The candidate is projected
     to the face on which conditions with a semidefinite A_t hold, and moved onto the others by Newton's method on Y, so
     that D stays semidefinite. The remaining violation must be rounding of ⟨A_t, D⟩, whose terms are as large as
-    |A_t,ij| √(D_ii D_jj), and the fall of F must be clearly larger. None if no such D is found, if F is not linear, or
-    if tr M is known to be bounded.
+    |A_t,ij| √(D_ii D_jj), and the fall of F must be clearly larger. With −ν log det of blocks in F, a D that has
+    entries in such a block and none where C has is enough. None if no such D is found, if F has another form, or if
+    tr M is known to be bounded.
     """
-    conic = problem.conic
+    conic = problem.central
     if candidate is None or conic is None or problem.trace_limit is not None:
         return None
     size = norm(candidate)
@@ -78,7 +79,7 @@ def _candidates(Y: Array) -> list[Array]:
 def _onto_cone(problem: ConstrainedModel, face: Face | None, Y: Array) -> Array | None:
     """A factor near Y whose D meets the conditions to rounding; None where Newton's method does not lead to one."""
     lower, upper = recession_bounds(problem.lower, problem.upper)
-    conic = problem.conic
+    conic = problem.central
     assert conic is not None
     forms = conic.forms
     allowed = _lost(problem)
@@ -105,12 +106,16 @@ def _lost(problem: ConstrainedModel) -> float:
 
 
 def _falls(problem: ConstrainedModel, Y: Array) -> bool:
-    """Whether √(rounding of ⟨A_t, D⟩) of |C| |D|, or of the sizes of the terms of ⟨C, D⟩, is slight beside the fall.
+    """Whether F falls without end along D: ⟨C, D⟩ < 0, or ⟨C, D⟩ has no terms and a log det grows with D.
 
+    √(rounding of ⟨A_t, D⟩) of |C| |D|, or of the sizes of the terms of ⟨C, D⟩, must be slight beside the fall ⟨C, D⟩.
     If a combination of constraints demands D_ii = 0, D_ii is rounding, and D_ij is of the size of its root.
     """
-    conic = problem.conic
+    conic = problem.central
     assert conic is not None
     C, d = conic.C, np.sqrt(row_dots(Y, Y))
-    size = max(float(d @ (abs(C) @ d)), norm(sp.csr_array(C).data) * norm(Y.T @ Y))
+    terms = float(d @ (abs(C) @ d))
+    if terms == 0.0 and conic.weights is not None:
+        return norm(d[conic.weights > 0.0]) >= SLIGHT * norm(d)
+    size = max(terms, norm(sp.csr_array(C).data) * norm(Y.T @ Y))
     return math.sqrt(_lost(problem)) * size < -SLIGHT * inner(C @ Y, Y)

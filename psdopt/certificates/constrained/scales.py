@@ -101,11 +101,13 @@ def value_rounding(problem: ConstrainedModel, evaluation: Evaluation, gradient: 
     """The rounding of ⟨∇F(M), M⟩: a gap of at most this size counts as zero. `gradient` : |∇F(M)|, if it is known.
 
     ⟨C, M⟩ is a sum of one term for each entry of C, |C_ij| √(M_ii M_jj) at most, in whatever units the rows of M are;
-    else |∇F(M)| tr M.
+    ν log det of a block of order s adds ν s; for other F it is |∇F(M)| tr M.
     """
-    if problem.conic is not None:
+    conic = problem.central
+    if conic is not None:
         d = np.sqrt(row_dots(evaluation.factor, evaluation.factor))
-        return rounding(float(d @ (abs(problem.conic.C) @ d)), max(4, problem.conic.C.nnz))
+        sizes = float(d @ (abs(conic.C) @ d)) + (0.0 if conic.weights is None else float(conic.weights.sum()))
+        return rounding(sizes, max(4, conic.C.nnz))
     gradient = gradient_size(problem, evaluation) if gradient is None else gradient
     return rounding(gradient * evaluation.size**2, 4)
 

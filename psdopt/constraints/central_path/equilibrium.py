@@ -39,8 +39,11 @@ def row_units(conic: Conic) -> Array:
 
 
 def in_units(conic: Conic, d: Array) -> Conic:
-    """The problem in N, M = D N D with D = diag(d): D C D, D A_t D, and the same bounds. Exact for powers of two."""
+    """The problem in N, M = D N D with D = diag(d): D C D, D A_t D, and the same bounds. Exact for powers of two.
+
+    Log dets of blocks change by constants, which are left out.
+    """
     D, forms = sp.diags_array(d), conic.forms
     B = sp.csr_array(forms.B @ sp.diags_array(d[forms.i] * d[forms.j]))
     scaled = SparseForms(forms.i, forms.j, B, conic.n)
-    return Conic(sp.csr_array(D @ conic.C @ D), conic.constant, scaled, conic.lower, conic.upper)
+    return Conic(sp.csr_array(D @ conic.C @ D), conic.constant, scaled, conic.lower, conic.upper, conic.weights)

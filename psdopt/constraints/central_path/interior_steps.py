@@ -5,7 +5,8 @@ Linearising A(X) = b, A*(v) + Z = C and X Z = t I in the HKM direction gives, wi
     dZ = R − A*(dv),    dX = t Z⁻¹ − X − (X dZ Z⁻¹ + T),    A(X A*(dv) Z⁻¹) = b − A(X) + A(X − t Z⁻¹ + X R Z⁻¹ + T),
 
 T = dX' dZ' Z⁻¹ of the predictor in the corrector, each dX taken by its symmetric part. The parts of the cone are
-independent: a part knows the map D ↦ X D Z⁻¹, its products with the A_t, and Z⁻¹.
+independent: a part knows the map D ↦ X D Z⁻¹, its products with the A_t, and Z⁻¹. A block with −ν log det in the
+objective has X Z = (t + ν) I on its path: the same equations with X − ν Z⁻¹ in the place of the X that is taken off.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import numpy as np
 from psdopt.constraints.central_path.coupled_systems import RootedSystem, affordable, schur_solver
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import NEGLIGIBLE
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import MOST_STEPS, ROUNDS
 from psdopt.linalg.tolerances import SLIGHT
 
@@ -62,14 +63,14 @@ def newton_step(
     Raises numpy.linalg.LinAlgError where there is no step.
     """
     step = _Step(form, at, careful)
-    if step.mu == 0.0:
+    if step.mu == 0.0 and form.conic.weights is None:
         raise np.linalg.LinAlgError("<X, Z> has fallen to zero")
     dX, dZ, _ = step.direction(0.0)
     ap, ad = min(1.0, _reach(form, at.Lx, dX, SLIGHT)), min(1.0, _reach(form, at.Lz, dZ, SLIGHT))
-    after = sum(inner(P + ap * dP, S + ad * dS) for P, dP, S, dS in zip(at.X, dX, at.Z, dZ, strict=True))
-    after /= max(form.order, 1)
+    new_X = [P + ap * dP for P, dP in zip(at.X, dX, strict=True)]
+    after = form.mean_product(new_X, [S + ad * dS for S, dS in zip(at.Z, dZ, strict=True)])
     power = max(1.0, 3.0 * min(ap, ad) ** 2)
-    sigma = min(1.0, max(after / step.mu, 0.0) ** power) if after > 0.0 else 0.1
+    sigma = min(1.0, max(after / step.mu, 0.0) ** power) if after > 0.0 and step.mu > 0.0 else 0.1
     near = share + 0.09 * min(ap, ad)
     for part, dP, dS in zip(step.parts, dX, dZ, strict=True):
         part.correct(dP, dS)
@@ -96,7 +97,7 @@ class _Step:
         self.parts = [part.local(X, Z, L, K, at.v, careful) for part, X, Z, L, K in states]
         self.known = sum((part.known for part in self.parts), self.rp)
         self.inverse = sum((part.inverse for part in self.parts), np.zeros(form.m))
-        self.mu = sum(inner(P, S) for P, S in zip(at.X, at.Z, strict=True)) / max(form.order, 1)
+        self.mu = form.mean_product(at.X, at.Z)
         metrics = [part.metric for part in self.parts]
         self.solve = RootedSystem(form, metrics).solve if careful else schur_solver(form, metrics)
 

@@ -24,10 +24,11 @@ class Orthant:
     Parameters
     ----------
     rows : the rows of M that the first entries are. C : (p,). B : (m, p), the coefficients of x.
+    weights : ν (p,) of −Σ ν log x in the objective, None without any.
     """
 
-    def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array) -> None:
-        self.rows, self.C, self.B, self.back = rows, C, B, sp.csr_array(B.T)
+    def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array, weights: Array | None = None) -> None:
+        self.rows, self.C, self.B, self.back, self.weights = rows, C, B, sp.csr_array(B.T), weights
         self.degree = len(C)
         self.half = np.ones(len(C))
         self.few = B.toarray() if B.shape[0] * B.shape[1] <= CACHED else None
@@ -83,9 +84,17 @@ class Orthant:
         """(1, ..., 1)."""
         return np.ones(len(self.C))
 
-    def placed(self, Y: Array, root: Array) -> None:
-        """Put the roots (p,) into the first column of Y (n, width), those of slacks left out."""
-        Y[self.rows, 0] = root[: len(self.rows)]
+    def distance(self, x: Array, z: Array) -> float:
+        """Σ |x z − ν|."""
+        return float(x @ z) if self.weights is None else float(np.sum(np.abs(x * z - self.weights)))
+
+    def log_dets(self, z: Array) -> Array:
+        """log z of the blocks of order one, (len(rows),)."""
+        return np.log(z[: len(self.rows)])
+
+    def placed(self, Y: Array, root: Array, first: NDArray[np.intp] | None = None) -> None:
+        """Put the roots (p,) into the columns `first` (n,) of Y (n, width), default 0, those of slacks left out."""
+        Y[self.rows, 0 if first is None else first[self.rows]] = root[: len(self.rows)]
 
     def spread(self, M: Array, x: Array) -> None:
         """Put x on the diagonal of M (n, n)."""

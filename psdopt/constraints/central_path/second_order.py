@@ -28,6 +28,7 @@ class SecondOrder:
     def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array) -> None:
         self.rows, self.C, self.B, self.back = rows, C, B, sp.csr_array(B.T)
         self.degree = len(rows)
+        self.weights: Array | None = None
         self.half = np.ones(C.size)
         self.few = B.toarray().reshape(-1, *C.shape) if B.shape[0] * B.shape[1] <= CACHED else None
 
@@ -119,7 +120,11 @@ class SecondOrder:
         e[:, 0] = 1.0
         return e
 
-    def placed(self, Y: Array, H: Array) -> None:
+    def distance(self, x: Array, z: Array) -> float:
+        """⟨x, z⟩."""
+        return float(np.vdot(x, z))
+
+    def placed(self, Y: Array, H: Array, first: NDArray[np.intp] | None = None) -> None:
         """Put the factors H (K, d, 2) into the rows of Y (n, width)."""
         Y[self.rows, :2] = H
 

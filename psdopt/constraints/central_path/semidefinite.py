@@ -26,12 +26,19 @@ class Semidefinite:
     ----------
     rows : (K, s), the rows of M that each block has. C : (K, s, s). i, j : (p,), places within a block.
     B : (m, K p), the entries of the A_t at these places, block after block; those off the diagonal are doubled.
+    weights : ν (K,) of −Σ_k ν_k log det X_k in the objective, None if there are none.
     """
 
     def __init__(
-        self, rows: NDArray[np.intp], C: Array, i: NDArray[np.intp], j: NDArray[np.intp], B: sp.csr_array
+        self,
+        rows: NDArray[np.intp],
+        C: Array,
+        i: NDArray[np.intp],
+        j: NDArray[np.intp],
+        B: sp.csr_array,
+        weights: Array | None = None,
     ) -> None:
-        self.rows, self.C, self.i, self.j, self.B = rows, C, i, j, B
+        self.rows, self.C, self.i, self.j, self.B, self.weights = rows, C, i, j, B, weights
         self.count, self.size = rows.shape
         self.degree = self.count * self.size
         first = self.size**2 * np.arange(self.count)[:, None]
@@ -141,9 +148,23 @@ class Semidefinite:
         """The identity, (K, s, s)."""
         return np.broadcast_to(np.eye(self.size), self.C.shape)
 
-    def placed(self, Y: Array, H: Array) -> None:
-        """Put the factors H (K, s, r) into the rows of Y (n, width)."""
-        Y[self.rows, : H.shape[2]] = H
+    def distance(self, X: Array, Z: Array) -> float:
+        """Σ_k ⟨X_k, Z_k⟩; where ν_k > 0, √s |Λ_k − ν_k I| in its place, Λ_k the eigenvalues of X_k Z_k."""
+        if self.weights is None:
+            return float(np.vdot(X, Z))
+        products, nu = X @ Z, self.weights
+        traces, squares = np.trace(products, axis1=1, axis2=2), np.einsum("kij,kji->k", products, products)
+        off = np.maximum(squares - 2.0 * nu * traces + self.size * nu**2, 0.0)
+        return float(np.sum(np.where(nu > 0.0, np.sqrt(self.size * off), traces)))
+
+    def log_dets(self, Z: Array) -> Array:
+        """log det Z_k, (K,)."""
+        return np.asarray(np.linalg.slogdet(Z)[1])
+
+    def placed(self, Y: Array, H: Array, first: NDArray[np.intp] | None = None) -> None:
+        """Put the factors H (K, s, r) into the rows of Y (n, width), in r columns from `first` (n,), default 0."""
+        begin = 0 if first is None else first[self.rows[:, :1, None]]
+        Y[self.rows[:, :, None], begin + np.arange(H.shape[2])] = H
 
     def spread(self, M: Array, X: Array) -> None:
         """Put X into its rows and columns of M (n, n)."""
@@ -216,12 +237,12 @@ class SemidefiniteMetric:
 class LocalSemidefinite:
     """The linearised equations of the blocks at X, Z, v, in the HKM direction; see :mod:`.interior_steps`.
 
-    Attributes: `metric`, D ↦ X D Z⁻¹; `known`, A(X + X R Z⁻¹) with R = C − A*(v) − Z; `inverse`, A(Z⁻¹); `curved`, A(T)
-    for the second-order term T of the last direction, None before.
+    Attributes: `metric`, D ↦ X D Z⁻¹; `known`, A(X − ν Z⁻¹ + X R Z⁻¹) with R = C − A*(v) − Z; `inverse`, A(Z⁻¹);
+    `curved`, A(T) for the second-order term T of the last direction, None before.
     """
 
     def __init__(self, part: Semidefinite, X: Array, Z: Array, L: Array, K: Array, v: Array, careful: bool) -> None:
-        self.part, self.X, self.Z = part, X, Z
+        self.part, self.X = part, X
         self.Zi = inverse_of(K)
         self.metric = SemidefiniteMetric(part, X, self.Zi, L, triangular_inverse(K) if careful else None)
         A = part.adjoint(v)
@@ -231,12 +252,14 @@ class LocalSemidefinite:
         self.RZi = None if zero else R @ self.Zi
         self.moved = None if self.RZi is None else X @ self.RZi
         self.T: Array | None = None
+        if part.weights is not None:
+            self.X = X = X - part.weights[:, None, None] * self.Zi
         self.known = part.measure(X if self.moved is None else X + self.moved)
         self.inverse = part.measure(self.Zi)
         self.curved: Array | None = None
 
     def along(self, target: float, dv: Array) -> tuple[Array, Array]:
-        """dX, dZ towards X Z = target I that follow from dv."""
+        """dX, dZ towards X Z = (target + ν) I that follow from dv."""
         dZ = self.part.adjoint(-dv)
         if self.R is not None:
             dZ += self.R

@@ -15,7 +15,7 @@ from psdopt.constraints.central_path.equilibrium import in_units, row_units
 from psdopt.constraints.central_path.orthant import Orthant
 from psdopt.constraints.central_path.second_order import SecondOrder
 from psdopt.constraints.central_path.semidefinite import Semidefinite
-from psdopt.constraints.conic import Conic
+from psdopt.constraints.conic import Conic, barrier_value
 from psdopt.constraints.limits import NUMBERS
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import SMALL_ORDER
@@ -29,7 +29,7 @@ class StandardForm:
     """min Σ_k ⟨C_k, X_k⟩ over X_k in cones, Σ_k A_k(X_k) = b, scaled to |A_t| = |b| = |C| = 1.
 
     The X_k are the `parts`: PSD blocks, those of one order together, then what is nonnegative: blocks of order one and
-    the slacks of inequalities. An interval gives two rows.
+    the slacks of inequalities. An interval gives two rows. A part may have the `weights` ν of −ν log det X_k.
 
     With the basis `W` (n, q) of a face, M = W N Wᵀ: the X_k are blocks of N, and factors are factors of M. N, or M
     itself, is first brought to the units of :func:`~psdopt.constraints.central_path.equilibrium.row_units`, D N D.
@@ -58,7 +58,14 @@ class StandardForm:
         self.row_scale = 1.0 / np.where(norms > 0.0, norms, 1.0)
         b = bound * self.row_scale
         self.beta, C_norm = norm(b) or 1.0, norm(conic.C.data) if conic.C.nnz else 0.0
-        self.gamma = C_norm or 1.0
+        self.nu = np.zeros(conic.n) if conic.weights is None else conic.weights
+        # F / (beta gamma) has ν / (beta gamma) as weights; they are at most one
+        self.gamma = max(C_norm, float(self.nu.max(initial=0.0)) / self.beta) or 1.0
+        #: The first column of each row of M in a factor: blocks with log dets have columns of their own.
+        self.first, self.width = np.zeros(conic.n, dtype=np.intp), 0
+        for rows in conic.blocks if conic.weights is not None else ():
+            if self.nu[rows[0]] > 0.0:
+                self.first[rows], self.width = self.width, self.width + len(rows)
         self.b, self.m = b / self.beta, len(b)
         columns = sp.csc_array(sp.diags_array(self.row_scale) @ conic.forms.B[self.source])
         self.parts: list[Part] = []
@@ -92,7 +99,13 @@ class StandardForm:
             entries = sp.coo_array(columns[:, np.flatnonzero(held)])
             (t, k), shape = entries.coords, (self.m, len(stack) * len(places))
             B = sp.csr_array((entries.data, (t, ((block[held] - first) * len(places) + which)[k])), shape=shape)
-            yield Semidefinite(stack, self.conic.dense(stack) / self.gamma, places // s, places % s, B)
+            costs = self.conic.dense(stack) / self.gamma
+            yield Semidefinite(stack, costs, places // s, places % s, B, self._weights(stack[:, 0]))
+
+    def _weights(self, rows: NDArray[np.intp], others: int = 0) -> Array | None:
+        """ν of the blocks with these first `rows`, in the units of the form, then zeros; None if all are zero."""
+        scaled = np.append(self.nu[rows] / (self.beta * self.gamma), np.zeros(others))
+        return scaled if np.any(scaled) else None
 
     def _cones(self, columns: sp.csc_array, rows: NDArray[np.intp]) -> SecondOrder:
         """The blocks in arrow form with these rows (K, d): B has the diagonal entry of A_tk, and half of the others."""
@@ -120,7 +133,8 @@ class StandardForm:
         slack = sp.csc_array((signs, (first + t, t)), shape=(self.m, len(signs)))
         costs = self.conic.C.diagonal()[singles] / self.gamma
         B = sp.csr_array(sp.hstack([diagonal, slack], format="csr"))
-        return Orthant(singles, np.concatenate([costs, np.zeros(len(signs))]), B)
+        costs = np.concatenate([costs, np.zeros(len(signs))])
+        return Orthant(singles, costs, B, self._weights(singles, len(signs)))
 
     @cached_property
     def normal_factor(self) -> Any:
@@ -138,6 +152,24 @@ class StandardForm:
         """Σ_k A_k(X_k), (rows,); b has norm 1."""
         return sum((part.measure(P) for part, P in zip(self.parts, X, strict=True)), np.zeros(self.m))
 
+    def mean_product(self, X: list[Array], Z: list[Array]) -> float:
+        """mu: the mean of what the products X_k Z_k differ from ν_k."""
+        off = sum(part.distance(P, S) for part, P, S in zip(self.parts, X, Z, strict=True))
+        return float(off) / max(self.order, 1)
+
+    def dual_value(self, v: Array, Z: list[Array]) -> float:
+        """The value of v and Z as a dual point: bᵀv, and Σ ν (s (1 − log ν) + log det S_k) for S_k = gamma Z_k in M."""
+        value = float(self.b @ v) * self.beta * self.gamma + self.conic.constant
+        for part, S in zip(self.parts, Z, strict=True):
+            if part.weights is not None and not isinstance(part, SecondOrder):
+                rows = part.rows.reshape(len(part.rows), -1)
+                nu, logs = self.nu[rows[:, 0]], part.log_dets(S) + rows.shape[1] * math.log(self.gamma)
+                if self.units is not None:
+                    logs = logs - 2.0 * np.sum(np.log(self.units[rows]), axis=1)
+                used = nu > 0.0
+                value += float(np.sum(barrier_value(nu[used], rows.shape[1], logs[used])))
+        return value
+
     def slacks(self, v: Array) -> list[Array]:
         """C_k − A_k*(v)."""
         return [part.C - part.adjoint(v) for part in self.parts]
@@ -149,15 +181,16 @@ class StandardForm:
         return y
 
     def factor(self, X: list[Array]) -> Array:
-        """Y (n, width) whose Y Yᵀ has the diagonal blocks beta X_k; entries outside of the blocks are arbitrary."""
+        """Y (n, width) whose Y Yᵀ has the diagonal blocks beta X_k; between blocks with log dets it is zero, other
+        entries outside of the blocks are arbitrary."""
         return self.assembled([part.root(P) for part, P in zip(self.parts, X, strict=True)])
 
     def assembled(self, roots: list[Array]) -> Array:
         """:meth:`factor` from factors H_k (K, s, r_k) of the X_k = H_k H_kᵀ."""
         widths = [root.shape[2] for root in roots if root.ndim == 3]
-        Y = np.zeros((self.conic.n, max([1, *widths])))
+        Y = np.zeros((self.conic.n, max([1, self.width, *widths])))
         for part, root in zip(self.parts, roots, strict=True):
-            part.placed(Y, root)
+            part.placed(Y, root, self.first)
         Y *= math.sqrt(self.beta)
         Y = Y if self.units is None else self.units[:, None] * Y
         return Y if self.W is None else np.asarray(self.W @ Y)

@@ -10,9 +10,10 @@ from psdopt.linalg.arrays import Array
 
 
 class VectorPart(Protocol):
-    """What the equations ask of a part: its objective C, A x and Aᵀv."""
+    """What the equations ask of a part: its objective C, the weights ν of its logarithms, A x and Aᵀv."""
 
     C: Array
+    weights: Array | None
 
     def measure(self, x: Array) -> Array: ...
 
@@ -44,22 +45,23 @@ class VectorMetric(Metric, Protocol):
 
 
 class LocalVector:
-    """dx = t z⁻¹ − x − H dz − T at x, z and v; see :mod:`.interior_steps`.
+    """dx = (t + ν) z⁻¹ − x − H dz − T at x, z and v; see :mod:`.interior_steps`.
 
-    Attributes: `metric` H; `known`, A (x + H r) with r = C − Aᵀv − z; `inverse`, A z⁻¹; `curved`, A T for the
+    Attributes: `metric` H; `known`, A (x + H r − ν z⁻¹) with r = C − Aᵀv − z; `inverse`, A z⁻¹; `curved`, A T for the
     second-order term T of the last direction, None before.
     """
 
     def __init__(self, part: VectorPart, metric: VectorMetric, x: Array, z: Array, inverse: Array, v: Array) -> None:
-        self.part, self.metric, self.x, self.z, self.zi = part, metric, x, z, inverse
+        self.part, self.metric, self.z, self.zi = part, metric, z, inverse
         self.rest = part.C - part.adjoint(v) - z
-        self.known = part.measure(x + metric.times(self.rest))
+        self.x = x if part.weights is None else x - part.weights * inverse
+        self.known = part.measure(self.x + metric.times(self.rest))
         self.inverse = part.measure(inverse)
         self.T: Array | float = 0.0
         self.curved: Array | None = None
 
     def along(self, target: float, dv: Array) -> tuple[Array, Array]:
-        """dx, dz towards x ∘ z = target that follow from dv."""
+        """dx, dz towards x ∘ z = target + ν that follow from dv."""
         dz = self.rest - self.part.adjoint(dv)
         return target * self.zi - self.x - self.metric.times(dz) - self.T, dz
 

@@ -30,10 +30,11 @@ from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained
 
 @dataclass(frozen=True)
 class InteriorPoint(Method[PrimalDualState]):
-    """min ⟨C, M⟩ under linear constraints: infeasible primal-dual path following in the HKM direction.
+    """min ⟨C, M⟩ − Σ ν log det M_k under linear constraints: infeasible primal-dual path following, HKM direction.
 
     With the dual variables v, Z = C − A*(v) and X Z = mu I are linearised together. Elimination of dX and dZ leaves the
     Schur complement [tr(A_s X A_t Z⁻¹)] (m, m). Mehrotra's predictor and corrector share its factor and the inverses.
+    On blocks with a log det in F the path is X Z = (mu + ν) I.
     The start is a multiple of I. Blocks that no entry joins are treated apart, small ones of one order as one array. If
     few constraints meet in each block, the complement is sparse. Where its rounding spoils a direction, a QR
     factorisation of its root replaces it, if that is affordable. A run that stalls
@@ -55,7 +56,10 @@ class InteriorPoint(Method[PrimalDualState]):
     share: float = 0.9
     patience: int = 12
 
-    requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
+    requires: ClassVar[Requires] = {
+        "problem": ((Ability.CONIC, Ability.LOG_DETS),),
+        "geometry": (Ability.FULL_CONE,),
+    }
     ranks_by_value: ClassVar[bool] = False
     starts_at_zero: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.CERTIFICATE
@@ -162,7 +166,7 @@ class InteriorPoint(Method[PrimalDualState]):
 
 def _within(known: Constrained) -> StandardForm | None:
     """The problem on its face; None without a face, or if the forms on the face are dense and cost too much."""
-    conic = known.conic
+    conic = known.conic  # with a log det of rows that a face makes singular, nothing is feasible
     W = None if known.face is None or known.only_zero else known.face.within
     if known.face is None or W is None or conic is None:
         return None

@@ -11,6 +11,7 @@ import numpy as np
 
 from psdopt.certificates.constrained.certify import SHRUNK, Multipliers, multipliers_at_zero
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
+from psdopt.certificates.constrained.log_det_bound import log_det_bound
 from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import gap_unit, relative_gap, relative_violation
@@ -72,11 +73,12 @@ State_ = TypeVar("State_", bound=PrimalDualState)
 
 
 def constrained(problem: Problem) -> tuple[Constrained, Conic]:
-    """`problem` with its linear objective and constraints by entries; IncompatibleError where it has none."""
+    """`problem` with its objective, linear but for log dets, and constraints by entries; IncompatibleError where it has
+    none."""
     known = constrained_of(problem)
-    if known.conic is None:
+    if known.central is None:
         raise IncompatibleError(f"{type(problem).__name__} has no linear objective with constraints by entries")
-    return known, known.conic
+    return known, known.central
 
 
 def begun(
@@ -88,16 +90,23 @@ def begun(
     X: list[Array],
     Z: list[Array],
 ) -> PrimalDualState:
-    """The state at v = 0; finished at once if constraints contradict each other or only M = 0 may be feasible."""
+    """The state at v = 0; finished at once if constraints contradict each other or only M = 0 may be feasible.
+
+    Where F is infinite, for a log det of a singular block, the state shows X in the place of `start`.
+    """
     settled, zero = _settled(constrained(problem)[0].shown)
     if zero:
         evaluation = problem.at(np.zeros((problem.n, 1)))
+        start = geometry.from_factor(evaluation.factor)
+    evaluation = evaluation or problem.at(geometry.factor(start))
+    if form.conic.weights is not None and not math.isfinite(evaluation.value):
+        evaluation = problem.at(form.factor(X))
         start = geometry.from_factor(evaluation.factor)
     return PrimalDualState(
         problem,
         geometry,
         start,
-        evaluation or problem.at(geometry.factor(start)),
+        evaluation,
         gradient_norm=math.inf,
         outcome=Outcome.FINISHED if settled else Outcome.RUNNING,
         form=form,
@@ -172,7 +181,7 @@ def moved(
     if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
         return ended
     slack = length_of(D - S for D, S in zip(form.slacks(v), Z, strict=True))
-    bound = float(form.b @ v) * form.beta * form.gamma + conic.constant
+    bound = form.dual_value(v, Z)
     # a bound on λ_min(S) is not sharper than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
     reach = evaluation.size**2 if limit is None else limit.value
@@ -184,7 +193,13 @@ def moved(
     if splits:
         lost += form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
     best, provable = old.dual.best, old.bound
-    if bound > provable and (splits or slack <= MINOR * NEGLIGIBLE + rounding(large, 1)):
+    near = splits or slack <= MINOR * NEGLIGIBLE + rounding(large, 1)
+    if conic.weights is not None:
+        lost = 0.0
+        proven = log_det_bound(problem, problem.admissible(y)) if near and bound > provable else -math.inf
+        if proven > provable:
+            best, provable = y, proven
+    elif bound > provable and near:
         coarse = limit is None or lost > SLIGHT * abs(value - bound)  # then S has to be definite entry by entry
         proven = coarse and (limit is None or not splits) and _definite(form, v)
         lost = 0.0 if proven else lost
@@ -270,11 +285,12 @@ def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
 
 def _rays(form: StandardForm, X: list[Array], Z: list[Array], v: Array) -> tuple[float, float]:
     """|A*(v) + Z| / bᵀv and |A(X)| / −⟨C, X⟩. The first is small if v nearly proves that no M is feasible, the
-    second if X is nearly a ray along which F falls. Infinite if the divisor is not positive."""
+    second if X is nearly a ray along which F falls. Infinite if the divisor is not positive. Log dets fall with |X|."""
     falls = float(form.b @ v)
     cost = sum(inner(part.C, P) for part, P in zip(form.parts, X, strict=True))
     off = length_of(part.adjoint(v) + S for part, S in zip(form.parts, Z, strict=True)) if falls > 0.0 else math.inf
-    return off / falls if falls > 0.0 else math.inf, norm(form.measure(X)) / -cost if cost < 0.0 else math.inf
+    gain = max(-cost, length_of(X)) if form.conic.weights is not None and cost <= 0.0 else -cost
+    return off / falls if falls > 0.0 else math.inf, norm(form.measure(X)) / gain if gain > 0.0 else math.inf
 
 
 def length_of(parts: Iterable[Array]) -> float:

@@ -36,6 +36,7 @@ IMPLICATIONS: dict[str, tuple[str, ...]] = {
     Ability.HESSIAN: (Ability.GRADIENT,),
     Ability.PRECONDITIONER: (Ability.GRADIENT,),
     Ability.CONIC: (Ability.CONSTRAINTS,),
+    Ability.LOG_DETS: (Ability.CONSTRAINTS,),
     Ability.NEAREST: (Ability.CONSTRAINTS,),
     Ability.CONSTRAINED_FIT: (Ability.CONSTRAINTS,),
 }
@@ -53,7 +54,8 @@ def abilities_kept(problem: Problem, case: Case) -> Deviation:
             return failed(f"{ability} is declared without {', '.join(missing)}, which it implies")
     if Ability.CONSTRAINTS in problem.abilities:
         offered = constrained_of(problem).abilities
-        lacking = [a for a in (Ability.CONIC, Ability.NEAREST, Ability.CONSTRAINED_FIT) if a not in offered]
+        inner = Ability.CONIC, Ability.LOG_DETS, Ability.NEAREST, Ability.CONSTRAINED_FIT
+        lacking = [a for a in inner if a not in offered]
         if found := problem.abilities.intersection(lacking):
             return failed(f"declares {min(found)}, which the answer of constrained() lacks")
     evaluation = point_of(problem, case)
