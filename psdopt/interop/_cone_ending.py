@@ -66,14 +66,14 @@ def _semidefinite(problem: Problem, w: Array) -> Array:
 
 def feasibility(program: ConeProgram) -> PrimalForm:
     """The search for any feasible point of `program`."""
-    return PrimalForm(replace(program, c=np.zeros(len(program.c)), P=None))
+    return PrimalForm(replace(program, c=np.zeros(len(program.c)), P=None, log_dets=()))
 
 
 def refutation(program: ConeProgram) -> DualForm:
     """The search for y with Aᵀy = 0, bᵀy < 0, y in the dual cones: min bᵀy has an interior point for this objective."""
     i, j = program.places()
     inside = np.concatenate([np.zeros(program.zero), np.ones(program.nonneg), np.where(i == j, 1.0, 0.0)])
-    return DualForm(replace(program, c=-np.asarray(program.A.T @ inside), P=None))
+    return DualForm(replace(program, c=-np.asarray(program.A.T @ inside), P=None, log_dets=()))
 
 
 def may_fall(form: PrimalForm | DualForm, problem: Problem) -> bool:

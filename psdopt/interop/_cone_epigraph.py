@@ -12,6 +12,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_objective import square_root
 from psdopt.interop._cone_program import ConeProgram
+from psdopt.interop._cone_proofs import scaled
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import ITERATED_ORDER
 
@@ -32,7 +33,7 @@ def epigraph(program: ConeProgram) -> ConeProgram:
     A = sp.csr_array(sp.vstack([sp.hstack(above), sp.hstack(sides)], format="csr"))
     b = np.concatenate([program.b, np.where(own, 1.0, np.where(last, -1.0, 0.0))])
     c = np.append(program.c, 1.0)
-    return ConeProgram(c, None, A, b, program.zero, program.nonneg, (*program.psd, q + 2))
+    return ConeProgram(c, None, A, b, program.zero, program.nonneg, (*program.psd, q + 2), program.log_dets)
 
 
 class EpigraphForm(DualForm):
@@ -55,7 +56,7 @@ class EpigraphForm(DualForm):
         """The y or x of an answer for the program itself; of a ray t = 0, since V x = 0."""
         N, R = len(self.original.c), len(self.original.b)
         if len(proof) == N + 1:
-            return np.asarray(proof[:N] / -(self.original.c @ proof[:N]))
+            return scaled(self.original, proof[:N])
         return np.asarray(proof[:R] / -(self.original.b @ proof[:R]))
 
 
@@ -84,7 +85,9 @@ def forms_of(program: ConeProgram, which: str = "auto") -> Iterator[PrimalForm |
             yield PrimalForm(program)
         else:
             primal = PrimalForm(program)
-            yield from (primal, dual) if primal.m <= dual.m else (dual, primal)
+            # log dets with no constraint at all are for the dual form, which always has some
+            first = primal.m <= dual.m and not (program.log_dets and primal.m == 0)
+            yield from (primal, dual) if first else (dual, primal)
 
 
 def _of_quadratic(program: ConeProgram) -> Iterator[PrimalForm | DualForm]:

@@ -17,6 +17,8 @@ from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._elimination import Elimination, eliminate, merged, violated
 from psdopt.linalg.arrays import Array, row_dots
 from psdopt.linalg.tolerances import EPS
+from psdopt.problems.term_sum import TermSum
+from psdopt.terms.log_det import LogDet
 
 
 @dataclass(frozen=True)
@@ -74,7 +76,7 @@ class PrimalForm:
         self.rows, self.upper = sp.csr_array(rows[kept]), right[kept]
         self.lower = np.where(loose[kept], -math.inf, self.upper)
         self.m = len(kept)
-        self.feasibility = p.P is None and not np.any(self.K.T @ p.c)
+        self.feasibility = p.P is None and not p.log_dets and not np.any(self.K.T @ p.c)
 
     def problem(self, trace_bound: float | None = None) -> Problem:
         p, x0 = self.program, self.elimination.offset
@@ -86,6 +88,7 @@ class PrimalForm:
         if self.feasibility:
             linear = np.where(self.i == self.j, 1.0, 0.0)
         F = objective(linear, squares, target, float(p.c @ x0), self.i, self.j, self.n)
+        F = _with_log_dets(F, p, 0.0)
         return _constrained(F, self.rows, self.i, self.j, self.lower, self.upper, self.n, trace_bound)
 
     def point(self, Y: Array, multipliers: Array) -> Point:
@@ -145,11 +148,15 @@ class DualForm:
         self.level = -cost[~empty]
         self.m = len(self.columns)
         # an unknown that has a cost but is in no row gives a constraint that no M meets
-        self.suits = bool(solved and self.m > 0 and np.any(self.level) and not np.any(cost[empty]))
+        some = bool(p.log_dets) or np.any(self.level)
+        self.suits = bool(solved and self.m > 0 and some and not np.any(cost[empty]))
 
     def problem(self, trace_bound: float | None = None) -> Problem:
         constant = -float(self.program.c @ self.elimination.offset)
         F = objective(self.right, sp.csr_array((0, len(self.i))), np.zeros(0), constant, self.i, self.j, self.n)
+        # min over S ≻ 0 of ⟨Y, S⟩ − ν log det S is ν s (1 − log ν) + ν log det Y
+        p = self.program
+        F = _with_log_dets(F, p, -sum(nu * p.psd[k] * (1.0 - math.log(nu)) for k, nu in p.log_dets))
         return _constrained(F, self.rows, self.i, self.j, self.level, self.level, self.n, trace_bound)
 
     def point(self, Y: Array, multipliers: Array) -> Point:
@@ -172,6 +179,12 @@ class DualForm:
         y, p = np.zeros(len(self.program.b)), self.program
         y[p.zero :] = np.where(self.i == self.j, 1.0, 2.0) * row_dots(Y[self.i], Y[self.j])
         return self.elimination.multipliers(p.A, gradient, y)
+
+
+def _with_log_dets(F: TermSum, program: ConeProgram, constant: float) -> TermSum:
+    """F + `constant` less the log dets of the program's blocks, which are the first rows of M in their order."""
+    terms = [LogDet(F.n, nu, program.block(k)) for k, nu in program.log_dets]
+    return TermSum([*F.terms, *terms], F.constant + constant) if terms else F
 
 
 def _costs(program: ConeProgram, e: Elimination) -> Array:

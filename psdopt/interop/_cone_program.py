@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,10 +19,13 @@ from psdopt.linalg.arrays import Array
 class ConeProgram:
     """min ½ xᵀPx + cᵀx with A x + s = b; the dual is c + P x + Aᵀy = 0 with y free, nonnegative or PSD as s is.
 
+    With −ν log det of a block S of s in the objective, its block of y is ν S⁻¹ at a solution.
+
     Rows: `zero` with s = 0, then `nonneg` with s >= 0, then the PSD blocks of the orders `psd`. Of a block of order k
     the k (k + 1)/2 rows are the entries of its lower triangle, column by column: s_ij is the entry itself.
 
-    Attributes: `c` (N,); `P` sparse symmetric (N, N) or None; `A` sparse (R, N); `b` (R,).
+    Attributes: `c` (N,); `P` sparse symmetric (N, N) or None; `A` sparse (R, N); `b` (R,); `log_dets`, (k, ν > 0) for
+    each −ν log det of the k-th block in the objective.
     """
 
     c: Array
@@ -32,6 +35,7 @@ class ConeProgram:
     zero: int
     nonneg: int
     psd: tuple[int, ...]
+    log_dets: tuple[tuple[int, float], ...] = ()
 
     @classmethod
     def from_rows(
@@ -66,8 +70,58 @@ class ConeProgram:
         return self.c if self.P is None else np.asarray(self.c + self.P @ x)
 
     def value(self, x: Array) -> float:
-        """½ xᵀPx + cᵀx."""
-        return float(0.5 * x @ (self.gradient(x) + self.c))
+        """½ xᵀPx + cᵀx − Σ ν log det of blocks of b − A x; infinite where one of them is not definite."""
+        value = float(0.5 * x @ (self.gradient(x) + self.c))
+        for k, nu in self.log_dets:
+            rows, size = self.rows_of(k), self.psd[k]
+            s, (column, row) = self.b[rows] - self.A[rows] @ x, np.triu_indices(size)
+            S = np.zeros((size, size))
+            S[row, column] = S[column, row] = s
+            sign, log_det = np.linalg.slogdet(S)
+            value -= nu * float(log_det) if sign > 0.0 else -math.inf
+        return value
+
+    def rows_of(self, k: int) -> slice:
+        """The rows of the k-th PSD block."""
+        sizes = [each * (each + 1) // 2 for each in self.psd[: k + 1]]
+        first = self.first_psd + sum(sizes[:-1])
+        return slice(first, first + sizes[-1])
+
+    def block(self, k: int) -> NDArray[np.intp]:
+        """The rows of the k-th PSD block in a matrix that holds all blocks, as in :meth:`places`."""
+        first = sum(self.psd[:k])
+        return np.arange(first, first + self.psd[k])
+
+    def with_log_dets(
+        self, found: Sequence[tuple[int, float]], H: sp.csr_array, first: int = 0
+    ) -> tuple[ConeProgram, sp.csr_array]:
+        """The program with −ν log det of blocks (k, ν), and `H` without the rows of blocks that repeat such a block.
+
+        A log det makes its block definite, so that the multipliers of its copies are zero. Blocks before the `first`
+        are kept.
+        """
+        weights: dict[int, float] = {}
+        copies: set[int] = set()
+        for k, nu in found:
+            same = [j for j in weights if self._alike(j, k)]
+            weights[same[0] if same else k] = weights.get(same[0], 0.0) + nu if same else nu
+            copies |= {j for j in range(first, len(self.psd)) if j != k and j not in weights and self._alike(j, k)}
+            copies |= {k} if same and same[0] != k else set()
+        if not weights:
+            return self, H
+        kept = np.ones(len(self.b), dtype=bool)
+        for k in copies:
+            kept[self.rows_of(k)] = False
+        blocks = [k for k in range(len(self.psd)) if k not in copies]
+        psd, log_dets = tuple(self.psd[k] for k in blocks), tuple((blocks.index(k), nu) for k, nu in weights.items())
+        smaller = replace(self, A=sp.csr_array(self.A[kept]), b=self.b[kept], psd=psd, log_dets=log_dets)
+        return smaller, sp.csr_array(H[kept])
+
+    def _alike(self, j: int, k: int) -> bool:
+        """Whether two PSD blocks are the same function of x."""
+        one, two = self.rows_of(j), self.rows_of(k)
+        same = self.psd[j] == self.psd[k] and np.array_equal(self.b[one], self.b[two])
+        return bool(same and abs(self.A[one] - self.A[two]).nnz == 0)
 
 
 def without_infinite_bounds(H: sp.csr_array, b: Array, zero: int, nonneg: int) -> tuple[sp.csr_array, int, int, bool]:

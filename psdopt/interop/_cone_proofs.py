@@ -39,17 +39,25 @@ def refutes(program: ConeProgram, y: Array) -> bool:
 def falls(program: ConeProgram, x: Array) -> bool:
     """Whether P x = 0 and −A x in the cones up to the rounding of their terms, and cᵀx < 0 clearly beyond that.
 
-    Then the objective falls without end along x from every feasible point. x (N,). Cost: the eigenvalues of the blocks
-    of A x.
+    Then the objective falls without end along x from every feasible point. So it does where cᵀx has no terms, and a
+    block of −A x whose log det is in the objective is not zero. x (N,). Cost: the eigenvalues of the blocks of A x.
     """
     p, lost, sizes = program, rounding(1.0, len(x), COMPUTED), np.abs(x)
     # a small fall may come from numbers of the program that are themselves rounded
-    if not np.all(np.isfinite(x)) or not p.c @ x < -ROOT_EPS * float(np.abs(p.c) @ sizes):
+    terms = float(np.abs(p.c) @ sizes)
+    if not np.all(np.isfinite(x)) or not (p.c @ x < -ROOT_EPS * terms or (p.log_dets and terms == 0.0)):
         return False
     if p.P is not None and np.any(np.abs(p.P @ x) > lost * (abs(p.P) @ sizes)):
         return False
     s, allowed = -(p.A @ x), lost * (abs(p.A) @ sizes)
+    if terms == 0.0 and not any(np.any(np.abs(s[rows]) > allowed[rows]) for rows in map(p.rows_of, dict(p.log_dets))):
+        return False
     return bool(np.all(np.abs(s[: p.zero]) <= allowed[: p.zero])) and _inside(p, s, allowed)
+
+
+def scaled(program: ConeProgram, x: Array) -> Array:
+    """x / −cᵀx; where only log dets fall along x, x / |x|."""
+    return np.asarray(x / (-(program.c @ x) or np.linalg.norm(x)))
 
 
 def _inside(program: ConeProgram, v: Array, allowed: Array) -> bool:

@@ -19,6 +19,7 @@ from psdopt.interop._cone_ending import Ending, feasibility, may_fall, proofs, r
 from psdopt.interop._cone_epigraph import EpigraphForm
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_program import ConeProgram
+from psdopt.interop._cone_proofs import scaled
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, ROUNDINGS, SLIGHT
 from psdopt.methods import InteriorPoint
@@ -181,7 +182,7 @@ def _unbounded(form: PrimalForm | DualForm, answer: Answer, x: Array, limits: di
     missed = math.inf if answer.result is None else 0.0
     if answer.certificate is not None and answer.certificate.constraints is not None:
         missed = answer.certificate.constraints.primal_infeasibility
-    proof = x / -(form.program.c @ x)
+    proof = scaled(form.program, x)
     if not form.swapped and missed <= limits["tol"]:
         return replace(answer, ending=Ending.UNBOUNDED, proof=proof)
     point: Answer = solved(feasibility(form.program), limits, None, verbose)

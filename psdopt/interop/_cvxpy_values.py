@@ -16,6 +16,7 @@ from cvxpy.reductions.cvx_attr2constr import lower_value
 from cvxpy.reductions.solvers.conic_solvers.conic_solver import ConicSolver
 
 from psdopt.interop._cone_program import ConeProgram, lower_triangles, without_infinite_bounds
+from psdopt.interop._cvxpy_log_det import LOG_DETS
 from psdopt.linalg.arrays import Array
 
 #: The order of rows in CVXPY's program, if it has no cones of other kinds.
@@ -30,7 +31,10 @@ def cone_program(data: Any) -> tuple[ConeProgram, sp.csr_array, bool]:
     H, zero, nonneg, impossible = without_infinite_bounds(H, b, dims.zero, dims.nonneg)
     right = np.where(np.isinf(b), 0.0, b)  # rows of H skip these
     rows = data[settings.A], right, zero, nonneg, (H, orders)
-    return ConeProgram.from_rows(data[settings.C], data.get(settings.P), *rows), H, impossible
+    program = ConeProgram.from_rows(data[settings.C], data.get(settings.P), *rows)
+    # second-order cones are the first blocks
+    program, H = program.with_log_dets([(len(dims.soc) + k, nu) for k, nu in data[LOG_DETS]], H, len(dims.soc))
+    return program, H, impossible
 
 
 def point_of(values: Mapping[int, Any], data: Any, inverse: Any) -> Array:

@@ -43,6 +43,7 @@ from psdopt.interop._cone_epigraph import forms_of
 from psdopt.interop._cone_forms import Point
 from psdopt.interop._cone_solve import OPTIONS, Answer, solved_in_either
 from psdopt.interop._cvxpy_answer import AnswerCertificate, certified
+from psdopt.interop._cvxpy_log_det import LOG_DETS, log_dets_of, without_log_det
 from psdopt.interop._cvxpy_values import cone_program
 from psdopt.linalg.tolerances import MINOR
 from psdopt.running.result import Status
@@ -60,10 +61,11 @@ class PSDOPT(ConicSolver):
     """A solver for ``problem.solve(solver=PSDOPT(**options), **options)``; options of the call come first.
 
     The solver takes PSD variables and constraints beside scalars, equations, inequalities and second-order cones, with
-    linear and convex quadratic objectives. CVXPY's status is ``optimal`` if that of :func:`psdopt.solve` is: gap and
-    infeasibility are proven to `tol`. ``optimal_inaccurate`` stands for weaker proofs, and for residuals of at most
-    1e-3 without a proof; `proven` tells them apart. ``infeasible`` is proven by the multipliers that the constraints
-    get, ``unbounded`` by a ray and a feasible point; ``infeasible_or_unbounded`` has the ray alone.
+    linear and convex quadratic objectives, from which any multiples of log_det may be subtracted. CVXPY's status is
+    ``optimal`` if that of :func:`psdopt.solve` is: gap and infeasibility are proven to `tol`. ``optimal_inaccurate``
+    stands for weaker proofs, and for residuals of at most 1e-3 without a proof; `proven` tells them apart.
+    ``infeasible`` is proven by the multipliers that the constraints get, ``unbounded`` by a ray and a feasible point;
+    ``infeasible_or_unbounded`` has the ray alone.
 
     Other Parameters
     ----------------
@@ -76,8 +78,8 @@ class PSDOPT(ConicSolver):
     ``problem.solver_stats.extra_stats`` is a dict: `result`, psdopt's own; `certificate`; `proven`: "everywhere",
     "loosely" (a gap relative to 1 + |value| + |bound|), "within" (such a gap among matrices of up to 1000 times the
     trace of the solution) or ""; `proof`, in CVXPY's cone program A x + s = b, of ``infeasible`` (y in the dual cones
-    with Aᵀy = 0, bᵀy = −1) and of ``unbounded`` (x with P x = 0, cᵀx = −1, −A x in the cones); `form`, `n`, `m`;
-    `message`.
+    with Aᵀy = 0, bᵀy = −1) and of ``unbounded`` (x with P x = 0, cᵀx = −1, −A x in the cones; or cᵀx = 0
+    and |x| = 1 where only log_det grows); `form`, `n`, `m`; `message`.
 
     Raises
     ------
@@ -109,12 +111,14 @@ class PSDOPT(ConicSolver):
         """Whether CVXPY can bring all cones to PSD ones; else SolverError with the first constraint that it cannot."""
         if problem_form.is_mixed_integer():
             raise SolverError("PSDOPT takes no integer or boolean variables")
-        if super().can_solve(problem_form):
+        plain = without_log_det(problem_form)
+        if super().can_solve(plain):
             return True
-        raise SolverError(self._refusal(problem_form))
+        raise SolverError(self._refusal(problem_form, plain))
 
-    def _refusal(self, problem_form: Any) -> str:
-        problem = problem_form._problem
+    def _refusal(self, given: Any, problem_form: Any) -> str:
+        """Why CVXPY's `problem_form` is refused, which is `given` without log_det in the objective."""
+        problem = given._problem
         for k, constraint in enumerate(problem.constraints):
             alone = type(problem_form)(cvxpy.Problem(cvxpy.Minimize(0.0), [constraint]))
             if not super().can_solve(alone):
@@ -129,6 +133,7 @@ class PSDOPT(ConicSolver):
             raise SolverError(f"{TAKES}; CVXPY's program has cones of other kinds: {', '.join(strange)}")
         if not (dims.psd or dims.soc):
             raise SolverError("PSDOPT solves problems with a PSD variable or a PSD constraint; found neither")
+        data[LOG_DETS] = log_dets_of(data)
         return data, inverse
 
     def solve_via_data(

@@ -30,8 +30,8 @@ def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, most: float) -> fl
     admissible.
     """
     face = problem.face
-    if Ability.CONVEX not in problem.abilities or problem.conic is not None or problem.n > SPECTRUM_ORDER:
-        return None
+    if Ability.CONVEX not in problem.abilities or problem.central is not None or problem.n > SPECTRUM_ORDER:
+        return None  # the bounds of linear F and of log dets need no matrix
     A = adjoint_operator(problem, y)
     A = A @ np.eye(problem.n) if problem.forms is None else A.toarray()
     F: Problem = problem.problem

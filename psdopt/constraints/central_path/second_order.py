@@ -125,7 +125,7 @@ class SecondOrder:
         return float(np.vdot(x, z))
 
     def placed(self, Y: Array, H: Array, first: NDArray[np.intp] | None = None) -> None:
-        """Put the factors H (K, d, 2) into the rows of Y (n, width)."""
+        """Put the factors H (K, d, 2) into the rows of Y (n, width); cones have no log dets, `first` is 0 there."""
         Y[self.rows, :2] = H
 
     def spread(self, M: Array, x: Array) -> None:

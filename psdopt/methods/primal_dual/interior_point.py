@@ -161,6 +161,8 @@ class InteriorPoint(Method[PrimalDualState]):
             patience=self.patience,
             factor=factor,
         )
+        if not math.isfinite(after.evaluation.value):
+            raise np.linalg.LinAlgError("a block with a log det is singular up to rounding")
         return replace(after, halves=(new.Lx, new.Lz), careful=careful)
 
 

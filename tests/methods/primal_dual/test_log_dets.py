@@ -107,6 +107,7 @@ def test_the_largest_determinant_under_a_trace():
 def test_a_log_det_without_a_bound_is_unbounded():
     result = solve(Constrained(TermSum([LogDet(4)]), constraints.entries([0], [0], 4, 1.0)), tol=TOL)
     assert result.status is Status.UNBOUNDED
+    assert result.certificate.dual_value is None
     D = result.certificate.constraints.ray
     assert np.linalg.norm(D[0]) <= 1e-7
     C = np.diag([1.0, 1.0, 1.0, -1.0])
