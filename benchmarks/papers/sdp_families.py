@@ -47,7 +47,8 @@ def control(n: int, seed: int = 0) -> Constrained:
 
 def wide_control(n: int, seed: int = 0) -> Constrained:
     """:func:`control` with P ⪰ I instead, and A, B, C uniform in ±100, the scale of SDPLIB's."""
-    return _controlled(*np.random.default_rng(seed).uniform(-100.0, 100.0, (3, n, n)), 1.0)
+    A, B, C = np.random.default_rng(seed).uniform(-100.0, 100.0, (3, n, n))
+    return _controlled(A, B, C, 1.0)
 
 
 def shifted_control(n: int, seed: int = 0) -> Constrained:

@@ -66,7 +66,8 @@ class Conic:
         total = np.bincount(label[edges[0]], minlength=count)
         own = np.flatnonzero(forms.i == forms.j)
         of_rows = sp.csr_array((np.ones(len(own)), (forms.i[own], np.arange(len(own)))), shape=(self.n, len(own)))
-        D = sp.csr_array(sp.hstack([of_rows @ sp.csr_array(forms.B[:, own].T), self.C.diagonal()[:, None]]))
+        columns: list[Any] = [of_rows @ sp.csr_array(forms.B[:, own].T), self.C.diagonal()[:, None]]
+        D = sp.csr_array(sp.hstack(columns))
         D.eliminate_zeros()
         # entries of very different sizes are compared one by one, where their numbers agree
         held = np.diff(D.indptr)

@@ -27,7 +27,8 @@ class Level(cvxpy.Variable):
 def _canonical(expr: Any, args: list[Any], solver_context: Any = None) -> tuple[Any, list[Any]]:
     """t and A ⪰ 0 for PSDOPT, CVXPY's own form for others."""
     if getattr(solver_context, "solver_name", None) != SOLVER:
-        return _before(expr, args, solver_context=solver_context)
+        found: tuple[Any, list[Any]] = _before(expr, args, solver_context=solver_context)
+        return found
     level = Level()
     level.cone = PSD(args[0])
     return level, [level.cone]
