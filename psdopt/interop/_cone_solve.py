@@ -18,6 +18,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_ending import Ending, feasibility, may_fall, proofs, recession, refutation
 from psdopt.interop._cone_epigraph import EpigraphForm
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
+from psdopt.interop._cone_log import Log
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import scaled
 from psdopt.linalg.arrays import Array
@@ -131,7 +132,8 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         # two more digits cost a step or two, and M and the multipliers are only as exact as the square root of the gap;
         # the answer is optimal once `tol` is reached
         chosen["tol"] = options.get("tol", ROOT_EPS)
-    result = solve(problem, method=method, start=start, dual=dual, progress=verbose, **chosen)
+    log = Log(form, method) if verbose else None
+    result = solve(problem, method=method, start=start, dual=dual, callback=log, **chosen)
     answer = _answer(form, result, tol)
     if answer.status is Status.OPTIMAL and SLIGHT * answer.residual > tol:
         # F may vary far more between 0 and M than on the feasible set, so a gap that is relatively small may be large;
@@ -140,8 +142,10 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         reached = tol if gap is None else min(gap * share / SLIGHT**2, tol)
         chosen["tol"] = max(0.5 * share * reached, ROUNDINGS * EPS)
         dual = _multipliers(result.certificate) if form.m and result.certificate is not None else None
-        result = solve(problem, method=method, start=result.matrix, dual=dual, progress=verbose, **chosen)
+        result = solve(problem, method=method, start=result.matrix, dual=dual, callback=log, **chosen)
         answer = _answer(form, result, tol)
+    if log is not None:
+        log.ended(answer.message)
     return answer if answer.proven(tol) else _ended(form, problem, answer, limits, verbose)
 
 

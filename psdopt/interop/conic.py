@@ -15,7 +15,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.certificates.certificate import Certificate
-from psdopt.checks import finite, integer, one_of
+from psdopt.checks import boolean, finite, integer, one_of
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.interop._cone_ending import Ending
@@ -68,18 +68,18 @@ class ConicProgram:
         self._program = ConeProgram.from_rows(c, P, A, b, zero, nonneg, (self._onto, held))
         self._b, self._A = b, A
 
-    def solve(self, *, form: str = "auto", progress: bool = False, **options: Any) -> ConicAnswer:
+    def solve(self, *, form: str = "auto", verbose: bool = False, **options: Any) -> ConicAnswer:
         """The answer, with its proof.
 
         form : "primal" makes M of the PSD slacks, "dual" of their multipliers (linear objectives); "auto" takes the one
-        with fewer constraints, and the other if it proves nothing. progress, tol, max_iterations, max_time, max_rank,
-        rng : as in :func:`psdopt.solve`.
+        with fewer constraints, and the other if it proves nothing. verbose : print a row for each step. tol,
+        max_iterations, max_time, max_rank, rng : as in :func:`psdopt.solve`.
         """
         one_of(form, "form", ("auto", "primal", "dual"))
         unknown = sorted(set(options) - {"tol", "max_iterations", "max_time", "max_rank", "rng"})
         if unknown:
             raise InvalidTypeError(f"solve takes no argument {unknown[0]!r}")
-        _, answer = solved_in_either(forms_of(self._program, form), dict(options), None, progress)
+        _, answer = solved_in_either(forms_of(self._program, form), dict(options), None, boolean(verbose, "verbose"))
         return self._answer(answer, options.get("tol", FEASIBLE))
 
     def _answer(self, answer: Answer, tol: float) -> ConicAnswer:
