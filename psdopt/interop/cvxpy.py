@@ -53,6 +53,8 @@ __all__ = ["PSDOPT", "AnswerCertificate", "certify", "register"]
 #: Supported cones, in CVXPY's names for their sizes.
 TAKEN = ("zero", "nonneg", "soc", "psd")
 TAKES = "PSDOPT takes equations, inequalities, second-order cones and PSD constraints"
+#: Options by the names that they have in other solvers, and here.
+USUAL = {"eps": "tol", "max_iters": "max_iterations", "max_iter": "max_iterations", "time_limit": "max_time"}
 #: Names of CVXPY's cones in errors.
 CONES = {"ExpCone": "an exponential cone", "PowCone3D": "a power cone", "PowConeND": "a power cone"}
 
@@ -70,7 +72,8 @@ class PSDOPT(ConicSolver):
     Other Parameters
     ----------------
     tol : relative gap and infeasibility, default 1e-6. max_iterations, max_time, max_rank, rng : as in
-        :func:`psdopt.solve`. algorithm : a psdopt method; default, the choice of :func:`psdopt.solve`.
+        :func:`psdopt.solve`. Other solvers' names are known for three of them: eps; max_iters, max_iter; time_limit.
+        algorithm : a psdopt method; default, the choice of :func:`psdopt.solve`.
     form : "primal" makes M of the PSD slacks, "dual" of their multipliers; default "auto", the form with fewer
         constraints (linear objectives), then the other if the first proves nothing. trace_bound : a bound on tr M for
         this M, if known.
@@ -260,7 +263,13 @@ def register(name: str = "psdopt") -> None:
 
 
 def _checked(options: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in options.items() if name != "use_quad_obj"}  # CVXPY's own
+    kept: dict[str, Any] = {}
+    for name, value in options.items():
+        own = USUAL.get(name, name)
+        if own in kept:
+            raise SolverError(f"PSDOPT takes one of {own!r} and its other names; found {name!r} as well")
+        if own != "use_quad_obj":  # CVXPY's own
+            kept[own] = value
     unknown = sorted(set(kept) - set(OPTIONS))
     if unknown:
         raise SolverError(f"PSDOPT has no option {unknown[0]!r}; it has {', '.join(OPTIONS)}")

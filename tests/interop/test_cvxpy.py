@@ -109,8 +109,12 @@ def test_options_come_from_the_solver_and_from_the_call():
     extra = problem.solver_stats.extra_stats
     assert extra["result"].tol == 1e-7
     assert extra["result"].method.startswith("AugmentedLagrangian")
-    with pytest.raises(cp.SolverError, match=r"no option 'eps'; it has tol, max_iterations"):
-        problem.solve(solver=PSDOPT(), eps=1e-3)
+    with pytest.raises(cp.SolverError, match=r"no option 'epsilon'; it has tol, max_iterations"):
+        problem.solve(solver=PSDOPT(), epsilon=1e-3)
+    problem.solve(solver=PSDOPT(eps=1e-5), max_iters=300, time_limit=20.0)
+    assert problem.solver_stats.extra_stats["result"].tol == 1e-5
+    with pytest.raises(cp.SolverError, match="one of 'tol' and its other names; found 'eps' as well"):
+        problem.solve(solver=PSDOPT(), tol=1e-5, eps=1e-5)
     with pytest.raises(cp.SolverError, match="form must be"):
         PSDOPT(form="both")
     with pytest.raises(cp.SolverError, match="tol must be a finite number above 0 and below 1; found 2"):
