@@ -12,7 +12,7 @@ from psdopt.certificates.certificate import Certificate
 from psdopt.constraints import Constrained
 from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_forms import DualForm, PrimalForm
-from psdopt.interop._cone_objective import coefficients
+from psdopt.interop._cone_objective import coefficients, square_root
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls, refutes
 from psdopt.linalg.arrays import Array
@@ -92,11 +92,12 @@ def may_fall(form: PrimalForm | DualForm, problem: Problem) -> bool:
 
 
 def recession(program: ConeProgram) -> ConeProgram:
-    """min cᵀx with P x = 0 and −A x in the cones: unbounded where the objective falls along a ray, else zero."""
-    P = program.P if program.P is not None else sp.csr_array((0, len(program.c)))
-    sizes = abs(P).sum(axis=1)
-    held = np.flatnonzero(sizes)
-    flat = sp.csr_array(sp.diags_array(1.0 / sizes[held]) @ P[held]) if len(held) else P[:0]  # for any size of P
+    """min cᵀx with V x = 0, P = VᵀV, −A x in the cones: unbounded where the objective falls along a ray, else zero.
+
+    V has as many rows as P has rank; P itself, with rounding in its rows, may seem to be of full rank.
+    """
+    V = sp.csr_array((0, len(program.c))) if program.P is None else square_root(program.P)
+    flat = sp.csr_array(sp.diags_array(1.0 / abs(V).sum(axis=1)) @ V) if V.shape[0] else V  # for any size of P
     A = sp.csr_array(sp.vstack([program.A[: program.zero], flat, program.A[program.zero :]], format="csr"))
     zero = program.zero + flat.shape[0]
     return ConeProgram(program.c, None, A, np.zeros(A.shape[0]), zero, program.nonneg, program.psd)

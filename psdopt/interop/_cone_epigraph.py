@@ -12,18 +12,15 @@ from psdopt.errors import InvalidInputError
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_objective import square_root
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._cone_proofs import scaled
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import ITERATED_ORDER
 
 
-def epigraph(program: ConeProgram) -> ConeProgram:
+def epigraph(program: ConeProgram, V: sp.csr_array) -> ConeProgram:
     """The program in (x, t) with the objective cᵀx + t and, for P = VᵀV with V (q, N), one more block of order q + 2.
 
     The block is in arrow form: t + 1 on its diagonal, √2 V x and t − 1 beside it.
     """
-    assert program.P is not None
-    V = square_root(program.P)
     q = V.shape[0]
     column, row = np.triu_indices(q + 2)
     own, last, beside = row == column, (column == 0) & (row == q + 1), (column == 0) & (row > 0) & (row <= q)
@@ -45,19 +42,23 @@ class EpigraphForm(DualForm):
     """
 
     def __init__(self, program: ConeProgram) -> None:
-        self.original = program
-        super().__init__(epigraph(program))
+        assert program.P is not None
+        self.original, self.V = program, square_root(program.P)
+        super().__init__(epigraph(program, self.V))
 
     def own_point(self, point: Point) -> Point:
         """x and y of the program itself."""
         return Point(point.x[: len(self.original.c)], point.y[: len(self.original.b)])
 
     def own_proof(self, proof: Array) -> Array:
-        """The y or x of an answer for the program itself; of a ray t = 0, since V x = 0."""
-        N, R = len(self.original.c), len(self.original.b)
-        if len(proof) == N + 1:
-            return scaled(self.original, proof[:N])
-        return np.asarray(proof[:R] / -(self.original.b @ proof[:R]))
+        """The y of an answer for the program itself."""
+        y = proof[: len(self.original.b)]
+        return np.asarray(y / -(self.original.b @ y))
+
+    def own_ray(self, proof: Array) -> Array:
+        """The x of a ray, moved to P x = 0: in the epigraph P x is as small as the root of a rounding."""
+        x = proof[: len(self.original.c)]
+        return np.asarray(x - self.V.T @ ((self.V @ x) / (self.V * self.V).sum(axis=1)))
 
 
 def forms_of(program: ConeProgram, which: str = "auto") -> Iterator[PrimalForm | DualForm]:

@@ -20,7 +20,7 @@ from psdopt.interop._cone_epigraph import EpigraphForm
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_log import Log
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._cone_proofs import scaled
+from psdopt.interop._cone_proofs import falls, scaled
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, ROUNDINGS, SLIGHT
 from psdopt.methods import InteriorPoint
@@ -30,6 +30,8 @@ from psdopt.running.solve import solve
 
 #: The options of a run.
 OPTIONS = ("tol", "max_iterations", "max_time", "max_rank", "rng", "algorithm", "form", "trace_bound")
+
+NO_RAY = "no progress: a direction along which the objective falls is none of this program, to rounding"
 
 
 @dataclass(frozen=True)
@@ -85,24 +87,31 @@ def solved_in_either(
 ) -> tuple[PrimalForm | DualForm, Answer]:
     """:func:`solved` for the first form; if that proves nothing and hit no limit, the next if it gets further."""
     form = next(forms)
-    answer = solved(form, options, last, verbose)
+    answer = _own(form, solved(form, options, last, verbose), options)
     limited = answer.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
     other = None
     if not limited and answer.ending is None and not answer.proven(options.get("tol", FEASIBLE)):
         other = next(forms, None)
     if other is not None:
-        second = solved(other, options, None, verbose)
+        second = _own(other, solved(other, options, None, verbose), options)
         if second.ending is not None or second.residual < answer.residual:
             form, answer = other, second
-    return form, _own(form, answer)
+    return form, answer
 
 
-def _own(form: PrimalForm | DualForm, answer: Answer) -> Answer:
+def _own(form: PrimalForm | DualForm, answer: Answer, options: dict[str, Any]) -> Answer:
     """`answer` with x, y and proofs of the program that was given, where the form is that of its epigraph."""
     if not isinstance(form, EpigraphForm):
         return answer
-    point = None if answer.point is None else form.own_point(answer.point)
-    return replace(answer, point=point, proof=None if answer.proof is None else form.own_proof(answer.proof))
+    answer = replace(answer, point=None if answer.point is None else form.own_point(answer.point))
+    if answer.proof is None or answer.ending is Ending.INFEASIBLE:
+        return replace(answer, proof=None if answer.proof is None else form.own_proof(answer.proof))
+    x: Array | None = form.own_ray(answer.proof)
+    if x is not None and not falls(form.original, x):
+        x = _ray(form.original, _limits(options))
+    if x is None:
+        return replace(answer, status=Status.NO_PROGRESS, message=NO_RAY, ending=None, proof=None)
+    return replace(answer, proof=scaled(form.original, x))
 
 
 def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verbose: bool) -> Answer:
@@ -121,7 +130,7 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         if kept.proves(tol) and (first is problem or (kept := certify(problem, start, tol=tol, dual=dual)).proves(tol)):
             message = "optimal: the last solution still is"
             return Answer(Status.OPTIMAL, message, form.point(last[0], _multipliers(kept)), kept, warm=last)
-    limits = {name: value for name, value in chosen.items() if name in ("tol", "max_time")}
+    limits = _limits(chosen)
     if may_fall(form, problem):
         x = _ray(form.program, limits)
         if x is not None:
@@ -160,16 +169,21 @@ def _ended(
         x = _ray(form.program, limits)  # without bounds a program equals its recession program
     if x is None and answer.status in (Status.INFEASIBLE, Status.UNBOUNDED):
         # without multipliers there may be a ray, or an optimum that no multipliers prove
-        message = "no progress: a direction along which the objective falls is none of this program, to rounding"
         x = _ray(form.program, limits) if form.swapped else None
-        answer = replace(answer, status=Status.NO_PROGRESS, message=message)
+        answer = replace(answer, status=Status.NO_PROGRESS, message=NO_RAY)
     return answer if x is None else _unbounded(form, answer, x, limits, verbose)
 
 
 def _ray(program: ConeProgram, limits: dict[str, Any]) -> Array | None:
     """x (N,) along which the objective falls without end, where it is found."""
-    found = solved(PrimalForm(recession(program)), limits, None, False)
-    return found.proof if found.ending is Ending.UNBOUNDED else None
+    form = PrimalForm(recession(program))
+    found = solved(form, limits, None, False) if form.n else None  # without an M only x = 0 is left
+    x = None if found is None or found.ending is not Ending.UNBOUNDED else found.proof
+    return x if x is not None and falls(program, x) else None
+
+
+def _limits(options: dict[str, Any]) -> dict[str, Any]:
+    return {"tol": FEASIBLE, **{name: value for name, value in options.items() if name in ("tol", "max_time")}}
 
 
 def _infeasible(program: ConeProgram, answer: Answer, y: Array | None, limits: dict[str, Any]) -> Answer:

@@ -19,6 +19,7 @@ from psdopt.geometries import FlatQuotient
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint, ConjugateGradient, DualNewton, InteriorPoint
 from psdopt.problems import QuadraticSDP
 from tests.graphs import random_laplacian
+from tests.instances import symmetric
 
 N = 4
 Y = np.random.default_rng(0).standard_normal((N, 2))
@@ -80,6 +81,44 @@ def test_a_face_is_found_and_only_zero_may_be_left_of_it() -> None:
     assert program().face is None
     assert program().on_face is program().on_face or program().face is None
     assert Constrained(QuadraticSDP(C=np.eye(N)), constraints.trace(N, 0.0)).only_zero
+
+
+def test_what_is_shown_is_the_problem_with_the_face_that_no_search_finds() -> None:
+    """M_00 = 0 is seen; that M_22 = 0 follows from three equations takes a search; a fixed diagonal has no face."""
+    seen = Constrained(QuadraticSDP(C=np.eye(N)), [constraints.entries([0], [0], N, 0.0), constraints.trace(N, 1.0)])
+    assert seen.shown.face.order == N - 1
+    assert "face" not in vars(seen)
+    assert seen.face.order == N - 1
+    held = Constrained(QuadraticSDP(C=np.eye(N)), constraints.diagonal(N, 1.0))
+    assert held.shown.face is None
+    sought = searched()
+    first = sought.shown
+    assert first.face is None
+    assert first.forms is sought.forms
+    assert sought.face.searched
+    assert sought.shown is first
+    assert first.trace_limit is None or first.trace_limit.value == sought.trace_limit.value
+    again = searched()
+    assert again.face.searched
+    assert again.carried is not None
+    assert again.shown.face is None
+    assert again.shown.carried is None
+    assert again.shown.on_face is again.problem
+    settled = Constrained(QuadraticSDP(C=np.eye(N)), [constraints.entries([0], [0], N, 0.0), constraints.trace(N, 1.0)])
+    assert settled.face is not None
+    assert settled.shown is settled
+
+
+def searched() -> Constrained:
+    """Three equations in turned axes whose sum with weights is a matrix of rank two, and none of whose b is zero."""
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((N, N)))[0]
+    U, W = Q[:, :2], Q[:, 2:]
+    A = [symmetric(rng, N) for _ in range(3)]
+    A[0] = (U @ U.T - 1.3 * A[1] + 0.7 * A[2]) / 0.9
+    R = rng.standard_normal((N - 2, N - 2))
+    b = [np.sum(each * (W @ R @ R.T @ W.T)) for each in A]
+    return Constrained(QuadraticSDP(C=np.eye(N)), constraints.sparse_forms(A, b))
 
 
 def random_problem(curved: bool, seed: int = 0) -> Constrained:

@@ -11,7 +11,7 @@ from benchmarks.papers.sdp_families import PROGRAMS, hinf, qap
 from psdopt import Status, solve
 
 SIZES = {"control": 3, "hinf": 4, "truss": 3, "arch": 3, "qap": 4, "box": 20, "signed_cut": 30, "grid_theta": 40,
-         "infeasible": 8, "unbounded": 8}  # fmt: skip
+         "infeasible": 8, "unbounded": 8, "wide_control": 4, "shifted_control": 4}  # fmt: skip
 
 
 @pytest.mark.parametrize("family", sorted(PROGRAMS))
@@ -20,6 +20,28 @@ def test_every_family_ends_in_a_true_status(family) -> None:
         result = solve(PROGRAMS[family](SIZES[family], seed=seed), tol=1e-6, rng=0)
         ends = {"infeasible": Status.INFEASIBLE, "unbounded": Status.UNBOUNDED}
         assert result.status is ends.get(family, Status.OPTIMAL)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("family", ["wide_control", "shifted_control"])
+def test_control_programs_at_the_scale_of_sdplib_are_proven(family, seed) -> None:
+    """λ = −F, P and D are the multipliers: both inequalities hold, the bound is below F, and λ is the largest there."""
+    n = 5
+    A, B, C = np.random.default_rng(seed).uniform(-100.0, 100.0, (3, n, n))
+    if family == "shifted_control":
+        A -= 0.5 * np.linalg.eigvalsh(A + A.T)[-1] * np.eye(n)
+        assert np.linalg.eigvalsh(A + A.T)[-1] == pytest.approx(0.0, abs=1e-10)
+    result = solve(PROGRAMS[family](n, seed=seed), tol=1e-6, rng=0)
+    assert result.status is Status.OPTIMAL
+    assert result.certificate.constraints.primal_infeasibility < 1e-6
+    x = result.certificate.constraints.multipliers
+    P, D = np.zeros((n, n)), np.diag(x[-n - 1 : -1])
+    P[np.triu_indices(n)] = x[: n * (n + 1) // 2]
+    P += np.triu(P, 1).T
+    S = np.block([[-P @ A - A.T @ P - C.T @ D @ C, -P @ B], [-B.T @ P, D]])
+    assert np.linalg.eigvalsh(P)[0] >= 1.0 - 1e-6 * np.linalg.norm(P)
+    assert np.linalg.eigvalsh(S)[0] == pytest.approx(x[-1], abs=1e-6 * np.linalg.norm(S))
+    assert result.certificate.dual_value == pytest.approx(-x[-1], rel=1e-6) or x[-1] == pytest.approx(result.value)
 
 
 def test_hinf_is_the_largest_gain_over_frequencies() -> None:

@@ -202,8 +202,9 @@ class SecondOrderMetric:
         a, b = self.root_times(dx, inverse=True), self.root_times(dz)
         first = np.einsum("kd,kd->k", a, b)
         rest = a[:, :1] * b[:, 1:] + b[:, :1] * a[:, 1:]
-        top = (scaled[:, 0] * first - np.einsum("kd,kd->k", scaled[:, 1:], rest)) / _det(scaled)
-        tail = (rest - top[:, None] * scaled[:, 1:]) / scaled[:, :1]
+        with np.errstate(divide="ignore", invalid="ignore"):  # beyond the last digit; such a direction is no step
+            top = (scaled[:, 0] * first - np.einsum("kd,kd->k", scaled[:, 1:], rest)) / _det(scaled)
+            tail = (rest - top[:, None] * scaled[:, 1:]) / scaled[:, :1]
         return self.root_times(np.concatenate([top[:, None], tail], axis=1))
 
 

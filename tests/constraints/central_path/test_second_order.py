@@ -81,8 +81,9 @@ def test_starts_are_multiples_of_the_unit_that_grow_with_the_data() -> None:
     assert part.start(b)[1][1, 0] == pytest.approx(math.sqrt(D) * np.linalg.norm(part.C[1]), rel=1e-14)
 
 
-@pytest.mark.parametrize("bad", [[1.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.8, 0.7], [np.nan, 0.0, 0.0],
-                                 [1.0, np.nan, 0.0]])  # fmt: skip
+@pytest.mark.parametrize("bad", [
+    [1.0, 1.0, 0.0], [-1.0, 0.0, 0.0], [0.0, 0.0, 0.0], [1.0, 0.8, 0.7], [np.nan, 0.0, 0.0], [1.0, np.nan, 0.0],
+])  # fmt: skip
 def test_what_is_not_inside_has_no_factor(bad) -> None:
     part, _ = part_of()
     x = inside(3)

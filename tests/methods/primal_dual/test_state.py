@@ -6,9 +6,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, certify, constraints, solve
+from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.constraints.central_path.standard import StandardForm
-from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
+from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved, settled
+from tests.instances import symmetric
 
 N = 6
 
@@ -127,3 +128,89 @@ def test_a_split_dual_equation_lowers_the_bound_by_what_it_lacks() -> None:
     lowered = again(off, off.X, splits=True)
     lost = split.extras["dual_bound"] - lowered.extras["dual_bound"]
     assert lost == pytest.approx(1e-3 * math.sqrt(N) * state.form.gamma, rel=1e-2)
+
+
+@pytest.mark.parametrize("splits", [False, True])
+@pytest.mark.parametrize("arrows", [False, True])
+@pytest.mark.parametrize("least", [1e-3, 1e-9, -1e-14, -1e-9, -1e-3])
+def test_without_a_trace_bound_the_least_eigenvalue_of_the_slack_decides(least, arrows, splits) -> None:
+    """S = C + A*(y) with λ_min(S) = `least`, and Z that says the same: a bound is taken where S ≻ 0 is beyond doubt."""
+    A = np.zeros((N, N))
+    A[0, 1:] = A[1:, 0] = 1.0 / math.sqrt(N - 1.0)
+    rest = np.zeros((N, N)) if arrows else np.diag([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
+    C = (1.0 + least) * np.eye(N) + rest
+    problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms([A], upper=-1.0))
+    if not arrows:  # the same eigenvalue where the diagonal is not one number
+        C = C - (np.linalg.eigvalsh(C + A)[0] - least) * np.eye(N)
+        problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms([A], upper=-1.0))
+    assert problem.trace_limit is None
+    form = StandardForm(constrained(problem)[1])
+    assert len(form.conic.arrows) == (1 if arrows else 0)
+    v = np.array([-1.0]) / (form.gamma * form.row_scale)
+    y = form.multipliers(v)
+    assert y == pytest.approx([1.0])
+    assert np.linalg.eigvalsh(C + A)[0] == pytest.approx(least, abs=1e-14)
+    state = replace(start(problem), form=form, v=v, Z=form.slacks(v))
+    after = moved(state, form_start(form), state.Z, v, step=1.0, outcome=Outcome.RUNNING, patience=5, splits=splits)
+    assert (after.dual.best is not None) is (least >= 1e-9)
+    assert (after.bound == pytest.approx(1.0)) if least >= 1e-9 else (after.bound == -math.inf)
+
+
+def form_start(form: StandardForm) -> list[np.ndarray]:
+    return [part.start(form.b)[0] for part in form.parts]
+
+
+def test_a_definite_matrix_is_kept_once_an_iterate_is_near_the_constraints() -> None:
+    problem = program()
+    state = solved(problem, 1)
+    assert problem.inside is None
+    while problem.inside is None:
+        state = InteriorPoint().step(state)
+    M, form = problem.inside, state.form
+    assert np.allclose(M, form.matrix(state.X), rtol=0, atol=0)
+    assert np.linalg.eigvalsh(M)[0] > 0.0
+    assert np.linalg.norm(problem.scale * problem.violation(measured(problem, M))) <= 1e-6
+    for _ in range(3):
+        state = InteriorPoint().step(state)
+    assert problem.inside is M
+
+
+def measured(problem: Constrained, M: np.ndarray) -> np.ndarray:
+    return np.asarray(problem.forms.B @ M[problem.forms.i, problem.forms.j])
+
+
+def test_splitting_methods_keep_no_matrix() -> None:
+    """Their X is on the boundary of the cone."""
+    problem = program()
+    state = solved(program(), 9)
+    form = StandardForm(constrained(problem)[1])
+    moved(replace(state, problem=problem, form=form), state.X, state.Z, state.v, step=1.0, outcome=Outcome.RUNNING,
+          patience=5, splits=True)  # fmt: skip
+    assert problem.inside is None
+
+
+def hidden(b: float) -> Constrained:
+    """Σ w_t A_t ≻ 0 with Σ w_t b_t = 0, which no simple combination shows: only M = 0 may be feasible."""
+    rng = np.random.default_rng(1)
+    A = [symmetric(rng, N) for _ in range(4)]
+    w, G = rng.uniform(0.3, 2.0, 4), rng.standard_normal((N, N))
+    A[0] = (G @ G.T + 0.1 * np.eye(N) - sum(t * P for t, P in zip(w[1:], A[1:], strict=True))) / w[0]
+    level = b * np.r_[-w[1] / w[0], 1.0, 0.0, 0.0]
+    return Constrained(QuadraticSDP(C=symmetric(rng, N)), constraints.sparse_forms(A, level))
+
+
+def test_a_face_that_is_searched_for_may_settle_what_a_run_did_not() -> None:
+    zero = hidden(0.0)
+    assert zero.shown.face is None
+    assert start(zero).outcome is Outcome.RUNNING
+    ended = settled(start(zero))
+    assert ended is not None
+    assert ended.outcome is Outcome.FINISHED
+    assert not np.any(ended.evaluation.factor)
+    assert not np.any(ended.dual.y)
+    assert ended.dual.ray is None
+    assert zero.only_zero
+    for other in (program(), program(trace=False)):
+        assert settled(start(other)) is None
+    assert not np.any(solve(zero, method=InteriorPoint()).matrix.factor)
+    assert solve(hidden(1.0), method=InteriorPoint()).status is Status.INFEASIBLE
