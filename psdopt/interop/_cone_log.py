@@ -17,9 +17,9 @@ COLUMNS = (("it", 5), ("primal", 15), ("dual", 15), ("pinf", 9), ("dinf", 9), ("
 class Log:
     """A callback of :func:`psdopt.solve` that prints a row after each iteration; it never stops the run.
 
-    Both objectives are those of the program, so that in the dual form, whose M holds multipliers, primal and dual change
-    places: primal is the value of x, dual the bound that y gives. pinf and dinf are relative residuals of the rows and of
-    c + P x + Aᵀy, gap the relative difference of both objectives. What a method does not know stays empty.
+    Both objectives are those of the program, so that in the dual form, whose M holds multipliers, primal and dual
+    change places: primal is the value of x, dual the bound that y gives. pinf and dinf are relative residuals of the
+    rows and of c + P x + Aᵀy, gap the relative difference of both objectives. What a method does not know stays empty.
     """
 
     def __init__(self, form: PrimalForm | DualForm, method: Method) -> None:
