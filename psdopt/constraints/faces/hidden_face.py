@@ -45,8 +45,8 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     at most 72 singular value decompositions of (n², m). No search is made if 36 of these would take over 4e9 flops.
     """
     equations = np.flatnonzero((lower == upper) & (forms.norms > 0.0))
-    n, m = forms.n, len(equations)
-    if m < 2 or RANKS * NEWTON_STEPS * float(n) ** 2 * m * min(n * n, m) > FLOPS:
+    n = forms.n
+    if len(equations) < 2 or not _searchable(n, len(equations)):
         return None
     rows, _ = _scaled(forms, lower, equations)
     size = norm(rows.least(rows.b)) or 1.0
@@ -70,9 +70,12 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
 def inside(forms: SparseForms, lower: Array, upper: Array, M: Array) -> bool:
     """Whether the matrix that meets the equations nearest to M (n, n) is definite and meets the inequalities clearly.
 
-    Then no constraints define a face.
+    Then no constraints define a face. False as well where no search would be made, since the factor of the equations
+    costs more than what it spares.
     """
     loose, tight = np.flatnonzero(lower < upper), np.flatnonzero((lower == upper) & (forms.norms > 0.0))
+    if not _searchable(forms.n, len(tight)):
+        return False
     if len(tight):
         rows, d = _scaled(forms, lower, tight)
         units = d * d[:, None] * (rows.size or 1.0)
@@ -84,6 +87,11 @@ def inside(forms: SparseForms, lower: Array, upper: Array, M: Array) -> bool:
         return False
     a, room = forms.B[loose] @ M[forms.i, forms.j], NEGLIGIBLE * forms.norms[loose] * norm(M)
     return bool(np.all(a - room > lower[loose]) and np.all(a + room < upper[loose]))
+
+
+def _searchable(n: int, m: int) -> bool:
+    """Whether a search among m equations of matrices of order n takes at most FLOPS flops."""
+    return RANKS * NEWTON_STEPS * float(n) ** 2 * m * min(n * n, m) <= FLOPS
 
 
 def _scaled(forms: SparseForms, lower: Array, equations: NDArray[np.intp]) -> tuple[_Equations, Array]:
