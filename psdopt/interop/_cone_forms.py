@@ -60,7 +60,7 @@ class PrimalForm:
         plus = first + len(single) + np.arange(len(lifted))
         self.i = np.concatenate([i, slack, plus, plus + len(lifted)])
         self.j = np.concatenate([j, slack, plus, plus + len(lifted)])
-        self.n = first + len(single) + 2 * len(lifted)
+        self.n = max(first + len(single) + 2 * len(lifted), 1)  # a row that nothing refers to, if there is no other
         columns = np.concatenate([np.arange(p.first_psd, R), single])
         Z = e.Z[:, lifted]
         self.K = sp.csr_array(sp.hstack([sp.csc_array(e.K)[:, columns], Z, -Z], format="csr"))
@@ -94,8 +94,8 @@ class PrimalForm:
     def point(self, Y: Array, multipliers: Array) -> Point:
         """x and y from M = Y Yᵀ and the multipliers (m,) of :meth:`problem`."""
         x = self.elimination.offset + self.direction(Y)
-        if self.feasibility:
-            return Point(x, np.zeros(len(self.program.b)))
+        if self.feasibility:  # the multipliers of the least trace are none of the program's
+            multipliers = np.zeros(self.m)
         return Point(x, self._multipliers(multipliers, self.program.gradient(x)))
 
     def direction(self, D: Array) -> Array:

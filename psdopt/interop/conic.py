@@ -88,15 +88,19 @@ class ConicProgram:
             x = answer.point.x
             y, s = np.asarray(self._onto.T @ answer.point.y), self._b - self._A @ x
         value = np.nan if x is None else self._program.value(x)
-        status, proof = answer.status, answer.proof
+        status, message, proof = answer.status, answer.message, answer.proof
+        if answer.ending is None and status in (Status.OPTIMAL, Status.INFEASIBLE, Status.UNBOUNDED):
+            # said of the matrix problem, and proven or not of the program
+            status = {"everywhere": Status.OPTIMAL, "within": Status.OPTIMAL_WITHIN}.get(
+                answer.proven(tol), Status.NO_PROGRESS
+            )
+            message = message if status is Status.OPTIMAL else f"{status.value}; of the matrix problem: {message}"
         if answer.ending is Ending.INFEASIBLE:
             status, value = Status.INFEASIBLE, np.inf
             proof = None if proof is None else np.asarray(self._onto.T @ proof)
         elif answer.ending is Ending.UNBOUNDED:
             status, value = Status.UNBOUNDED, -np.inf
-        elif answer.proven(tol) == "everywhere":
-            status = Status.OPTIMAL
-        return ConicAnswer(status, answer.message, value, x, y, s, proof, answer.certificate, answer.result)
+        return ConicAnswer(status, message, value, x, y, s, proof, answer.certificate, answer.result)
 
     def __repr__(self) -> str:
         p = self._program
