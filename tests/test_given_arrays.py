@@ -16,7 +16,15 @@ import psdopt
 from psdopt import Constrained, EntryFit, QuadraticSDP, TermSum, constraints, terms
 from psdopt.contracts.images import Images
 from psdopt.errors import PsdoptError
-from psdopt_plugins import kernel_learning, manifold_learning, metric_learning, regression, relaxations, spectral
+from psdopt_plugins import (
+    covariance,
+    kernel_learning,
+    manifold_learning,
+    metric_learning,
+    regression,
+    relaxations,
+    spectral,
+)
 
 RNG = np.random.default_rng(0)
 N, M = 5, 12
@@ -194,7 +202,7 @@ ESTIMATORS: list[tuple[Any, tuple[Any, ...]]] = [
     (manifold_learning.SSTRESS, (X,)), (manifold_learning.MaximumVarianceUnfolding, (X,)),
     (regression.PSDRegressor, (X, TARGETS)), (spectral.TopKEigen, (SYMMETRIC,)),
     (relaxations.MaxCut, (GRAPH,)), (relaxations.LovaszTheta, (GRAPH,)), (relaxations.CommunityDetection, (GRAPH,)),
-    (relaxations.NearestCorrelation, (CORRELATION,)),
+    (relaxations.NearestCorrelation, (CORRELATION,)), (covariance.SparsePrecision, (X,)),
 ]  # fmt: skip
 
 

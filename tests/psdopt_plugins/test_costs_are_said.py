@@ -9,7 +9,15 @@ from sklearn.base import BaseEstimator
 
 from psdopt_plugins.metric_learning import KTA
 
-PACKAGES = ("kernel_learning", "manifold_learning", "metric_learning", "regression", "relaxations", "spectral")
+PACKAGES = (
+    "covariance",
+    "kernel_learning",
+    "manifold_learning",
+    "metric_learning",
+    "regression",
+    "relaxations",
+    "spectral",
+)
 
 
 def shipped():
