@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -66,14 +67,14 @@ def sparse_inverse(S: Array, alpha: float, tol: float = 1e-6, max_iter: int = 10
     if not np.all(d > 0.0):
         k = int(np.argmin(d))
         raise InvalidInputError(f"variances must be positive; found {d[k]:g} for variable {k}")
-    count, label = connected_components(csr_array(np.abs(S) > alpha), directed=False)
-    M, W, value, bound, steps = np.zeros((n, n)), np.zeros((n, n)), 0.0, 0.0, 0
+    links: Any = csr_array(np.abs(S) > alpha)
+    count, label = connected_components(links, directed=False)
+    M, W, steps = np.zeros((n, n)), np.zeros((n, n)), 0
     alone = np.flatnonzero(np.bincount(label)[label] == 1)
     M[alone, alone], W[alone, alone] = 1.0 / d[alone], d[alone]
-    own = math.fsum(1.0 + np.log(d[alone]))
-    value, bound = own, own
-    for k in np.flatnonzero(np.bincount(label, minlength=count) > 1):
-        rows = np.flatnonzero(label == k)
+    value = bound = math.fsum(1.0 + np.log(d[alone]))
+    for each in np.flatnonzero(np.bincount(label, minlength=count) > 1):
+        rows = np.flatnonzero(label == each)
         at, low, taken = _minimised(S[np.ix_(rows, rows)], alpha, tol, max_iter)
         M[np.ix_(rows, rows)], W[np.ix_(rows, rows)] = at.M, at.W
         value, bound, steps = value + at.value, bound + low, steps + taken
@@ -119,12 +120,12 @@ def _start(S: Array, alpha: float, weights: Array, tol: float) -> tuple[_Point, 
     try:
         if alpha == 0.0:
             np.linalg.cholesky(S - len(S) * EPS * np.diag(np.diagonal(S)))
-            return _Point(S, alpha, np.linalg.inv(S)), -math.inf, 0
+            return _Point(S, alpha, np.asarray(np.linalg.inv(S), dtype=np.float64)), -math.inf, 0
         M, W, steps = dual_path(S, alpha, max(tol / SLIGHT, MINOR**2))
     except np.linalg.LinAlgError:
         raise InvalidInputError(f"alpha must be larger for a singular covariance; found {alpha:g}") from None
     best = _dual_value(S, weights, W)
-    return _point(S, alpha, M) or _Point(S, alpha, np.linalg.inv(W)), best, steps
+    return _point(S, alpha, M) or _Point(S, alpha, np.asarray(np.linalg.inv(W), dtype=np.float64)), best, steps
 
 
 def _newton_step(S: Array, alpha: float, weights: Array, at: _Point) -> _Point | None:
