@@ -14,7 +14,8 @@ def row_units(conic: Conic) -> Array:
     """d (n,), powers of two: d_i² is about min_t |b_t| / |A_t,ii|, the size of M_ii that the constraints permit.
 
     Here b_t is the smaller nonzero bound of constraint t, and only A_t with a diagonal of one sign count, as if
-    semidefinite. A row of M whose diagonal entry is in no such constraint gets the median of the others. All d are
+    semidefinite. A row of M whose diagonal entry is in no such constraint gets the median of the others. Where no row is
+    in one, those of a block with −ν log det in F get d_i² about ν / C_ii, the size of M_ii without constraints. All d are
     divided by their median, so that they are one if the constraints treat all rows alike. O(entries of the A_t).
     """
     forms, n = conic.forms, conic.n
@@ -32,6 +33,11 @@ def row_units(conic: Conic) -> Array:
     np.maximum.at(K, k, shares)
     own &= (K > 0.0) & np.isfinite(K)
     exponents = np.zeros(n)
+    diagonal = conic.C.diagonal()
+    if not own.any() and conic.weights is not None and np.all((diagonal > 0.0) | (conic.weights == 0.0)):
+        used = conic.weights > 0.0
+        powers = np.round(0.5 * np.log2(conic.weights[used] / diagonal[used]))
+        exponents[used] = powers - np.round(np.median(powers))
     if own.any():
         powers = np.round(-0.5 * np.log2(K[own]))
         exponents[forms.i[own]] = powers - np.round(np.median(powers))

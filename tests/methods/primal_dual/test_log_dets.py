@@ -60,6 +60,7 @@ def test_rows_of_all_units():
         found.append(solve(Constrained(F, groups), tol=TOL))
     assert all(each.status is Status.OPTIMAL for each in found)
     assert found[1].value + 2.0 * np.sum(np.log(d)) == pytest.approx(found[0].value, abs=1e-5)
+    assert found[1].iterations <= found[0].iterations + 2  # the units of the form are those of C
 
 
 def blocks():
@@ -95,6 +96,21 @@ def test_a_log_det_of_part_of_a_block_is_for_other_methods():
     whole = Constrained(TermSum([LinearTerm(np.eye(4)), LogDet(4, 1.0, [0, 1, 3])]), groups)
     assert Ability.LOG_DETS in whole.abilities
     assert compatible(whole, FlatQuotient(4, 4), AugmentedLagrangian())
+
+
+def test_a_log_det_is_added_to_the_program_of_a_file(tmp_path):
+    """max M_01 + M_22 + log det of the first block, M_00 + M_22 = 1, M_11 = 3: M_22 = 0 and M_01 below its limit."""
+    path = tmp_path / "two.dat-s"
+    entries = ["0 1 1 2 0.5", "0 2 1 1 0.1", "1 1 1 1 1.0", "1 2 1 1 1.0", "2 1 2 2 1.0"]
+    path.write_text("\n".join(["2", "2", "2 -1", "1.0 3.0", *entries]) + "\n")
+    program = constraints.read_sdpa(path)
+    terms = [*program.problem.terms, LogDet(program.n, 0.5, [0, 1])]
+    result = solve(Constrained(TermSum(terms), program.constraints), tol=TOL)
+    assert (result.status, result.method) == (Status.OPTIMAL, "InteriorPoint")
+    # with M_22 = 0 the slope of M_01 + ½ log(3 − M_01²) vanishes at M_01² + M_01 = 3
+    best = 0.5 * (np.sqrt(13.0) - 1.0)
+    assert result.value == pytest.approx(-best - 0.5 * np.log(3.0 - best**2), rel=1e-6)
+    assert result.matrix.to_dense()[2, 2] <= 1e-6
 
 
 def test_the_largest_determinant_under_a_trace():
