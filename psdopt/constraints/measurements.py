@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -43,6 +44,15 @@ class Trace(Measurement):
         C = np.empty((1, 1)) if out is None else out
         C[0, 0] = inner(P, Q)
         return C
+
+
+@dataclass(frozen=True)
+class RowPairs:
+    """Row i of A_t for each pair (i, t) where it is not zero, `A` (q, n); `t` (q,); pairs ends_i to ends_{i+1} are of i."""
+
+    A: sp.csr_array
+    t: Array
+    ends: Array
 
 
 class SparseForms(Measurement):
@@ -167,6 +177,18 @@ class SparseForms(Measurement):
     def matrix(self, weights: Array) -> sp.csr_array:
         """Σ_t w_t A_t as a sparse (n, n) array."""
         return self.entries.pattern.filled(0.5 * self.on_places(weights))
+
+    @cached_property
+    def row_pairs(self) -> RowPairs:
+        """The rows of the A_t that are not zero, ordered by their places: :class:`RowPairs`."""
+        t = np.repeat(np.arange(self.size), np.diff(self.B.indptr))
+        i, j, off = self.i[self.B.indices], self.j[self.B.indices], self.i[self.B.indices] != self.j[self.B.indices]
+        rows, columns = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
+        data = np.concatenate([np.where(off, 0.5, 1.0) * self.B.data, 0.5 * self.B.data[off]])
+        codes, where = np.unique(rows * self.size + np.concatenate([t, t[off]]), return_inverse=True)
+        A = sp.csr_array((data, (where, columns)), shape=(len(codes), self.n))
+        ends = np.searchsorted(codes // self.size, np.arange(self.n + 1))
+        return RowPairs(A, codes % self.size, ends)
 
     def gram(self, weights: Array) -> Array:
         """(⟨A_t, Σ_s w_s A_s⟩)_t, (m,)."""

@@ -29,7 +29,7 @@ from psdopt.constraints.faces.face import Face, found_face
 from psdopt.constraints.feasible import feasible_factor, random_factor
 from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms, Stacked
-from psdopt.constraints.trace_bound import TraceBound, found_trace_bound
+from psdopt.constraints.trace_bound import TraceBound, definite_part, found_trace_bound
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
@@ -249,6 +249,11 @@ class ConstrainedModel(Composite):
         if self.given_trace_bound is not None:
             return TraceBound(self.given_trace_bound, 0.0, "given")
         return None if self.contradiction is not None else self._implied
+
+    @cached_property
+    def definite_part(self) -> float:
+        """c > 0 with C ⪰ c I, for a linear F by entries; 0 if there is none. Then c tr M <= F(M) less its constant."""
+        return 0.0 if self.conic is None else definite_part(self.conic.C)
 
     @cached_property
     def contradiction(self) -> Array | None:

@@ -1,10 +1,11 @@
-"""Bounds on tr M that constraints imply: w with A*(w) ⪰ I gives tr M <= ⟨A*(w), M⟩ <= σ(w)."""
+"""Bounds on tr M: A*(w) ⪰ I gives tr M <= ⟨A*(w), M⟩ <= σ(w), and C ⪰ c I gives tr M <= ⟨C, M⟩ / c."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.sparse as sp
 
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array, with_data
@@ -75,3 +76,17 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
     fixed = error <= ROOT_EPS and bool(np.all(lower[used] == upper[used]))
     least = max(total - lost, 0.0) / (1.0 + error) if fixed else 0.0  # ⟨A*(w), N⟩ is within error tr N of tr N
     return TraceBound(value, least, "constraints", w / low)
+
+
+def definite_part(C: sp.csr_array) -> float:
+    """c > 0 with C ⪰ c I for a sparse symmetric C (n, n), or 0 if none is proven; for a diagonal C its least entry.
+
+    Cost: an extreme eigenvalue, unless C is diagonal or an entry of its diagonal is not positive.
+    """
+    diagonal = C.diagonal()
+    least = float(diagonal.min())
+    if not least > 0.0:
+        return 0.0
+    if sp.csr_array(C - sp.diags_array(diagonal)).count_nonzero() == 0:
+        return least
+    return max(0.0, smallest_eigenpair(C, tol=0.01, scale="norm").lower_bound)

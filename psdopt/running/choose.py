@@ -172,13 +172,15 @@ def _constrained(
         elif full and _near(problem) and (geometry is not None or not _has_face(problem)):
             method = DualNewton()  # methods on a face need a geometry of factors
         else:
-            splits, newton = full and _splits(problem), full and _decomposable(problem)
+            light = full and free and _light(problem)
+            splits, newton = (full and not light and each(problem) for each in (_splits, _decomposable))
             method = BoundaryPoint() if splits else InteriorPoint() if newton else _on_factors(problem)
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:
         share = THRESHOLDS.spare if isinstance(method, SphereGradient) or _diagonal_beside_face(problem) else 1
-        few = min(problem.n, max(math.isqrt(2 * problem.m) // share + 1, THRESHOLDS.fewest), THRESHOLDS.most)
+        count = math.ceil(math.log(problem.m)) if _light(problem) else math.isqrt(2 * problem.m) // share + 1
+        few = min(problem.n, max(count, THRESHOLDS.fewest), THRESHOLDS.most)
         # if F is curved, solutions may have any rank
         first = few if Ability.CONIC in problem.abilities else first_rank(problem.n)
         geometry = FlatQuotient(problem.n, min(first, most or problem.n))
@@ -198,6 +200,19 @@ def _splits(problem: Constrained) -> bool:
     if work <= THRESHOLDS.cheap or _mostly_inequalities(problem):
         return False
     return 3.0 * work > THRESHOLDS.many**3 * problem.conic.cubes
+
+
+def _light(problem: Constrained) -> bool:
+    """Whether F is definite and the constraints are on entries off the diagonal, as for nuclear norms.
+
+    Solutions then have few columns, and each row of Y meets other rows only, so that the augmented Lagrangian is well
+    conditioned row by row. Distances, which diagonal entries enter, are not. Where systems of order m are cheap, an
+    interior point method is chosen all the same.
+    """
+    conic = problem.conic
+    if conic is None or conic.complement_flops <= THRESHOLDS.cheap or np.any(conic.forms.i == conic.forms.j):
+        return False
+    return problem.definite_part > 0.0
 
 
 def _mostly_inequalities(problem: Constrained) -> bool:

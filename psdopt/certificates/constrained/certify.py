@@ -82,20 +82,22 @@ def certify_constrained(
         return unit_with(value if problem.conic is None and abs(bound) <= abs(value) else bound)
 
     unit = min(problem.duality.value_unit(value, trace) or 0.0, unit_of(value))
-    reach = max(trace if tau is None else tau, LEAST)
     GY = evaluation.gradient @ Y
     product = inner(GY, Y)
     offset = value - product if problem.conic is None else problem.conic.constant
+    reach = tau
+    if tau is None and problem.face is None and problem.definite_part > 0.0:
+        reach = (value - offset) / problem.definite_part  # no matrix of a larger trace has a lower F
 
     def bounded(y: Array) -> Bounded:
         P = given.slack if y is given.y else None
         y, allowed, accuracy = problem.admissible(y), tol * unit, 0.0
-        if tau is not None:  # without it a negative bound on λ_min(S) proves nothing, however small it is
+        if reach is not None:  # without it a negative bound on λ_min(S) proves nothing, however small it is
             # an error of λ_min(S) that is slight beside the tolerance costs the bound little; in a run one factor is
             # enough that proves what the rest of the gap leaves of the tolerance
             taken = value - offset + problem.support(y)
             room = allowed - (taken if P is None else max(taken, 0.0)) if proof == "needed" else 0.0
-            accuracy = max(SLIGHT * allowed, (1.0 - SLIGHT) * room) / reach
+            accuracy = max(SLIGHT * allowed, (1.0 - SLIGHT) * room) / max(reach, LEAST)
         return dual_bound(problem, evaluation, offset, y, accuracy, start, seed, proof == "full", P)
 
     norm_C = gradient_size(problem, evaluation)

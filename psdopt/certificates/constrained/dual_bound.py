@@ -29,8 +29,9 @@ class Bounded:
     The bound is base + min(0, λ_min(S)) τ, without the minimum where the trace is fixed. For an F of known curvature
     (:mod:`psdopt.certificates.curved_bound`) it is also base + ⟨S, M⟩ less the gap of F + ⟨A*(y), ·⟩ on the cone; on a
     face, and beyond order 500, base + λ tr M − n λ²/(2 rho), λ = min(0, λ_min(S)), rho the modulus of strong convexity.
-    None if λ < 0 and neither τ nor a curvature is known. Of ⟨C, M⟩ less log dets of blocks, the multipliers alone prove
-    another bound (:mod:`psdopt.certificates.constrained.log_det_bound`).
+    None if λ < 0 and neither τ nor a curvature is known. For a linear F with C ⪰ c I, c > 0, no τ is needed: θ y with
+    θ = c/(c − λ) takes the place of y, as C + A*(θ y) = (1 − θ) C + θ S ⪰ 0. Of ⟨C, M⟩ less log dets of blocks, the
+    multipliers alone prove another bound (:mod:`psdopt.certificates.constrained.log_det_bound`).
 
     On a face (:class:`~psdopt.constraints.faces.face.Face`) every feasible N is P N P, so that ⟨S, N⟩ = ⟨P S P, N⟩. P S
     P, or WᵀSW for N = W N' Wᵀ, then takes the place of S. The constraints that define the face drop out of it, and
@@ -83,6 +84,7 @@ def dual_bound(
     if face is not None:
         y = y.copy()
         y[face.rows] = 0.0  # P A_t P = 0
+    definite = 0.0 if face is not None or problem.trace_limit is not None else problem.definite_part
     S, rho, loss = slack_operator(problem, evaluation, y), problem.problem.lower_curvature, math.inf
     blocks = () if problem.conic is None else problem.conic.blocks
     if face is None:
@@ -109,11 +111,14 @@ def dual_bound(
         size = norm(S) if isinstance(S, np.ndarray) else pair.norm * math.sqrt(problem.n)
         pair = replace(pair, lower_bound=pair.lower_bound - rounding(size, problem.n))
     conic = problem.conic
-    enough = 0.0 if problem.trace_limit is None else -accuracy
+    # with neither a bound on traces nor C ⪰ c I a negative bound on λ_min(S) proves nothing, however small it is
+    enough = -accuracy if problem.trace_limit is not None or definite > 0.0 else 0.0
     # a quotient vᵀSv that is negative by more than the error of λ_min(S) refutes S ⪰ 0
     possible = -pair.value <= pair.value - pair.lower_bound
     if pair.lower_bound < enough and possible and face is None and conic and proven_semidefinite(conic, y):
         pair = replace(pair, lower_bound=0.0)
+    if pair.lower_bound < 0.0 < definite:
+        y, S, pair = _shortened(problem, y, S, pair)
     low, limit = pair.lower_bound, problem.trace_limit
     base = offset - problem.support(y)
     bound: float | None = base
@@ -130,6 +135,17 @@ def dual_bound(
     if own > (-math.inf if bound is None else bound):
         bound = own
     return Bounded(y, S, pair, base, bound)
+
+
+def _shortened(problem: ConstrainedModel, y: Array, S: Any, pair: ExtremePair) -> tuple[Array, Any, ExtremePair]:
+    """θ y, its S ⪰ 0 and a vector, for the largest θ < 1 that λ_min(C) > 0 and λ_min(S) < 0 prove, less rounding."""
+    conic, c = problem.conic, problem.definite_part
+    assert conic is not None
+    lost = rounding(pair.norm + 2.0 * norm(conic.C.data), problem.n)
+    share = c / (c + lost - pair.lower_bound)
+    y, v = share * y, pair.vector
+    S = conic.slack(y)
+    return y, S, replace(pair, values=np.array([float(v @ (S @ v))]), vectors=v[:, None], lower_bound=0.0)
 
 
 def _losses_by_curvature(problem: ConstrainedModel, evaluation: Evaluation, S: Any, low: float) -> list[float]:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg.lapack import dpotrs
 
+from psdopt.constraints.augmented.row_curvature import inverse_by_rows
 from psdopt.constraints.explicit import Measured, explicit_forms
+from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
@@ -29,28 +31,23 @@ class PenaltyPreconditioner(Preconditioner):
     The A_t are those of the constraints and of the losses in F; w (m,) holds the second derivatives of
     penalty and losses. The inverse takes the system J Diag(2 s)⁻¹ Jᵀ + Diag(1/w) of order m: diagonal where each A_t is
     an entry of the diagonal, dense and factorised for m <= 1500 otherwise. The convergence of conjugate gradient then
-    does not depend on w.
+    does not depend on w. Beyond m = 1500, P is replaced by its diagonal blocks, those of single rows of Y.
     """
 
     def __init__(self, objective: Measured, term: MeasuredTerm, forms: SparseForms) -> None:
         self.objective, self.term, self.forms = objective, term, forms
         self.diagonal = is_diagonal(forms)
+        self.coupled = forms.size <= SPECTRUM_ORDER and len(forms.i) <= 2 * SPECTRUM_ORDER
 
     @classmethod
     def of(cls, problem: ConstrainedModel, term: MeasuredTerm) -> PenaltyPreconditioner | None:
-        """The preconditioner; None if the system would be too large or F has terms of another kind."""
+        """The preconditioner; None if entries are not known or F has terms of another kind."""
         objective, forms = problem.objective_by_entries, problem.forms
         if objective is None or forms is None:
             return None
         if objective.forms is not None:
-            if objective.forms.size + forms.size > SPECTRUM_ORDER:
-                return None
             forms = explicit_forms(Stacked([objective.forms, forms]))
-        if forms is None or (
-            not is_diagonal(forms) and (forms.size > SPECTRUM_ORDER or len(forms.i) > 2 * SPECTRUM_ORDER)
-        ):
-            return None
-        return cls(objective, term, forms)
+        return None if forms is None else cls(objective, term, forms)
 
     def derivatives(self, evaluation: TermEvaluation) -> tuple[Array, Array]:
         """First and second derivatives of losses and penalty at the measured values, each (m,)."""
@@ -75,6 +72,8 @@ class PenaltyPreconditioner(Preconditioner):
             return lambda R: R / s[:, None]
         if self.diagonal:
             return self._rows(Y, s, w)
+        if not self.coupled:
+            return inverse_by_rows(forms, Y, s, w) if Y.size * Y.shape[1] <= NUMBERS else lambda R: R / s[:, None]
         images = Images((), Y)
         K = 4.0 * forms.coupling(Y @ Y.T, np.diag(1.0 / s), images)  # [tr(A_s M A_t Diag(1/s))]
         K[np.diag_indices_from(K)] += np.where(active, 1.0 / np.where(active, w, 1.0), 0.0)

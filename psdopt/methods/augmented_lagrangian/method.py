@@ -261,7 +261,10 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if waiting or (near and (infeasibility <= share * state.bounded or state.rounds % LONG == 0)):
             self._bound(state)
         settled = MINOR * FEASIBLE  # less is minor beside what is feasible
-        if infeasibility > max(share * last, settled) and not state.grown:
+        low = near and -math.inf < state.bound < state.evaluation.value
+        # a gap that is larger than the violation is due to S: a larger penalty would only make its errors larger
+        gap = relative_gap(problem, state.evaluation, state.bound) if low else 0.0
+        if infeasibility > max(share * last, settled, gap) and not state.grown:
             state.sigma = min(state.sigma / share, MINOR / EPS * state.base)
         if self._relative(state) <= FEASIBLE / SLIGHT:
             self._meet(state)
@@ -333,7 +336,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         self._put(state, wider)
         # the new columns have not converged: multipliers and penalty stay until they have
         # columns may replace others again and again: such rounds count as idle
-        state.aim = max(state.aim, SLIGHT**2 * self.bounds_from)
+        state.aim = max(state.aim, SLIGHT**2 * min(self.bounds_from, state.infeasibility))
         state.bounded, state.grown = math.inf, wider.shape[1] > columns
 
     @staticmethod
