@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from psdopt.checks import CheckedIndices, brief, real, real_array
 from psdopt.contracts.images import Images
@@ -48,11 +49,13 @@ class Trace(Measurement):
 
 @dataclass(frozen=True)
 class RowPairs:
-    """Row i of A_t for each pair (i, t) where it is not zero, `A` (q, n); `t` (q,); pairs ends_i to ends_{i+1} are of i."""
+    """Row i of A_t for each pair (i, t) where it is not zero, `A` (q, n); `t` (q,); pairs ends_i to ends_{i+1} are of
+    row i, and there are `most` of one row at most."""
 
     A: sp.csr_array
-    t: Array
-    ends: Array
+    t: NDArray[np.intp]
+    ends: NDArray[np.intp]
+    most: int
 
 
 class SparseForms(Measurement):
@@ -188,7 +191,7 @@ class SparseForms(Measurement):
         codes, where = np.unique(rows * self.size + np.concatenate([t, t[off]]), return_inverse=True)
         A = sp.csr_array((data, (where, columns)), shape=(len(codes), self.n))
         ends = np.searchsorted(codes // self.size, np.arange(self.n + 1))
-        return RowPairs(A, codes % self.size, ends)
+        return RowPairs(A, codes % self.size, ends, int(np.diff(ends).max()))
 
     def gram(self, weights: Array) -> Array:
         """(⟨A_t, Σ_s w_s A_s⟩)_t, (m,)."""

@@ -10,7 +10,6 @@ from scipy.linalg.lapack import dpotrs
 
 from psdopt.constraints.augmented.row_curvature import inverse_by_rows
 from psdopt.constraints.explicit import Measured, explicit_forms
-from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
@@ -73,7 +72,7 @@ class PenaltyPreconditioner(Preconditioner):
         if self.diagonal:
             return self._rows(Y, s, w)
         if not self.coupled:
-            return inverse_by_rows(forms, Y, s, w) if Y.size * Y.shape[1] <= NUMBERS else lambda R: R / s[:, None]
+            return inverse_by_rows(forms, Y, s, w)
         images = Images((), Y)
         K = 4.0 * forms.coupling(Y @ Y.T, np.diag(1.0 / s), images)  # [tr(A_s M A_t Diag(1/s))]
         K[np.diag_indices_from(K)] += np.where(active, 1.0 / np.where(active, w, 1.0), 0.0)

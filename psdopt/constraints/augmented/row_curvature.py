@@ -1,4 +1,4 @@
-"""The curvature of a penalty of measurements in each row of a factor: blocks of order r, and their inverse."""
+"""The curvature of a penalty of measurements in each row of a factor: blocks of order r, and their inverses."""
 
 from __future__ import annotations
 
@@ -7,32 +7,61 @@ from collections.abc import Callable
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.constraints.measurements import SparseForms
+from psdopt.constraints.limits import NUMBERS
+from psdopt.constraints.measurements import RowPairs, SparseForms
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 
+#: R ↦ (P_i⁻¹ R_i)_i.
+Inverse = Callable[[Array], Array]
 
-def inverse_by_rows(forms: SparseForms, Y: Array, s: Array, w: Array) -> Callable[[Array], Array]:
+
+def inverse_by_rows(forms: SparseForms, Y: Array, s: Array, w: Array) -> Inverse:
     """R (n, r) ↦ (P_i⁻¹ R_i)_i, P_i = s_i I + 4 Σ_t w_t z_ti z_tiᵀ, z_ti = (A_t Y)_i.
 
-    P_i is the Hessian of the rows i of Y alone, if the diagonal of S is s/2 and w (m,) >= 0 are the curvatures of the
-    measurements. If rows only meet rows of another kind, as in the completion of a matrix, P is the system of
-    alternating least squares for both kinds together. s > 0 (n,). O(q r² + n r³) for q nonzero rows of the A_t, and
-    O(n r²) for each product.
+    P_i is the Hessian of row i of Y alone if s/2 > 0 (n,) is the diagonal of S and w >= 0 (m,) are the curvatures of
+    the measurements. If rows meet rows of another kind only, as in matrix completion, P is the system of alternating
+    least squares for both kinds at once. Rows in k measurements at most need systems of order min(k, r) each:
+    O(n k r min(k, r)), and O(n r min(k, r)) for each product. If these would not fit into memory, P_i = s_i I.
     """
-    pairs, (n, r) = forms.row_pairs, Y.shape
-    Z = np.asarray(pairs.A @ Y)
-    gather = sp.csr_array((4.0 * w[pairs.t], np.arange(len(pairs.t)), pairs.ends), shape=(n, len(pairs.t)))
+    pairs, r = forms.row_pairs, Y.shape[1]
+    order = min(pairs.most, r)
+    if Y.size * order > NUMBERS:
+        return lambda R: R / s[:, None]
+    deadline.ask()
+    Z = np.asarray(pairs.A @ Y) * (2.0 * np.sqrt(w[pairs.t]))[:, None]
+    return _by_columns(pairs, Z, s) if r <= pairs.most else _by_measurements(pairs, Z, s)
+
+
+def _by_columns(pairs: RowPairs, Z: Array, s: Array) -> Inverse:
+    """From the P_i (n, r, r) themselves, Z (q, r) holding 2 √w_t z_ti."""
+    (q, r), n = Z.shape, len(s)
+    gather = sp.csr_array((np.ones(q), np.arange(q), pairs.ends), shape=(n, q))
     P = np.empty((n, r, r))
     for a in range(r):
-        deadline.ask()
         P[:, a, a:] = gather @ (Z[:, a : a + 1] * Z[:, a:])
         P[:, a:, a] = P[:, a, a:]
-    each = np.arange(r)
-    P[:, each, each] += s[:, None]
-    half = np.linalg.inv(np.linalg.cholesky(P))  # P⁻¹ = halfᵀ half stays definite when it is rounded
+    half = _half(P, s)  # P⁻¹ = halfᵀ half stays definite when it is rounded
+    return lambda R: np.asarray(half.transpose(0, 2, 1) @ (half @ R[:, :, None]))[:, :, 0]
+
+
+def _by_measurements(pairs: RowPairs, Z: Array, s: Array) -> Inverse:
+    """From Z_i (k, r), the rows of Z (q, r) of row i and zeros: s P_i⁻¹ = I − Z_iᵀ (s_i I + Z_i Z_iᵀ)⁻¹ Z_i."""
+    n, counts = len(s), np.diff(pairs.ends)
+    padded = np.zeros((n, pairs.most, Z.shape[1]))
+    row = np.repeat(np.arange(n), counts)
+    padded[row, np.arange(len(Z)) - pairs.ends[row]] = Z
+    half = _half(padded @ padded.transpose(0, 2, 1), s) @ padded
 
     def inverse(R: Array) -> Array:
-        return np.asarray(half.transpose(0, 2, 1) @ (half @ R[:, :, None]))[:, :, 0]
+        there = half.transpose(0, 2, 1) @ (half @ R[:, :, None])
+        return np.asarray((R - there[:, :, 0]) / s[:, None])
 
     return inverse
+
+
+def _half(P: Array, s: Array) -> Array:
+    """L⁻¹ for P_i + s_i I = L Lᵀ, (n, k, k)."""
+    each = np.arange(P.shape[1])
+    P[:, each, each] += s[:, None]
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(P)))
