@@ -71,6 +71,9 @@ class Thresholds:
     decomposed_order : up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: some seconds.
     many : above this number of constraints per row of a block, splitting the dual is cheaper than systems of order m:
         at 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
+    sparse : above this ratio of Σ s³ to √(2 m) times the entries of the constraints, an augmented Lagrangian takes the
+        place of splitting: for theta numbers both took as long at 63 (orders 200 and 400, density 0.1), and splitting
+        five times as long or more at 700 (order 1,000, density 0.02).
     second_order : up to this number n r of unknowns, 128², a Newton step costs no more than what it saves.
     cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
         method, the most reliable one, is chosen.
@@ -85,6 +88,7 @@ class Thresholds:
     newton_order: int = 1500
     decomposed_order: int = 3000
     many: float = 9.0
+    sparse: float = 100.0
     second_order: int = 16384
     cheap: float = 1e9
 
@@ -155,11 +159,12 @@ def _constrained(
     With a limit `most` of the rank the choice is among methods on factors.
     SphereGradient for a linear F on matrices of a fixed diagonal; DualNewton for a distance, unless equations leave a
     face, on which its dual has no minimiser; BoundaryPoint for very many equations; InteriorPoint if a step is
-    affordable; else, and for very many inequalities, AugmentedLagrangian.
+    affordable; else, for nuclear norms, for very sparse equations and very many inequalities, AugmentedLagrangian.
 
     The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
-    second-order stationary point is optimal. On a face of the cone, LagrangeNewton is chosen beyond `newton_order` for
-    a linear F (balanced partitions), and at any order for a curved F, for which there is no interior point method here.
+    second-order stationary point is optimal. For nuclear norms it begins with log m, as solutions have few. On a face
+    of the cone, LagrangeNewton is chosen beyond `newton_order` for a linear F (balanced partitions), and at any order
+    for a curved F, for which there is no interior point method here.
     """
     if method is None:
         limited = most is not None and most < problem.n
@@ -172,15 +177,16 @@ def _constrained(
         elif full and _near(problem) and (geometry is not None or not _has_face(problem)):
             method = DualNewton()  # methods on a face need a geometry of factors
         else:
-            light = full and free and _light(problem)
-            splits, newton = (full and not light and each(problem) for each in (_splits, _decomposable))
+            full = full and not (free and (_light(problem) or _sparse(problem)))
+            splits, newton = full and _splits(problem), full and _decomposable(problem)
             method = BoundaryPoint() if splits else InteriorPoint() if newton else _on_factors(problem)
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:
         share = THRESHOLDS.spare if isinstance(method, SphereGradient) or _diagonal_beside_face(problem) else 1
         count = math.ceil(math.log(problem.m)) if _light(problem) else math.isqrt(2 * problem.m) // share + 1
-        few = min(problem.n, max(count, THRESHOLDS.fewest), THRESHOLDS.most)
+        limit = problem.n if _sparse(problem) else THRESHOLDS.most
+        few = min(problem.n, max(count, THRESHOLDS.fewest), limit)
         # if F is curved, solutions may have any rank
         first = few if Ability.CONIC in problem.abilities else first_rank(problem.n)
         geometry = FlatQuotient(problem.n, min(first, most or problem.n))
@@ -213,6 +219,14 @@ def _light(problem: Constrained) -> bool:
     if conic is None or conic.complement_flops <= THRESHOLDS.cheap or np.any(conic.forms.i == conic.forms.j):
         return False
     return problem.definite_part > 0.0
+
+
+def _sparse(problem: Constrained) -> bool:
+    """Whether splitting would be chosen, and a factor of √(2 m) columns costs far less than its decompositions."""
+    if not _splits(problem) or problem.conic is None:
+        return False
+    cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
+    return cubes > THRESHOLDS.sparse * math.sqrt(2.0 * problem.m) * problem.conic.forms.B.nnz
 
 
 def _mostly_inequalities(problem: Constrained) -> bool:

@@ -2,12 +2,13 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.feasible import REACHED
 from psdopt.constraints.measurements import SparseForms
-from psdopt.constraints.trace_bound import found_trace_bound
+from psdopt.constraints.trace_bound import definite_part, found_trace_bound
 from psdopt.constraints.violation import relative, row_scales
 from psdopt.linalg.tolerances import ROOT_EPS
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
@@ -194,3 +195,14 @@ def test_each_group_shows_its_own_violation() -> None:
     assert off == certificate.constraints.primal_infeasibility == pytest.approx(1.0 / 3.0)
     shown = [row for row in certificate.rows() if "largest in" in row[0]]
     assert [row[2] for row in shown] == [trace, off]
+
+
+def test_the_definite_part_of_an_objective_is_below_its_spectrum() -> None:
+    rng = np.random.default_rng(4)
+    A = rng.standard_normal((N, N))
+    C = A @ A.T + 0.5 * np.eye(N)
+    low = np.linalg.eigvalsh(C)[0]
+    assert 0.9 * low <= definite_part(sp.csr_array(C)) <= low
+    assert definite_part(sp.csr_array(np.diag([3.0, 2.0, 5.0]))) == 2.0
+    assert definite_part(sp.csr_array(C - (low + 0.1) * np.eye(N))) == 0.0
+    assert definite_part(sp.csr_array(np.diag([1.0, 0.0]))) == 0.0

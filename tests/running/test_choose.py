@@ -1,12 +1,15 @@
 """What is chosen where nothing is said, and what fits together: told before work, and a refusal leads somewhere."""
 
 import itertools
+import math
 
 import autograd.numpy as anp
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from benchmarks.papers.sdp_graphs import theta
+from benchmarks.papers.sdp_low_rank import completion, sensors
 from psdopt import (
     ConjugateGradient,
     Constrained,
@@ -110,6 +113,25 @@ def test_many_inequalities_are_not_split():
     other = solve(small, method=AugmentedLagrangian())
     assert other.status is Status.OPTIMAL
     assert other.value == pytest.approx(result.value, rel=1e-5)
+
+
+def test_nuclear_norms_begin_with_few_columns() -> None:
+    geometry, method, _ = choose(completion(120, 2), None, None)
+    assert isinstance(method, AugmentedLagrangian)
+    assert geometry.rank == math.ceil(math.log(completion(120, 2).m))
+    assert isinstance(choose(completion(30, 2), None, None)[1], InteriorPoint)  # where systems of order m are cheap
+    known = completion(120, 2)
+    both = Constrained(known.problem, [*known.constraints, constraints.diagonal(240, upper=50.0)])
+    assert choose(both, None, None)[0].rank != geometry.rank  # entries of the diagonal are no nuclear norm
+    assert not isinstance(choose(sensors(330), None, None)[1], AugmentedLagrangian)
+
+
+def test_theta_numbers_of_sparse_graphs_are_found_on_a_factor() -> None:
+    sparse = theta(500, 0.04)
+    geometry, method, _ = choose(sparse, None, None)
+    assert isinstance(method, AugmentedLagrangian)
+    assert geometry.rank == math.isqrt(2 * sparse.m) + 1
+    assert isinstance(choose(theta(200, 0.15), None, None)[1], BoundaryPoint)
 
 
 def test_a_curved_function_under_constraints_is_solved_by_newton_on_factor_and_multipliers():

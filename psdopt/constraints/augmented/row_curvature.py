@@ -39,7 +39,7 @@ def _by_columns(pairs: RowPairs, Z: Array, s: Array) -> Inverse:
     gather = sp.csr_array((np.ones(q), np.arange(q), pairs.ends), shape=(n, q))
     P = np.empty((n, r, r))
     for a in range(r):
-        P[:, a, a:] = gather @ (Z[:, a : a + 1] * Z[:, a:])
+        P[:, a, a:] = np.asarray(gather @ (Z[:, a : a + 1] * Z[:, a:]))
         P[:, a:, a] = P[:, a, a:]
     half = _half(P, s)  # P⁻¹ = halfᵀ half stays definite when it is rounded
     return lambda R: np.asarray(half.transpose(0, 2, 1) @ (half @ R[:, :, None]))[:, :, 0]

@@ -40,9 +40,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     """min F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]) by rounds of an inner method.
 
     A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small for the multipliers y⁺ = w (a + y/w − Π(a + y/w)), which
-    then replace y. The penalty grows where infeasibility falls too slowly, up to what rounding allows. When M is nearly
-    feasible, a dual bound is computed. If λ_min(S) < 0 spoils the bound, the eigenvector becomes a column of Y.
-    Near the end one Gauss–Newton step on Y removes what is left of the violation.
+    then replace y. The penalty grows where infeasibility falls too slowly and is larger than the gap, up to what
+    rounding allows. When M is nearly feasible, a dual bound is computed. If λ_min(S) < 0 spoils the bound, the
+    eigenvector becomes a column of Y. Near the end one Gauss–Newton step on Y removes what is left of the violation.
 
     A round ends after 60 steps even if it has missed its aim, and then counts as five rounds without a gain. Where a
     linear F falls along a ray that the constraints do not bound, a feasible point is sought
@@ -261,7 +261,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if waiting or (near and (infeasibility <= share * state.bounded or state.rounds % LONG == 0)):
             self._bound(state)
         settled = MINOR * FEASIBLE  # less is minor beside what is feasible
-        low = near and -math.inf < state.bound < state.evaluation.value
+        low = near and not self._binds(state) and -math.inf < state.bound < state.evaluation.value
         # a gap that is larger than the violation is due to S: a larger penalty would only make its errors larger
         gap = relative_gap(problem, state.evaluation, state.bound) if low else 0.0
         if infeasibility > max(share * last, settled, gap) and not state.grown:

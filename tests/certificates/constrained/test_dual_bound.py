@@ -47,6 +47,19 @@ def test_without_a_bound_on_the_trace_only_a_slack_that_is_psd_proves() -> None:
     assert some.rank() > none.rank()
 
 
+def test_a_definite_objective_proves_without_a_bound_on_the_trace() -> None:
+    """C = I and A*(y) = −y (E_01 + E_10)/2: S has least eigenvalue 1 − |y|/2, and θ y, θ = 2/|y|, the largest bound."""
+    problem = Constrained(QuadraticSDP(C=0.5 * np.eye(N)), constraints.entries([0], [1], N, 3.0))
+    assert problem.trace_limit is None
+    assert bound_of(problem, np.array([-1.0])).bound == pytest.approx(3.0)
+    found = bound_of(problem, np.array([-4.0]))
+    assert found.bound == pytest.approx(6.0)  # tr M >= 2 |M_01|
+    assert found.bound <= 6.0
+    assert found.y == pytest.approx(np.array([-2.0]))
+    assert np.linalg.eigvalsh(np.asarray(found.S @ np.eye(N)))[0] >= 0.0
+    assert found.pair.lower_bound == 0.0
+
+
 def test_rows_of_all_sizes_are_proven_psd_each_by_its_own_rounding() -> None:
     """λ_min(S) is 1e-22 |S|, and S is definite: no bound on the trace is needed."""
     D = 10.0 ** np.linspace(-11.0, 0.0, N)

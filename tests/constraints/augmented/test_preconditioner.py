@@ -7,6 +7,7 @@ import scipy.sparse as sp
 from psdopt import Constrained, QuadraticSDP, TermSum, constraints
 from psdopt.constraints.augmented.preconditioner import PenaltyPreconditioner
 from psdopt.constraints.augmented.problem import augmented
+from psdopt.constraints.augmented.row_curvature import inverse_by_rows
 from psdopt.constraints.augmented.start import STIFF, first_multipliers, stiff_penalty
 from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.tolerances import SLIGHT
@@ -88,13 +89,19 @@ def test_without_a_preconditioner_no_arc_is_known() -> None:
 @pytest.mark.parametrize(
     ("size", "places"), [(SPECTRUM_ORDER + 1, 4), (3, 2 * SPECTRUM_ORDER + 1)], ids=["forms", "places"]
 )
-def test_neither_more_forms_nor_more_places_than_a_dense_system_holds(size: int, places: int) -> None:
+def test_beyond_a_dense_system_it_takes_each_row_by_itself(size: int, places: int) -> None:
     n = int(np.sqrt(2.0 * places)) + 2
     i, j = np.triu_indices(n, 1)
+    rng = np.random.default_rng(6)
     B = sp.csr_array(np.ones((size, places)) if places < 9 else sp.eye_array(size, places) + np.ones((size, places)))
     forms = constraints.SparseForms(i[:places], j[:places], B, n)
-    constrained = Constrained(QuadraticSDP(C=np.eye(n)), constraints.sparse_forms(forms, upper=1.0))
-    assert PenaltyPreconditioner.of(constrained, FIT) is None
+    constrained = Constrained(QuadraticSDP(C=np.eye(n)), constraints.sparse_forms(forms, 1.0))
+    Y, R = rng.standard_normal((2, n, 2))
+    evaluation = augmented(constrained, np.zeros(size), np.full(size, 0.5)).at(Y)
+    s = 4.0 + 2.0 * forms.matrix(0.5 * (constrained.measured(Y) - 1.0)).diagonal()
+    expected = inverse_by_rows(forms, Y, s, np.full(size, 0.5))(R)
+    assert np.allclose(evaluation.preconditioner()(R), expected)
+    assert not np.allclose(expected, R / s[:, None])
 
 
 def test_terms_of_another_kind_leave_the_system_alone() -> None:

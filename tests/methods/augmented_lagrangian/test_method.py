@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from benchmarks.papers.sdp_low_rank import completion
 from psdopt import Constrained, FlatQuotient, Outcome, State, Status, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.refutation import proven_infeasible
-from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.certificates.constrained.scales import relative_gap, relative_violation
 from psdopt.methods import AugmentedLagrangian, TruncatedNewton
 from psdopt.methods.augmented_lagrangian.method import _scale
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
@@ -301,3 +302,40 @@ def test_f_is_not_evaluated() -> None:
     before = len(calls)
     phase_one(problem)
     assert len(calls) == before
+
+
+def test_a_completion_takes_few_rounds_and_ends_with_its_rank() -> None:
+    """Rows of the factor have their own systems, and columns that are not needed go: 8 rounds, each of a few steps."""
+    work = []
+    for n in (60, 120):
+        problem = completion(n, 2, 8.0)
+        result = solve(problem, rng=0)
+        assert result.method == "AugmentedLagrangian"
+        assert result.status is Status.OPTIMAL
+        assert result.matrix.rank == 2
+        assert result.certificate.dual_infeasibility == 0.0
+        assert result.certificate.dual_value <= result.value
+        extras = result.history.records[-1]
+        assert extras["rounds"] <= 12
+        assert extras["inside_steps"] <= 50
+        work.append(extras["inside_steps"])
+    assert work[1] <= work[0] + 15  # steps do not grow with the order
+
+
+def test_the_penalty_waits_where_the_slack_spoils_the_bound() -> None:
+    """Below four times the degrees of freedom solutions have more columns than X: S is indefinite until they are there,
+    and a larger penalty would make its errors larger."""
+    problem, rank = completion(60, 2, 3.0), 8
+    method = AugmentedLagrangian()
+    start = np.random.default_rng(0).standard_normal((problem.n, rank))
+    state = method.init(problem, FlatQuotient(problem.n, rank), start)
+    waited = 0
+    while state.rounds < 12 and state.outcome is Outcome.RUNNING:
+        before, state = state, method.step(state)
+        if state.rounds == before.rounds or state.grown or not -np.inf < state.bound < state.evaluation.value:
+            continue
+        gap = relative_gap(problem, state.evaluation, state.bound)
+        if state.infeasibility <= method.bounds_from and gap > 2.0 * state.infeasibility:
+            assert state.sigma == before.sigma
+            waited += 1
+    assert waited > 0
