@@ -177,7 +177,8 @@ def _constrained(
         elif full and _near(problem) and (geometry is not None or not _has_face(problem)):
             method = DualNewton()  # methods on a face need a geometry of factors
         else:
-            full = full and not (free and (_light(problem) or _sparse(problem)))
+            on_factor = _light(problem) or _sparse(problem)
+            full = full and not (on_factor and (geometry is not None or not _has_face(problem)))
             splits, newton = full and _splits(problem), full and _decomposable(problem)
             method = BoundaryPoint() if splits else InteriorPoint() if newton else _on_factors(problem)
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):

@@ -14,9 +14,9 @@ def row_units(conic: Conic) -> Array:
     """d (n,), powers of two: d_i² is about min_t |b_t| / |A_t,ii|, the size of M_ii that the constraints permit.
 
     Here b_t is the smaller nonzero bound of constraint t, and only A_t with a diagonal of one sign count, as if
-    semidefinite. A row of M whose diagonal entry is in no such constraint gets the median of the others. Where no row is
-    in one, those of a block with −ν log det in F get d_i² about ν / C_ii, the size of M_ii without constraints. All d are
-    divided by their median, so that they are one if the constraints treat all rows alike. O(entries of the A_t).
+    semidefinite. A row of M whose diagonal entry is in no such constraint gets the median of the others. Where no row
+    is in one, those of a block with −ν log det in F get d_i² about ν / C_ii, the size of M_ii without constraints. All
+    d are divided by their median, so that they are one if the constraints treat all rows alike. O(entries of the A_t).
     """
     forms, n = conic.forms, conic.n
     low, high = np.abs(conic.lower), np.abs(conic.upper)
