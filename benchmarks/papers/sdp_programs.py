@@ -34,8 +34,6 @@ COARSE = {"hinf1": 1e-5}
 GRAPH_SIZES = {"max_cut": (300, 1000, 2000), "torus": (2000,), "partition": (120, 300, 801), "theta": (60, 100)}
 FAMILY_SIZES = {
     "control": (5, 10),
-    "wide_control": (10, 30),
-    "shifted_control": (10, 30),
     "hinf": (4, 8, 12),
     "truss": (4, 8),
     "arch": (4, 8, 14),
