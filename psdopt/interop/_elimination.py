@@ -53,7 +53,9 @@ class Elimination:
     def rest(self, A: sp.csr_array, b: Array) -> tuple[sp.csr_array, sp.csr_array, Array]:
         """(A K, A Z, b − A offset): the rows of A x + s = b in terms of s and u, rounding left out."""
         AK, AZ = sp.csr_array(A @ self.K), sp.csr_array(A @ self.Z)
-        return pruned(AK, abs(A) @ self.K_sizes), pruned(AZ, abs(A) @ self.Z_sizes), b - A @ self.offset
+        right, terms = b - A @ self.offset, np.abs(b) + abs(A) @ self.size
+        right = np.where(np.abs(right) > CANCELLED * EPS * terms, right, 0.0)
+        return pruned(AK, abs(A) @ self.K_sizes), pruned(AZ, abs(A) @ self.Z_sizes), right
 
 
 def eliminate(A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> Elimination:

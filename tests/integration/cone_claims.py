@@ -81,6 +81,11 @@ def pair(rng: np.random.Generator, cones: dict[str, Any], tight: bool) -> tuple[
     return np.concatenate(s), np.concatenate(y)
 
 
+def cleared(A: np.ndarray) -> np.ndarray:
+    """A without what cancellation left, which is no number of a program."""
+    return np.where(np.abs(A) > 1e-12, A, 0.0)
+
+
 def draw(seed: int) -> Drawn:
     """A program of one of the KINDS."""
     rng = np.random.default_rng(seed)
@@ -105,16 +110,17 @@ def draw(seed: int) -> Drawn:
         other[cones["zero"] :] *= max(float(inner @ y), 0.1) / float((inner - s) @ other)
         A[:, 0], off = s - inner, other - y  # (s − inner) @ off = 0
         A[:, 1:] -= np.outer(off, off @ A[:, 1:]) / (float(off @ off) or 1.0)
+        A = cleared(A)
     if kind == "degenerate":
         A[:, -1] = A[:, 0] if N > 1 and rng.random() < 0.5 else A[:, -1]
     c, b = -A.T @ y, A @ x + s
     if kind == "empty":  # yᵀ(A x + s − b) > 0 for all x and s
-        A -= np.outer(y, A.T @ y) / (y @ y)
+        A = cleared(A - np.outer(y, A.T @ y) / (y @ y))
         b = A @ x - (0.1 + rng.random()) * y / (y @ y)
         c = -A.T @ pair(rng, cones, tight=False)[1]
     elif kind == "falling":  # x = d keeps −A d in the cones, and cᵀd < 0
         d = rng.standard_normal(N)
-        A -= np.outer(A @ d + s, d) / (d @ d)
+        A = cleared(A - np.outer(A @ d + s, d) / (d @ d))
         c = rng.standard_normal(N)
         c -= d * (c @ d + 0.1 + rng.random()) / (d @ d)
     elif kind == "any":
