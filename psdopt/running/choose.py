@@ -164,7 +164,7 @@ def _constrained(
     The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
     second-order stationary point is optimal. For nuclear norms it begins with log m, as solutions have few. On a face
     of the cone, LagrangeNewton is chosen beyond `newton_order` for a linear F (balanced partitions), and at any order
-    for a curved F, for which there is no interior point method here.
+    for a curved F; of these, InteriorPoint takes log dets of blocks.
     """
     if method is None:
         limited = most is not None and most < problem.n

@@ -13,7 +13,7 @@ from psdopt.certificates.certify import certify
 from psdopt.constraints import Constrained, Constraint, SparseForms
 from psdopt.contracts.abilities import Ability
 from psdopt.linalg.arrays import Array, norm
-from psdopt.testing.checks.common import PASSED, failed
+from psdopt.testing.checks.common import PASSED, failed, point_of
 from psdopt.testing.checks.method_answers import plain_run, tol_of
 from psdopt.testing.checks.method_protocol import PLAIN, _each
 from psdopt.testing.constrained import DenseConstraints, multipliers_of, with_groups
@@ -34,10 +34,19 @@ def _has_cvxpy(obj: Any) -> bool:
     return find_spec("cvxpy") is not None
 
 
+def _sampled(problem: Constrained, case: Case) -> Array:
+    """A factor of the case, in the domain of F."""
+    Y = case.factor(problem.n)
+    return Y if np.isfinite(problem.at(Y).value) else point_of(problem, case).factor
+
+
 def _multipliers(problem: Constrained, case: Case, size: float) -> Array:
-    """Random y (m,) of |y_t| |A_t| around size |∇F(0)|. Entries whose sign no bound allows must count as zero."""
-    G = problem.at(np.zeros((problem.n, 1))).gradient @ np.eye(problem.n)
-    y = size * (norm(G) or 1.0) * case.rng.standard_normal(problem.m)
+    """Random y (m,) of |y_t| |A_t| around size |∇F(0)|, or size if F is not defined at 0.
+
+    Entries whose sign no bound allows must count as zero.
+    """
+    found = norm(problem.at(np.zeros((problem.n, 1))).gradient @ np.eye(problem.n))
+    y = size * (found if 0.0 < found < np.inf else 1.0) * case.rng.standard_normal(problem.m)
     return np.asarray(y / np.where(problem.norms > 0.0, problem.norms, 1.0))
 
 
@@ -50,7 +59,7 @@ def multiplier_bound(problem: Constrained, case: Case) -> Deviations:
     unit = max(abs(optimum.value), abs(optimum.value - problem.value_at_zero()), float(np.finfo(float).tiny))
     for size in SIZES:
         y = _multipliers(problem, case, size)
-        certificate: Any = certify(problem, case.factor(problem.n), dual=y)
+        certificate: Any = certify(problem, _sampled(problem, case), dual=y)
         if certificate.dual_value is None:
             continue
         words = (
@@ -91,7 +100,7 @@ def contradictory_pair(problem: Constrained, case: Case) -> Deviation:
     sign = 1.0 if np.isfinite(problem.lower[t]) else -1.0
     y = np.zeros(other.m)
     y[t], y[-1] = -sign, sign
-    found: Any = certify(other, case.factor(problem.n), dual=y)
+    found: Any = certify(other, _sampled(problem, case), dual=y)
     proof = found.constraints.infeasibility_proof
     if proof is None:
         return failed(f"constraint {t} and its contradiction are not found infeasible, with the proof at hand")
@@ -104,7 +113,7 @@ def redundant_pair(problem: Constrained, case: Case) -> Deviation:
     t, _ = _bounded(problem)
     group = _copy(problem, t, problem.lower[t], problem.upper[t])
     other = with_groups(problem, [*problem.constraints, group])
-    Y, y = case.factor(problem.n), _multipliers(problem, case, 1.0)
+    Y, y = _sampled(problem, case), _multipliers(problem, case, 1.0)
     split = np.append(y, 0.5 * y[t])
     split[t] *= 0.5
     once: Any = certify(problem, Y, dual=y)
@@ -123,7 +132,7 @@ def constraint_scaling(problem: Constrained, case: Case) -> Deviations:
     forms = problem.forms
     scaled = SparseForms(forms.i, forms.j, forms.B.multiply(factor[:, None]).tocsr(), problem.n)
     other = with_groups(problem, [Constraint(scaled, factor * problem.lower, factor * problem.upper)])
-    Y, y = case.factor(problem.n), _multipliers(problem, case, 1.0)
+    Y, y = _sampled(problem, case), _multipliers(problem, case, 1.0)
     plain: Any = certify(problem, Y, dual=y)
     again: Any = certify(other, Y, dual=y / factor)
     a, b = (each.constraints.primal_infeasibility for each in (plain, again))

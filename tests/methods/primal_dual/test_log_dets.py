@@ -8,6 +8,7 @@ from psdopt import AugmentedLagrangian, Constrained, FlatQuotient, Status, TermS
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.contracts.abilities import Ability
 from psdopt.terms import LinearTerm, LogDet
+from psdopt.testing import run_checks
 from tests.instances import psd
 
 TOL = 1e-8
@@ -143,3 +144,12 @@ def test_a_given_start_of_low_rank_is_no_obstacle():
     problem = Constrained(F, constraints.entries(i, j, 6, 0.0))
     result = solve(problem, start=np.eye(6, 2), tol=TOL)
     assert result.status is Status.OPTIMAL
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_problems_with_log_dets_pass_the_kit(whole):
+    C, rows = np.diag([1.0, 2.0, 3.0, 4.0, 2.0]) + (0.3 if whole else 0.0), None if whole else [0, 1]
+    groups = [constraints.entries([0], [1], 5, 0.0 if whole else 0.1), constraints.trace(5, upper=3.0)]
+    records = run_checks(Constrained(TermSum([LinearTerm(C), LogDet(5, 0.7, rows)]), groups))
+    assert len(records) > 30
+    assert [str(record) for record in records if not record.ok] == []
