@@ -63,7 +63,11 @@ class LogDet(Term):
         return [(None, self._placed(-self.weight * (self._inverse(features) @ V.factor[self.rows])))]
 
     def add_gradient_to(self, S: Array, U: Images, features: Block) -> None:
-        S[np.ix_(self.rows, self.rows)] -= self.weight * self._inverse(features)
+        S[np.ix_(self.rows, self.rows)] += self.gradient_block(features)
+
+    def gradient_block(self, features: Block) -> Array:
+        """−ν M_R⁻¹ (k, k), the entries of ∇f(M) in the rows and columns R; NaN where M_R is singular."""
+        return -self.weight * self._inverse(features)
 
     def hessian(self, U: Images, features: Block, D: Images, V: Images) -> Forces:
         W, P = self._inverse(features), U.factor[self.rows] @ D.factor[self.rows].T

@@ -14,6 +14,7 @@ from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.log_det_bound import log_det_bound
 from psdopt.certificates.constrained.slack import pair_by_factor, slack_eigenpair, slack_operator
 from psdopt.certificates.curved_bound import curved_gap, gap_by_factor, norm_of_any_size
+from psdopt.constraints.conic import diagonal_blocks
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.problem import Evaluation
@@ -86,7 +87,8 @@ def dual_bound(
         y[face.rows] = 0.0  # P A_t P = 0
     definite = 0.0 if face is not None or problem.trace_limit is not None else problem.definite_part
     S, rho, loss = slack_operator(problem, evaluation, y), problem.problem.lower_curvature, math.inf
-    blocks = () if problem.conic is None else problem.conic.blocks
+    sparse = problem.conic is None and isinstance(S, sp.csr_array)
+    blocks = problem.conic.blocks if problem.conic else diagonal_blocks(S) if sparse else ()
     if face is None:
         pair = None
         if P is not None and rho > 0.0 and isinstance(S, np.ndarray):

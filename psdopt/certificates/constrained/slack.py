@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.constraints.limits import SPARSE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.images import Images
@@ -21,17 +22,26 @@ from psdopt.linalg.definite import pair_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
 from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER, ROUNDS, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import rounding
+from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import combine
+from psdopt.terms.log_det import LogDet
 
 #: Where no factor proves the bound that is asked for, one so many times lower is tried.
 COARSER = 8.0
 
 
 def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> Any:
-    """S = ∇F(M) + A*(y): a sparse array where F is linear and entries are at hand; a dense one, up to order 3000, where
-    F is curved; else an operator on blocks."""
+    """S = ∇F(M) + A*(y): a sparse array where entries are at hand and F is linear, or linear but for log dets of few
+    rows; a dense one, up to order 3000, where F is curved; else an operator on blocks.
+
+    Raises FloatingPointError at an M where a log det is not defined.
+    """
     if problem.conic is not None:
         return problem.conic.slack(y)
+    if problem.central is not None and isinstance(problem.problem, TermSum):
+        barriers = [term for term in problem.problem.terms if isinstance(term, LogDet)]
+        if SPARSE * sum(term.order**2 for term in barriers) <= problem.n**2:
+            return _with_log_dets(problem.central.slack(y), barriers, evaluation)
     if problem.forms is not None and problem.n <= FACTOR_ORDER:
         dense = dense_gradient(evaluation)
         problem.forms.add_to(dense, y)
@@ -44,6 +54,18 @@ def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) 
         return np.asarray(S @ V + combine(forces, V.shape))
 
     return LinearOperator((problem.n, problem.n), matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64)
+
+
+def _with_log_dets(S: sp.csr_array, barriers: Sequence[LogDet], evaluation: Evaluation) -> sp.csr_array:
+    """S plus the gradients of these terms at M; entries that are zero are left out, so that blocks stay apart."""
+    for term in barriers:
+        G = term.gradient_block(term.features(Images((), evaluation.factor)))
+        if not np.all(np.isfinite(G)):
+            raise FloatingPointError("∇F(M) is not finite: the block of a log det is singular")
+        places = np.repeat(term.rows, term.order), np.tile(term.rows, term.order)
+        S = sp.csr_array(S + sp.csr_array((G.ravel(), places), shape=S.shape))
+    S.eliminate_zeros()
+    return S
 
 
 def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:

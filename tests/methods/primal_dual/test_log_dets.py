@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import AugmentedLagrangian, Constrained, FlatQuotient, Status, TermSum, compatible, constraints, solve
+from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.contracts.abilities import Ability
 from psdopt.terms import LinearTerm, LogDet
@@ -112,6 +113,20 @@ def test_a_log_det_is_added_to_the_program_of_a_file(tmp_path):
     best = 0.5 * (np.sqrt(13.0) - 1.0)
     assert result.value == pytest.approx(-best - 0.5 * np.log(3.0 - best**2), rel=1e-6)
     assert result.matrix.to_dense()[2, 2] <= 1e-6
+
+
+def test_the_slack_of_a_small_log_det_among_many_rows_is_sparse_and_exact():
+    rng, n = np.random.default_rng(7), 40
+    groups = [constraints.entries([0], [1], n, 0.1), constraints.diagonal(n, upper=2.0)]
+    problem = Constrained(TermSum([LinearTerm(np.diag(rng.uniform(0.5, 1.0, n))), LogDet(n, 0.7, [0, 1, 5])]), groups)
+    evaluation, y = problem.at(rng.standard_normal((n, n))), rng.standard_normal(problem.m)
+    S = slack_operator(problem, evaluation, y)
+    assert isinstance(S, sp.csr_array)
+    assert S.nnz <= n + 9
+    np.testing.assert_allclose(S.toarray(), evaluation.gradient @ np.eye(n) + problem.forms.matrix(y), atol=1e-12)
+    with pytest.raises(FloatingPointError, match="singular"):
+        slack_operator(problem, problem.at(np.ones((n, 1))), y)
+    assert solve(problem, tol=TOL).status is Status.OPTIMAL
 
 
 def test_the_largest_determinant_under_a_trace():
