@@ -128,8 +128,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         """The first round with these multipliers, and the penalty of the start."""
         y = constrained_of(state.problem).admissible(multipliers)
         warm = replace(state, y=y, dual=Multipliers(y))
-        warm.inside = self._begin(warm)
-        return warm
+        return replace(warm, inside=self._begin(warm))
 
     def continued(self, state: State) -> AugmentedLagrangianState:
         """The first state after another constrained method: its point, multipliers and penalty are taken over."""
@@ -160,11 +159,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         problem = constrained_of(state.problem)
         inside = state.inside or self._begin(state)
         method = self._method(inside.problem, state.geometry)
-        taken = 0
-        reached = self._reached(state, inside)
+        taken, reached = 0, self._reached(state, inside)
         while taken < self.inside_steps and inside.outcome is Outcome.RUNNING and not reached:
-            inside = method.step(inside)
-            taken += 1
+            inside, taken = method.step(inside), taken + 1
             reached = self._reached(state, inside)
         evaluation = problem.at(inside.evaluation.factor)
         new = replace(
