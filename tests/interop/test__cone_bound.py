@@ -61,20 +61,20 @@ def test_point_and_multipliers_come_back(seed, quadratic) -> None:
 
 
 def test_multipliers_slightly_outside_are_moved_inward() -> None:
-    """min x_0 + x_1 with [[x_0, 1], [1, x_1]] ⪰ 0: 2, with S = [[1, -1], [-1, 1]] alone; nothing bounds a trace."""
-    A = sp.csr_array(np.array([[-1.0, 0.0], [0.0, 0.0], [0.0, -1.0]]))
-    program = ConeProgram(np.ones(2), None, A, np.array([0.0, 1.0, 0.0]), 0, 0, (2,))
+    """min x with [[x, 1], [1, 1]] ⪰ 0: 1, with S = [[1, -1], [-1, 1]]; nothing bounds a trace, and C is singular."""
+    A = sp.csr_array(np.array([[-1.0], [0.0], [0.0]]))
+    program = ConeProgram(np.ones(1), None, A, np.array([0.0, 1.0, 1.0]), 0, 0, (2,))
     form = PrimalForm(program)
     for excess in (1e-9, 1e-6, 1e-3):
         y = np.array([1.0, -2.0 - excess, 1.0])
         w = multipliers_of(form, y)
-        certificate = certify(form.problem(), factor_of(form, np.ones(2)), dual=w)
+        certificate = certify(form.problem(), factor_of(form, np.ones(1)), dual=w)
         assert certificate.dual_value is None
         assert len(inward(form.problem(), certificate)) > 0
-        found = bounded(program, np.ones(2), y, 2.0, 1e-12, own_run=False)
+        found = bounded(program, np.ones(1), y, 1.0, 1e-12, own_run=False)
         assert found.origin == "repaired"
-        assert 2.0 - 10.0 * excess <= found.value <= 2.0
-    inside = certify(form.problem(), factor_of(form, np.ones(2)), dual=multipliers_of(form, np.array([1.0, -1.9, 1.0])))
+        assert 1.0 - 10.0 * excess <= found.value <= 1.0
+    inside = certify(form.problem(), factor_of(form, np.ones(1)), dual=multipliers_of(form, np.array([1.0, -1.9, 1.0])))
     assert inward(form.problem(), inside) == []
 
 
