@@ -23,6 +23,7 @@ from psdopt.linalg import EPS, Array, LinearMap, RowBlocks, WithoutRows, linear_
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import sample_weights
 from psdopt_plugins.limits import ALL_PAIRS, MINOR, ROUNDINGS
+from psdopt_plugins.tuples import samples_of_indices
 
 
 def validated(
@@ -35,7 +36,7 @@ def validated(
 
     If X is read in blocks (memory maps, Zarr, HDF5 and Dask arrays, Arrow tables, Parquet files) and `blocks` says that
     the estimator accepts this, X is returned as :class:`psdopt.linalg.RowBlocks`; the first pass checks for NaN.
-    Labels, one number per row, are always in memory.
+    Labels, one number per row, are always in memory. If the estimator has a `preprocessor`, X may be indices (m,).
 
     Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length and,
     where X is a NumPy or SciPy array in memory, for entries so large that distances or XᵀX would be infinite; for text
@@ -52,6 +53,7 @@ def validated(
         return _on_device(estimator, X, y, options)
     source = row_source(X)
     if source is None:
+        X = samples_of_indices(X, getattr(estimator, "preprocessor", None))
         if options.get("y_numeric"):
             _numbers(y)
         try:

@@ -44,14 +44,36 @@ def points_of_tuples(tuples: Any, width: int, preprocessor: Any = None) -> tuple
         hint = "" if preprocessor is not None else f"; indices {counts} need a preprocessor"
         allowed = points if preprocessor is None else f"{points} or {counts}"
         raise InvalidInputError(f"{name} must have shape {allowed}, with at least one row{hint}; found shape {shape}")
-    source = None if callable(preprocessor) else _source(preprocessor)
-    listed = indices(tuples, name, None if source is None else source.shape[0], columns=width)
+    listed = _listed(tuples, name, preprocessor, width)
     touched, positions = np.unique(listed, return_inverse=True)
-    return samples_of_indices(touched, preprocessor), positions.reshape(listed.shape).astype(np.intp)
+    return _samples(touched, preprocessor), positions.reshape(listed.shape).astype(np.intp)
 
 
-def samples_of_indices(listed: Pairs, preprocessor: Any) -> Any:
-    """The samples (k, d) that the integers `listed` (k,) stand for. Raises what :func:`points_of_tuples` raises."""
+def samples_of_indices(X: Any, preprocessor: Any) -> Any:
+    """The samples (m, d) that X, integers (m,), stands for; X itself if it is no 1-D array, or without preprocessor.
+
+    preprocessor : as for :func:`points_of_tuples`. Raises what it raises, for no index as well. O(m d).
+    """
+    if preprocessor is None or _ndim(X) != 1:
+        return X
+    return _samples(_listed(X, "X", preprocessor), preprocessor)
+
+
+def _ndim(X: Any) -> int:
+    """Of arrays, and of what can be made one; 0 for rows of different lengths."""
+    try:
+        return int(X.ndim if hasattr(X, "ndim") else np.asarray(X).ndim)
+    except ValueError:
+        return 0
+
+
+def _listed(given: Any, name: str, preprocessor: Any, columns: int | None = None) -> Pairs:
+    """`given` as indices, (m,) or (m, columns), within the range of the preprocessor if that is an array."""
+    below = None if callable(preprocessor) else _source(preprocessor).shape[0]
+    return indices(given, name, below, columns, empty=False)
+
+
+def _samples(listed: Pairs, preprocessor: Any) -> Any:
     if not callable(preprocessor):
         return _finite(_source(preprocessor)[listed], "preprocessor")
     found = _finite(preprocessor(listed), "samples of the preprocessor")

@@ -157,6 +157,7 @@ class DistanceRegression(MahalanobisTransformer):
     batch_size : pairs per update in :meth:`partial_fit`.
     random_state : seed of the sampled pairs: an integer, by default 0, so that two fits to the same data agree, as
         those of the other learners do; a generator, which goes on from fit to fit; or None, for other pairs each time.
+    preprocessor : array (N, d), or a function from indices (k,) to samples (k, d): X may then be indices (m,).
 
     Attributes
     ----------
@@ -188,6 +189,7 @@ class DistanceRegression(MahalanobisTransformer):
     solver_options: Mapping[str, Any] | None = None
     batch_size: int = 32
     random_state: Any = 0
+    preprocessor: Any = None
 
     #: Pairs are drawn by row number, so that permuted rows give other pairs.
     permutation_invariant = False

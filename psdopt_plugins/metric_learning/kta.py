@@ -34,6 +34,7 @@ class KTA(MahalanobisTransformer):
     regularizer : "identity" |M − I|², "frobenius" |M|² or "trace" tr(M).
     gram : whether to form XᵀX once, see :func:`kta_problem`.
     solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...).
+    preprocessor : array (N, d), or a function from indices (k,) to samples (k, d): X may then be indices (m,).
 
     Attributes
     ----------
@@ -63,6 +64,7 @@ class KTA(MahalanobisTransformer):
     regularizer: str = "identity"
     gram: bool | str = "auto"
     solver_options: Mapping[str, Any] | None = None
+    preprocessor: Any = None
 
     #: Features outnumber the samples of these checks: M is the identity on the complement of the samples, and the rows
     #: of `components_` may rotate within that eigenspace. M itself does not change.

@@ -96,6 +96,7 @@ class Linearity(MahalanobisTransformer):
     max_samples : samples among which nearest samples are sought; of more, as many are drawn (with a fixed seed),
         and the proof is that of the problem of the samples drawn. Given pairs are all used.
     solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...).
+    preprocessor : array (N, d), or a function from indices (k,) to samples (k, d): X may then be indices (m,).
 
     Attributes
     ----------
@@ -125,6 +126,7 @@ class Linearity(MahalanobisTransformer):
     gram: bool | str = "auto"
     max_samples: int = 20_000
     solver_options: Mapping[str, Any] | None = None
+    preprocessor: Any = None
 
     def fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and labels y (m,) or `pairs`; if pairs are given, y is ignored.

@@ -75,6 +75,7 @@ class LMNN(MahalanobisTransformer):
     solver_options : keyword arguments for :func:`psdopt.solve`, for every round, but `max_time` for all of them
         together; default tol 0.1, since a smaller tol changed no measured error rate. With a smaller tol the last round
         continues in search of a proof on the whole cone.
+    preprocessor : array (N, d), or a function from indices (k,) to samples (k, d): X may then be indices (m,).
 
     Attributes
     ----------
@@ -115,6 +116,7 @@ class LMNN(MahalanobisTransformer):
     max_samples: int = 20_000
     passes: int | None = None
     solver_options: Mapping[str, Any] | None = None
+    preprocessor: Any = None
 
     #: `result_` is in the coordinates of the scatter of target pairs, `components_` in those of X.
     components_of_result = False

@@ -28,7 +28,7 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     components_: Array
     result_: Result
     n_features_in_: int
-    #: Maps indices of samples to samples; estimators on tuples have a parameter of this name.
+    #: Maps indices of samples to samples; a parameter of every learner.
     preprocessor: Any = None
 
     def _learn(self, problem: Problem, rank: int | None, options: Mapping[str, Any] | None, **defaults: Any) -> Self:
@@ -37,7 +37,10 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return self
 
     def transform(self, X: Any) -> Array:
-        """X Lᵀ (m, r): Euclidean distances between its rows are the learned ones. X (m, d) may be read in blocks."""
+        """X Lᵀ (m, r): Euclidean distances between its rows are the learned ones.
+
+        X (m, d) may be read in blocks. With a `preprocessor` it may be indices of samples (m,).
+        """
         check_is_fitted(self)
         X = validated(self, X, blocks=True, devices=True, accept_sparse=["csr", "csc"], dtype=np.float64, reset=False)
         return projected(X, self.components_)
@@ -53,9 +56,10 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
         return MahalanobisMetric(self.components_)
 
     def pair_distance(self, pairs: Any) -> Array:
-        """|L (x − z)| = √d_M(x, z) for each pair, (p,). pairs : points (p, 2, d). O(p d r).
+        """|L (x − z)| = √d_M(x, z) for each pair, (p,). O(p d r).
 
-        Raises InvalidInputError for another shape and for NaN.
+        pairs : points (p, 2, d) or, with a `preprocessor`, indices (p, 2). Raises InvalidInputError for another shape
+        and for NaN.
         """
         return self._distances(*self._tuples(pairs, 2))
 

@@ -55,6 +55,7 @@ class NCA(MahalanobisTransformer):
         always searched among all samples.
     solver_options : keyword arguments for :func:`psdopt.solve`, for every round, but `max_time` for all of them
         together; default tol 0.1, since smaller ones took longer and had higher error rates.
+    preprocessor : array (N, d), or a function from indices (k,) to samples (k, d): X may then be indices (m,).
 
     Attributes
     ----------
@@ -88,6 +89,7 @@ class NCA(MahalanobisTransformer):
     max_rounds: int = 2
     max_samples: int = 20_000
     solver_options: Mapping[str, Any] | None = None
+    preprocessor: Any = None
 
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from X (m, d), dense or sparse, and labels y (m,) of at least two classes, one of two samples.

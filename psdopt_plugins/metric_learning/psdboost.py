@@ -80,6 +80,7 @@ class PSDBoost(MahalanobisTransformer):
         and the proof is that of the problem of the samples drawn. Given triplets are all used.
     solver_options : keyword arguments for :func:`psdopt.solve` (tol, method, max_time, ...). The default method
         is ``ColumnGeneration()`` to tol = 1e-4.
+    preprocessor : array (N, d), or a function from indices (k,) to samples (k, d): X may then be indices (m,).
 
     Attributes
     ----------
@@ -115,6 +116,7 @@ class PSDBoost(MahalanobisTransformer):
     n_neighbors: int = 1
     max_samples: int = 20_000
     solver_options: Mapping[str, Any] | None = None
+    preprocessor: Any = None
 
     def fit(self, X: Any, y: Any = None, *, triplets: Any = None) -> Self:
         """Learn from X (N, d), dense or sparse, and labels y (N,) or `triplets` (m, 3); if given, y is ignored.

@@ -12,10 +12,8 @@ from sklearn.base import clone
 from sklearn.utils import ClassifierTags
 
 from psdopt.errors import InvalidTypeError
-from psdopt.linalg import Array
 from psdopt_plugins.estimators import parameters
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.tuples import samples_of_indices
 
 #: Checks of scikit-learn that fit a table (m, d), which it hands over where a preprocessor allows 2-D arrays.
 OF_TABLES = """
@@ -87,12 +85,6 @@ class TupleLearner(MahalanobisTransformer):
         if "result_" in vars(inner):
             self.result_ = inner.result_
         return self
-
-    def transform(self, X: Any) -> Array:
-        """X Lᵀ (m, r) for samples X (m, d) or, with a preprocessor, their indices (m,)."""
-        if self.preprocessor is not None and np.ndim(X) == 1:
-            X = samples_of_indices(np.asarray(X, dtype=np.intp), self.preprocessor)
-        return super().transform(X)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

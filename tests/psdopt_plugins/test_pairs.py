@@ -7,7 +7,7 @@ import scipy.sparse as sp
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt_plugins.pair_sampling import nearest_pairs, random_pairs
 from psdopt_plugins.pairs import distinct_pairs, pair_codes, pairs_of, signed_pairs
-from psdopt_plugins.tuples import points_of_tuples
+from psdopt_plugins.tuples import points_of_tuples, samples_of_indices
 from tests.psdopt_plugins.instances import distances
 
 
@@ -154,3 +154,16 @@ def test_tuples_stand_for_their_samples(width, form):
 def test_anything_else_is_refused(tuples, preprocessor, error, words):
     with pytest.raises(error, match=words):
         points_of_tuples(tuples, 2, preprocessor)
+
+
+@pytest.mark.parametrize("preprocessor", [X, X.tolist(), sp.coo_array(X), lambda i: X[i]])
+def test_indices_stand_for_their_samples_in_their_order(preprocessor):
+    for listed in ([3, 1, 3], np.array([3, 1, 3], dtype=np.uint8)):
+        samples = samples_of_indices(listed, preprocessor)
+        np.testing.assert_array_equal(samples.toarray() if sp.issparse(samples) else samples, X[listed])
+
+
+@pytest.mark.parametrize("other", [X, X.tolist(), sp.csr_array(X), 3, "text", [[1], [2, 3]], X[None]])
+def test_what_is_no_list_stays_as_it_is(other):
+    assert samples_of_indices(other, X) is other
+    assert samples_of_indices([0, 1], None) == [0, 1]

@@ -11,12 +11,15 @@ from scipy.sparse.linalg import aslinearoperator
 from sklearn.base import clone
 from sklearn.datasets import load_wine
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import cross_val_score
 from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
 
 from psdopt import ConjugateGradient, FlatQuotient, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost, kta_problem
+from psdopt_plugins.metric_learning import KTA, LMNN, NCA, DistanceRegression, Linearity, PSDBoost, kta_problem
 
 X, Y = load_wine(return_X_y=True)
 X = StandardScaler().fit_transform(X)
@@ -147,3 +150,103 @@ def test_pairs_of_other_features_are_refused(model):
         model.pair_distance(X[PAIRS][..., :2])
     with pytest.raises(InvalidInputError, match=r"indices \(p, 2\) need a preprocessor"):
         model.pair_distance(PAIRS)
+
+
+#: Every supervised learner, with limits that keep the fits of these tests short.
+SUPERVISED = [
+    KTA(), Linearity(), LMNN(max_rounds=2), NCA(max_rounds=1), PSDBoost(), DistanceRegression(n_constraints=200),
+]  # fmt: skip
+supervised = pytest.mark.parametrize("learner", SUPERVISED, ids=lambda learner: type(learner).__name__)
+#: Indices in any order, one of them twice.
+LISTED = np.append(np.random.default_rng(0).permutation(len(X))[:90], 5)
+
+
+@supervised
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize("preprocessor", [X, X.tolist(), lambda listed: X[listed]], ids=["array", "list", "function"])
+def test_indices_stand_for_rows(learner, preprocessor):
+    plain = clone(learner).fit(X[LISTED], Y[LISTED])
+    by_index = clone(learner).set_params(preprocessor=preprocessor)
+    assert clone(by_index).preprocessor is not None
+    np.testing.assert_array_equal(by_index.fit(LISTED, Y[LISTED]).components_, plain.components_)
+    assert by_index.n_features_in_ == X.shape[1]
+    for listed in (LISTED, LISTED.tolist(), np.uint8(LISTED)):
+        np.testing.assert_array_equal(by_index.transform(listed), plain.transform(X[LISTED]))
+    np.testing.assert_array_equal(by_index.transform(X), plain.transform(X))  # rows are still rows
+    np.testing.assert_array_equal(by_index.pair_distance(PAIRS), plain.pair_distance(X[PAIRS]))
+    np.testing.assert_array_equal(by_index.fit(X[LISTED], Y[LISTED]).components_, plain.components_)
+
+
+@pytest.mark.parametrize("learner", [KTA(), NCA(max_rounds=1)], ids=lambda learner: type(learner).__name__)
+def test_indices_into_a_sparse_array(learner):
+    plain = clone(learner).fit(sp.csr_array(X)[LISTED], Y[LISTED])
+    by_index = clone(learner).set_params(preprocessor=sp.coo_array(X)).fit(LISTED, Y[LISTED])
+    np.testing.assert_array_equal(by_index.components_, plain.components_)
+
+
+@pytest.mark.parametrize(
+    ("learner", "given"),
+    [
+        (Linearity(), {"pairs": np.column_stack([np.arange(20), np.arange(20, 40), np.resize([1, -1], 20)])}),
+        (DistanceRegression(), {"y": True}),
+        (LMNN(), {"triplets": np.column_stack([np.arange(20), np.arange(20, 40), np.arange(40, 60)])}),
+    ],
+    ids=["pairs", "labels", "triplets"],
+)
+def test_indices_stand_for_rows_of_a_stream(learner, given):
+    given = {name: Y[LISTED] if name == "y" else value for name, value in given.items()}
+    plain = clone(learner).partial_fit(X[LISTED], **given).partial_fit(X[LISTED], **given)
+    by_index = clone(learner).set_params(preprocessor=X)
+    by_index.partial_fit(LISTED, **given).partial_fit(LISTED, **given)
+    np.testing.assert_array_equal(by_index.components_, plain.components_)
+
+
+def test_indices_pass_through_selection_and_storage():
+    model = make_pipeline(KTA(preprocessor=X), KNeighborsClassifier(3))
+    plain = make_pipeline(KTA(), KNeighborsClassifier(3))
+    scores = cross_val_score(model, np.arange(len(X)), Y, cv=3)
+    np.testing.assert_array_equal(scores, cross_val_score(plain, X, Y, cv=3))
+    stored = pickle.loads(pickle.dumps(KTA(preprocessor=X).fit(LISTED, Y[LISTED])))
+    np.testing.assert_array_equal(stored.transform([0, 3]), stored.transform(X[[0, 3]]))
+
+
+@supervised
+@pytest.mark.parametrize(
+    ("listed", "preprocessor", "error", "words"),
+    [
+        ([0, 178], X, InvalidInputError, "X must hold indices between 0 and 177; found 178"),
+        ([0, -1], X, InvalidInputError, "X must hold indices between 0 and 177; found -1"),
+        ([0.0, 100.0], X, InvalidTypeError, "X must hold integers; found dtype float64"),
+        ([], X, InvalidInputError, "X must hold at least one index; found none"),
+        ([0, 100], X[0], InvalidTypeError, r"preprocessor must be an array \(N, d\) of samples or a function"),
+        ([0, 100], "wine", InvalidTypeError, "preprocessor must"),
+        ([0, 100], lambda listed: X, InvalidInputError, "preprocessor must return 2 rows, one per index; found 178"),
+        ([0, 100], lambda listed: X[0], InvalidInputError, "samples of the preprocessor must hold finite numbers"),
+        ([0, 100], np.full((178, 13), np.nan), InvalidInputError, "preprocessor must hold finite numbers"),
+        ([0, 100, 101], X, ValueError, "inconsistent numbers of samples"),
+        ([[0, 1], [2]], X, ValueError, "inhomogeneous"),
+        (np.zeros((2, 2, 2)), X, ValueError, "dim 3"),
+        ([0, 100], None, ValueError, "Expected 2D array, got 1D array instead"),
+    ],
+)
+def test_what_stands_for_no_rows_is_refused(learner, listed, preprocessor, error, words):
+    with pytest.raises(error, match=words):
+        clone(learner).set_params(preprocessor=preprocessor).fit(listed, [0, 1])
+
+
+def test_indices_of_samples_with_other_features_are_refused():
+    model = KTA(preprocessor=X).fit(LISTED, Y[LISTED])
+    with pytest.raises(ValueError, match="X has 2 features, but KTA is expecting 13"):
+        model.set_params(preprocessor=X[:, :2]).transform(LISTED)
+
+
+@supervised
+@pytest.mark.filterwarnings("ignore")
+def test_checks_of_scikit_learn_with_a_preprocessor(learner):
+    """Just those fail that hand over numbers (m,), which are then no indices."""
+    estimator = clone(learner).set_params(preprocessor=X)
+    expected = getattr(learner, "expected_failed_checks", {})
+    ran = check_estimator(estimator, on_fail=None, on_skip=None, expected_failed_checks=expected)
+    failed = {r["check_name"]: str(r["exception"]) for r in ran if r["status"] == "failed"}
+    refused = "X must hold integers; found dtype float64"
+    assert failed == {"check_fit1d": refused, "check_fit2d_predict1d": refused}

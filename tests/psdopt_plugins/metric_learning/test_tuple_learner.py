@@ -48,6 +48,9 @@ def test_the_metric_is_that_of_the_learner_within(learner):
     np.testing.assert_array_equal(by_index.transform(np.arange(5)), by_index.transform(X[:5]))
     np.testing.assert_array_equal(by_index.pair_distance(PAIRS), by_index.pair_distance(X[PAIRS]))
     assert not hasattr(learner, "components_")  # a clone is fitted
+    for listed, error in (([0, 150], InvalidInputError), ([-1], InvalidInputError), ([0.5], InvalidTypeError)):
+        with pytest.raises(error, match="X must hold in"):
+            by_index.transform(listed)
 
 
 def test_points_and_indices_are_the_same_problem_where_nothing_depends_on_other_samples():
