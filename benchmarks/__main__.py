@@ -1,6 +1,7 @@
 """``python -m benchmarks NAME ...``: measures one thing, such as the papers' tables; without a name, lists all.
 
-Runs in the root of the repository. Each benchmark is a file here with ``main(argv)``, which returns an exit code.
+Runs in the root of the repository. Each benchmark is a file or a package here with ``main(argv)``, which returns
+an exit code.
 """
 
 from __future__ import annotations
@@ -42,16 +43,17 @@ def _run(name: str, arguments: Sequence[str], folder: Path) -> int:
 
 
 def benchmarks(folder: Path) -> dict[str, str]:
-    """Name -> first line of its docstring, for each file in `folder` that defines ``main``; nothing is imported."""
+    """Name -> first line of its docstring, for all in `folder` that define ``main``; nothing is imported."""
     found = {}
-    for path in sorted(folder.glob("[!_]*.py")):
+    for path in sorted([*folder.glob("[!_]*.py"), *folder.glob("[!_]*/__init__.py")]):
+        name = path.stem if path.parent == folder else path.parent.name
         try:
             tree = ast.parse(path.read_text(encoding="utf-8"))
         except (SyntaxError, UnicodeDecodeError) as error:
-            found[path.stem] = f"cannot be read: {error}"
+            found[name] = f"cannot be read: {error}"
             continue
         if any(isinstance(node, ast.FunctionDef) and node.name == "main" for node in tree.body):
-            found[path.stem] = (ast.get_docstring(tree) or "").partition("\n")[0]
+            found[name] = (ast.get_docstring(tree) or "").partition("\n")[0]
     return found
 
 

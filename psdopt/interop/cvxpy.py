@@ -55,6 +55,8 @@ TAKEN = ("zero", "nonneg", "soc", "psd")
 TAKES = "PSDOPT takes equations, inequalities, second-order cones and PSD constraints"
 #: Options by the names that they have in other solvers, and here.
 USUAL = {"eps": "tol", "max_iters": "max_iterations", "max_iter": "max_iterations", "time_limit": "max_time"}
+#: Most letters of a constraint or an objective in errors.
+BRIEF = 200
 #: Names of CVXPY's cones in errors.
 CONES = {"ExpCone": "an exponential cone", "PowCone3D": "a power cone", "PowConeND": "a power cone"}
 
@@ -125,8 +127,8 @@ class PSDOPT(ConicSolver):
         for k, constraint in enumerate(problem.constraints):
             alone = type(problem_form)(cvxpy.Problem(cvxpy.Minimize(0.0), [constraint]))
             if not super().can_solve(alone):
-                return f"{TAKES}; constraint {k}, {constraint}, needs {_cones(alone, False)}"
-        return f"{TAKES}; the objective, {problem.objective}, needs {_cones(problem_form, True)}"
+                return f"{TAKES}; constraint {k}, {_brief(constraint)}, needs {_cones(alone, False)}"
+        return f"{TAKES}; the objective, {_brief(problem.objective)}, needs {_cones(problem_form, True)}"
 
     def apply(self, problem: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         data, inverse = super().apply(problem)  # type: ignore[no-untyped-call]
@@ -276,6 +278,12 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
     if kept.get("form", "auto") not in ("auto", "primal", "dual"):
         raise SolverError(f"form must be 'auto', 'primal' or 'dual'; found {kept['form']!r}")
     return kept
+
+
+def _brief(part: Any) -> str:
+    """A constraint or an objective in one line; the numbers of large constants are left out."""
+    text = " ".join(str(part).split())
+    return text if len(text) <= BRIEF else f"{text[:BRIEF]} ..."
 
 
 def _cones(problem_form: Any, quadratic: bool) -> str:
