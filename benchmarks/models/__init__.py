@@ -140,7 +140,7 @@ def main(argv: list[str] | None = None) -> int:
     show_table("Models of the literature", columns, shown)
     for name, *answers, _ in rows:
         for answer in answers:
-            if ended(answer) == "none" or answer.solver != "PSDOPT" and answer.status != "optimal":
+            if ended(answer) == "none" or (answer.solver != "PSDOPT" and answer.status != "optimal"):
                 print(f"{name}, {answer.solver}: {shorten(answer.status, 200)}")
     counts = Counter(row[-1] for row in rows)
     print(f"{len(rows)} models: " + ", ".join(f"{counts[kind]} {kind}" for kind in VERDICTS))

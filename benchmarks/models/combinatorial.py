@@ -24,7 +24,7 @@ def max_cut() -> cp.Problem:
     return cp.Problem(cp.Maximize(_cut(_weights(15, 0.4, 1), x)), [cp.diag(x) == 1])
 
 
-def max_cut_with_triangles() -> cp.Problem:
+def max_cut_triangles() -> cp.Problem:
     """Relaxation of the largest cut with all triangle inequalities."""
     x, triangles = cp.Variable((7, 7), PSD=True), []
     for i, j, k in combinations(range(7), 3):
@@ -41,7 +41,7 @@ def theta_prime() -> cp.Problem:
     return cp.Problem(cp.Maximize(cp.sum(x)), [cp.trace(x) == 1, x >= 0, *apart])
 
 
-def lifted_binary_program() -> cp.Problem:
+def lifted_binary() -> cp.Problem:
     """Lifted binary quadratic program, with the products of the bounds 0 ≤ x ≤ 1."""
     rng = np.random.default_rng(4)
     q = rng.integers(-5, 6, (7, 7)).astype(float)

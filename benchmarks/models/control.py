@@ -37,13 +37,14 @@ def h_infinity_norm() -> cp.Problem:
 
 
 def state_feedback() -> cp.Problem:
-    """State feedback u = Y Q⁻¹ x of bounded gain with a given rate of decay."""
+    """Linear quadratic state feedback u = Y Q⁻¹ x by linear matrix inequalities."""
     rng = np.random.default_rng(4)
     a, b = rng.standard_normal((4, 4)), rng.standard_normal((4, 2))
-    q, y, bound = cp.Variable((4, 4), symmetric=True), cp.Variable((2, 4)), cp.Variable()
-    closed = a @ q + q @ a.T + b @ y + y.T @ b.T + 0.5 * q
-    gain = cp.bmat([[q, y.T], [y, bound * np.eye(2)]])
-    return cp.Problem(cp.Minimize(bound), [q >> np.eye(4), closed << 0, (gain + gain.T) / 2 >> 0])
+    q, y = cp.Variable((4, 4), symmetric=True), cp.Variable((2, 4))
+    effort = cp.Variable((2, 2), symmetric=True)
+    closed = a @ q + q @ a.T + b @ y + y.T @ b.T + np.eye(4)
+    cost = cp.bmat([[effort, y], [y.T, q]])
+    return cp.Problem(cp.Minimize(cp.trace(q) + cp.trace(effort)), [closed << 0, cost >> 0])
 
 
 def s_procedure() -> cp.Problem:

@@ -67,7 +67,7 @@ def largest_ellipsoid() -> cp.Problem:
     return cp.Problem(cp.Maximize(cp.log_det(b)), [cp.norm(b @ row) + row @ d <= 1 for row in rows])
 
 
-def ellipsoid_in_intersection() -> cp.Problem:
+def ellipsoid_intersection() -> cp.Problem:
     """Largest ellipsoid within an intersection of ellipsoids, by the S-procedure."""
     rng = np.random.default_rng(6)
     b, d, constraints = cp.Variable((2, 2), PSD=True), cp.Variable((2, 1)), []
@@ -86,7 +86,7 @@ def ellipsoid_in_intersection() -> cp.Problem:
     return cp.Problem(cp.Maximize(cp.log_det(b)), constraints)
 
 
-def ellipsoid_of_least_axes() -> cp.Problem:
+def ellipsoid_least_axes() -> cp.Problem:
     """Ellipsoid around given points with the least sum of squared axes."""
     points = np.random.default_rng(7).standard_normal((10, 3))
     shape, centre = cp.Variable((3, 3), symmetric=True), cp.Variable((3, 1))

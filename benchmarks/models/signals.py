@@ -31,7 +31,7 @@ def _effects(n: int, count: int, rng: np.random.Generator) -> list[np.ndarray]:
     return [_state(n, 1, rng) for _ in range(count)]
 
 
-def tomography_least_squares() -> cp.Problem:
+def tomography_squares() -> cp.Problem:
     """Quantum state tomography by least squares."""
     rng = np.random.default_rng(2)
     effects, truth = _effects(4, 20, rng), _state(4, 1, rng)

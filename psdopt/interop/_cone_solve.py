@@ -31,6 +31,8 @@ from psdopt.running.solve import solve
 #: The options of a run.
 OPTIONS = ("tol", "max_iterations", "max_time", "max_rank", "rng", "algorithm", "form", "trace_bound")
 
+#: What :meth:`Answer.proven` tells, weakest first.
+PROOFS = ("", "within", "loosely", "everywhere")
 NO_RAY = "no progress: a direction along which the objective falls is none of this program, to rounding"
 
 
@@ -85,16 +87,20 @@ class Answer:
 def solved_in_either(
     forms: Iterator[PrimalForm | DualForm], options: dict[str, Any], last: Any, verbose: bool
 ) -> tuple[PrimalForm | DualForm, Answer]:
-    """:func:`solved` for the first form; if that proves nothing and hit no limit, the next if it gets further."""
-    form = next(forms)
+    """:func:`solved` for the first form; if that is not proven everywhere and hit no limit, the next if it proves more.
+
+    Of two that prove nothing, the second is kept if it has an ending or smaller errors.
+    """
+    form, tol = next(forms), options.get("tol", FEASIBLE)
     answer = _own(form, solved(form, options, last, verbose), options)
     limited = answer.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
-    other = None
-    if not limited and answer.ending is None and not answer.proven(options.get("tol", FEASIBLE)):
+    proven, other = PROOFS.index(answer.proven(tol)), None
+    if not limited and answer.ending is None and PROOFS[proven] != "everywhere":
         other = next(forms, None)
     if other is not None:
         second = _own(other, solved(other, options, None, verbose), options)
-        if second.ending is not None or second.residual < answer.residual:
+        further = not proven and (second.ending is not None or second.residual < answer.residual)
+        if further or PROOFS.index(second.proven(tol)) > proven:
             form, answer = other, second
     return form, answer
 

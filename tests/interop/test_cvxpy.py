@@ -103,6 +103,20 @@ def test_what_is_proven_within_a_trace_alone_says_so():
     assert problem.solver_stats.extra_stats["proven"] == ""
 
 
+def test_where_one_form_proves_less_the_other_is_tried():
+    """Bounds on the diagonal meet, so the slacks that the dual form begins with have no interior."""
+    X = cp.Variable((2, 2), PSD=True)
+    within = cp.abs(X - np.array([[2.0, 0.5], [0.5, 1.0]])) <= np.array([[0.0, 0.2], [0.2, 0.0]])
+    problem = cp.Problem(cp.Maximize(cp.sum(X)), [within])
+    problem.solve(solver=PSDOPT(), form="dual")
+    assert problem.status == "optimal_inaccurate"
+    for form in ("primal", "auto"):
+        problem.solve(solver=PSDOPT(), form=form)
+        assert problem.status == "optimal"
+        assert problem.value == pytest.approx(4.4, rel=1e-6)
+        assert problem.solver_stats.extra_stats["form"] == "primal"
+
+
 def test_options_come_from_the_solver_and_from_the_call():
     problem = made(max_cut)
     problem.solve(solver=PSDOPT(tol=1e-3, algorithm=AugmentedLagrangian()), tol=1e-7)
@@ -188,6 +202,14 @@ y = cp.Variable(2, name="y")
 def test_what_it_cannot_take_it_refuses_by_name(problem, words):
     with pytest.raises(cp.SolverError, match=words):
         problem.solve(solver=PSDOPT())
+
+
+def test_long_objectives_are_quoted_in_brief():
+    problem = cp.Problem(cp.Maximize(cp.sum(cp.log(np.arange(1.0, 1000.0) @ (np.ones((999, 3)) @ X)))))
+    with pytest.raises(cp.SolverError, match=r"the objective, maximize .* \.\.\., needs an exponential cone") as found:
+        problem.solve(solver=PSDOPT())
+    assert len(str(found.value)) < 400
+    assert "\n" not in str(found.value)
 
 
 def test_psdopt_does_not_import_cvxpy_and_says_what_is_missing():
