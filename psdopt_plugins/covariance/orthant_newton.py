@@ -26,10 +26,13 @@ PRODUCTS = 40
 
 @dataclass(frozen=True)
 class SparseInverse:
-    """M and its inverse (n, n), F(M), a proven lower bound on min F, steps in all, and whether the gap is met."""
+    """M and its inverse, the W of the dual whose value is the bound (all (n, n)), F(M), a proven lower bound on min F,
+    steps in all, and whether the gap is met.
+    """
 
     precision: Array
     covariance: Array
+    dual: Array
     value: float
     bound: float
     steps: int
@@ -69,16 +72,17 @@ def sparse_inverse(S: Array, alpha: float, tol: float = 1e-6, max_iter: int = 10
         raise InvalidInputError(f"variances must be positive; found {d[k]:g} for variable {k}")
     links: Any = csr_array(np.abs(S) > alpha)
     count, label = connected_components(links, directed=False)
-    M, W, steps = np.zeros((n, n)), np.zeros((n, n)), 0
+    M, W, dual, steps = np.zeros((n, n)), np.zeros((n, n)), np.diag(d), 0
     alone = np.flatnonzero(np.bincount(label)[label] == 1)
     M[alone, alone], W[alone, alone] = 1.0 / d[alone], d[alone]
     value = bound = math.fsum(1.0 + np.log(d[alone]))
     for each in np.flatnonzero(np.bincount(label, minlength=count) > 1):
         rows = np.flatnonzero(label == each)
-        at, low, taken = _minimised(S[np.ix_(rows, rows)], alpha, tol, max_iter)
-        M[np.ix_(rows, rows)], W[np.ix_(rows, rows)] = at.M, at.W
+        block = np.ix_(rows, rows)
+        at, proof, low, taken = _minimised(S[block], alpha, tol, max_iter)
+        M[block], W[block], dual[block] = at.M, at.W, proof
         value, bound, steps = value + at.value, bound + low, steps + taken
-    return SparseInverse(M, W, value, bound, steps, value - bound <= tol * n)
+    return SparseInverse(M, W, dual, value, bound, steps, value - bound <= tol * n)
 
 
 class _Point:
@@ -98,34 +102,36 @@ class _Point:
         self.G = S - self.W
 
 
-def _minimised(S: Array, alpha: float, tol: float, max_iter: int) -> tuple[_Point, float, int]:
-    """(the last point, the best dual value, steps) for one set of variables."""
+def _minimised(S: Array, alpha: float, tol: float, max_iter: int) -> tuple[_Point, Array, float, int]:
+    """(the last point, W of the best dual value, that value, steps) for one set of variables."""
     n = len(S)
     weights = alpha * (1.0 - np.eye(n))
-    at, best, before = _start(S, alpha, weights, tol)
+    at, proof, best, before = _start(S, alpha, weights, tol)
     for step in range(max_iter + 1):
         at.complete(S)
-        best = max(best, _dual_value(S, weights, at.W))
-        if at.value - best <= tol * n or step == max_iter:
-            return at, best, before + step
-        after = _newton_step(S, alpha, weights, at) or _proximal_step(S, alpha, weights, at)
+        low = _dual_value(S, weights, at.W)
+        if low >= best:
+            proof, best = at.W, low
+        after = None
+        if at.value - best > tol * n and step < max_iter:
+            after = _newton_step(S, alpha, weights, at) or _proximal_step(S, alpha, weights, at)
         if after is None:
-            return at, best, before + step
+            return at, np.clip(proof, S - weights, S + weights), best, before + step
         at = after
     raise AssertionError
 
 
-def _start(S: Array, alpha: float, weights: Array, tol: float) -> tuple[_Point, float, int]:
-    """A point near the solution, a dual value and the steps to it; S⁻¹ without a penalty."""
+def _start(S: Array, alpha: float, weights: Array, tol: float) -> tuple[_Point, Array, float, int]:
+    """A point near the solution, a W of the dual, its value and the steps to it; S⁻¹ and S without a penalty."""
     try:
         if alpha == 0.0:
             np.linalg.cholesky(S - len(S) * EPS * np.diag(np.diagonal(S)))
-            return _Point(S, alpha, np.asarray(np.linalg.inv(S), dtype=np.float64)), -math.inf, 0
+            return _Point(S, alpha, np.asarray(np.linalg.inv(S), dtype=np.float64)), S, -math.inf, 0
         M, W, steps = dual_path(S, alpha, max(tol / SLIGHT, MINOR**2))
     except np.linalg.LinAlgError:
         raise InvalidInputError(f"alpha must be larger for a singular covariance; found {alpha:g}") from None
     best = _dual_value(S, weights, W)
-    return _point(S, alpha, M) or _Point(S, alpha, np.asarray(np.linalg.inv(W), dtype=np.float64)), best, steps
+    return _point(S, alpha, M) or _Point(S, alpha, np.asarray(np.linalg.inv(W), dtype=np.float64)), W, best, steps
 
 
 def _newton_step(S: Array, alpha: float, weights: Array, at: _Point) -> _Point | None:

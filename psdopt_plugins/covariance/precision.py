@@ -37,6 +37,7 @@ class SparsePrecision(Estimator, EmpiricalCovariance):
     ----------
     precision_, covariance_ : M and its inverse (n, n), dense arrays; entries of M that vanish are exactly zero.
     location_ : (n,), the mean. objective_ : F(M). bound_ : proven, no M has a lower F. gap_ : their difference.
+    dual_ : W (n, n) with W_ii = S_ii and |W_ij − S_ij| <= alpha, for which n + log det W is the bound, up to rounding.
     n_iter_ : steps, of all independent sets of variables together. n_features_in_ : n.
 
     Cost: O(n³) for each of some dozens to hundreds of matrix products, memory O(n²). With 400 variables of 400 samples
@@ -80,7 +81,8 @@ class SparsePrecision(Estimator, EmpiricalCovariance):
         if not found.converged:
             text = f"the gap is {(found.value - found.bound) / len(S):.1e} of n, above tol = {self.tol:g}"
             warnings.warn(text, ConvergenceWarning, stacklevel=2)
-        self.precision_, self.covariance_, self.n_iter_ = found.precision, found.covariance, found.steps
+        self.precision_, self.covariance_, self.dual_ = found.precision, found.covariance, found.dual
+        self.n_iter_ = found.steps
         self.objective_, self.bound_ = found.value, min(found.bound, found.value)  # up to rounding
         self.gap_ = self.objective_ - self.bound_
         return self
