@@ -107,6 +107,7 @@ CASES: dict[str, tuple[Any, dict[str, Any]]] = {
     "topk": (lambda K: spectral.topk_problem(K, 2), {"K": SYMMETRIC}),
     "maxcut": (relaxations.maxcut_problem, {"W": GRAPH}),
     "modularity": (relaxations.modularity_problem, {"W": GRAPH}),
+    "covariance": (lambda S: covariance.covariance_problem(S, 0.1), {"S": CORRELATION}),
     "theta": (relaxations.theta_problem, {"graph": GRAPH}),
     "correlation": (relaxations.correlation_problem,
         {"G": CORRELATION + 0.1 * np.eye(N), "weights": np.ones((N, N))}),

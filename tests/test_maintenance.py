@@ -160,7 +160,7 @@ DOORS = ("import psdopt", "import psdopt.plugins", "import psdopt.cli.main")
 #: Modules of an estimator, by the packages of plugins that are shipped.
 ESTIMATORS = (
     "metric_learning.kta", "metric_learning.lmnn", "kernel_learning.estimator", "manifold_learning.mvu",
-    "regression.estimator", "relaxations.maxcut", "spectral.estimator",
+    "regression.estimator", "relaxations.maxcut", "spectral.estimator", "covariance.precision",
 )  # fmt: skip
 
 

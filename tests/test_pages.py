@@ -60,7 +60,7 @@ MODULES = [
     *(f"psdopt.{part}" for part in ("terms", "constraints", "methods", "problems", "problems.distributed")),
     "psdopt.running.result",
     *(f"psdopt_plugins.{part}_learning" for part in ("metric", "kernel", "manifold")),
-    *(f"psdopt_plugins.{part}" for part in ("regression", "relaxations", "spectral")),
+    *(f"psdopt_plugins.{part}" for part in ("covariance", "regression", "relaxations", "spectral")),
     "psdopt_plugins.manifold_learning.unfolding_newton",
 ]
 CALL, CLASS = re.compile(r"[A-Za-z_]\w*\(.*\)"), re.compile(r"[A-Z]\w*[a-z]\w*")
@@ -76,6 +76,7 @@ FIT = terms.MeasuredTerm(terms.QuadraticForms(X), terms.LeastSquares(np.ones(M))
 PROBLEM = psdopt.QuadraticSDP(B=1.0, C=-A)
 #: What the names in calls stand for; for some functions they stand for something else.
 STANDARD: dict[str, Any] = {
+    "S": A, "alpha": 0.1,
     "n": N, "r": 2, "t": 1.0, "trace": 1.0, "weight": 0.5, "metric": "von-neumann", "problem": PROBLEM,
     "A": A, "B": np.eye(N), "C": -A, "A_1": A, "A_2": np.eye(N), "F": lambda M: anp.sum(M**2),
     "i": np.arange(N), "j": (np.arange(N) + 1) % N, "X": X, "a": 0.5, "d": 1.0, "b": np.ones(M),

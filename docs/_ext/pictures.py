@@ -22,7 +22,7 @@ PANELS = {
 #: Applications whose pages show the picture of ``psdopt run NAME --plot``; the others show one of the gallery.
 RUNS = (
     "metric-linear", "metric-distances", "metric-psdboost", "kernel-quadratic", "kernel-distances", "communities",
-    "lovasz-theta",
+    "lovasz-theta", "sparse-precision",
 )  # fmt: skip
 
 

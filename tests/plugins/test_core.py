@@ -99,4 +99,4 @@ def test_names_come_before_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 def test_the_plugins_of_the_package_are_entry_points_of_the_group():
     names = {entry.name for entry in metadata.entry_points(group=GROUP)}
-    assert {"metric_learning", "kernel_learning", "regression", "spectral"} <= names
+    assert {"metric_learning", "kernel_learning", "regression", "spectral", "covariance"} <= names

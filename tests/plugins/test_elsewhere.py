@@ -18,7 +18,7 @@ def shipped():
 
 def test_every_name_of_the_shipped_plugins_is_told_where_it_lives():
     found = shipped()
-    assert {"KTA", "MaxCut", "PSDRegressor", "TopKEigen", "mvu_problem", "PairwiseKernel"} <= {
+    assert {"KTA", "MaxCut", "PSDRegressor", "TopKEigen", "mvu_problem", "PairwiseKernel", "SparsePrecision"} <= {
         name for _, name in found
     }
     for package, name in found:

@@ -31,6 +31,9 @@ def test_conditions_of_optimality(n, m, alpha):
     assert found.converged
     assert found.bound <= found.value <= found.bound + 1e-9 * n
     assert found.value == pytest.approx(value(S, M, alpha), rel=1e-12)
+    W, room = found.dual, alpha * ~np.eye(n, dtype=bool)
+    assert np.all(np.abs(W - S) <= room + 4e-16 * np.abs(S).max())
+    assert n + np.linalg.slogdet(W)[1] == pytest.approx(found.bound, abs=1e-11 * n)
     np.testing.assert_array_equal(M, M.T)
     np.testing.assert_allclose(found.covariance @ M, np.eye(n), atol=1e-9)
     off = ~np.eye(n, dtype=bool)
@@ -81,6 +84,7 @@ def test_sets_that_nothing_joins_are_solved_apart():
     assert together.value == pytest.approx(sum(each.value for each in apart) + 1.0 + np.log(3.0), rel=1e-8)
     assert np.all(together.precision[:5, 5:] == 0.0)
     assert together.precision[11, 11] == pytest.approx(1.0 / 3.0)
+    np.testing.assert_array_equal(together.dual[:5, :5], apart[0].dual)
     assert together.steps == sum(each.steps for each in apart)
 
 
@@ -92,6 +96,7 @@ def test_a_large_penalty_leaves_the_diagonal_and_none_the_inverse():
     none = sparse_inverse(S, 0.0, tol=1e-10)
     assert none.converged
     np.testing.assert_allclose(none.precision @ S, np.eye(6), atol=1e-4)
+    np.testing.assert_array_equal(none.dual, S)
 
 
 def test_refusals():

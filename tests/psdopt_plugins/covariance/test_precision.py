@@ -34,6 +34,7 @@ def test_agrees_with_graphical_lasso(alpha, centred):
     assert ours.score(X) == pytest.approx(peer.score(X), abs=1e-4)
     assert ours.bound_ <= ours.objective_
     assert ours.gap_ <= 1e-9 * X.shape[1]
+    assert len(X.T) + np.linalg.slogdet(ours.dual_)[1] == pytest.approx(ours.bound_, abs=1e-10)
 
 
 def test_samples_and_their_covariance_give_the_same():
