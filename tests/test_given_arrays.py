@@ -125,7 +125,8 @@ def fresh(given: dict[str, Any]) -> dict[str, Any]:
 
 def answer(problem: Any) -> list[Any]:
     """F, S Y and the constraints at a fixed Y, and the bound of M = Y Yᵀ."""
-    factor = np.random.default_rng(1).standard_normal((problem.n, 2))
+    columns = 2 if np.isfinite(problem.value_at_zero()) else problem.n  # a log det is of definite M
+    factor = np.random.default_rng(1).standard_normal((problem.n, columns))
     evaluation = problem.at(factor)
     found = [evaluation.value, evaluation.gradient @ factor, psdopt.certify(problem, psdopt.LowRankPSD(factor)).gap]
     if isinstance(problem, Constrained):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from dataclasses import replace
 from functools import partial
@@ -37,7 +38,7 @@ def precision_report(estimator: Any, dataset: Dataset, options: RunOptions) -> R
 
     The result is that of :func:`~psdopt_plugins.covariance.problem.covariance_problem`: its matrix is the covariance W,
     and its certificate is computed anew from W and M, without the estimator. It is `optimal` if the certificate proves
-    a gap of at most tol n; tol n is the unit of the estimator, not that of :class:`psdopt.Certificate`.
+    a gap of at most tol n; its `tol` is that number in the unit of the certificate.
 
     Raises InvalidInputError for options that are refused and for data with fewer than two features that vary.
     """
@@ -47,13 +48,13 @@ def precision_report(estimator: Any, dataset: Dataset, options: RunOptions) -> R
     if dataset.symmetric:
         data = symmetric_map(as_dense(dataset.X), dataset.name).to_dense()
         estimator.set_params(covariance="precomputed")
-        kept, tuned = np.arange(len(data)), []
+        kept, tuned = list(range(len(data))), []
         rows = [("S", f"{dataset.name}: order {len(data)}")]
     else:
         data, kept = _standardised(dataset)
         rows = [("data", f"{dataset.name}: {len(data)} samples, {len(kept)} variables, standardised")]
         if left_out := dataset.X.shape[1] - len(kept):
-            rows.append(("left out", f"{left_out} features that do not vary"))
+            rows.append(("left out", f"{left_out} of {dataset.X.shape[1]} features, which do not vary"))
         tuned = _tuned(estimator, data, options)
     begun = perf_counter()
     estimator = fitted(estimator, options, len(kept), None, data)
@@ -82,18 +83,18 @@ def precision_report(estimator: Any, dataset: Dataset, options: RunOptions) -> R
         success=result.optimal,
         tables=() if residuals is None else (residuals,),
         figure=partial(two_panels, partial(draw_links, S, M), title=title),
-        run_figure=partial(_draw_run, result, estimator.tol, title),
-        arrays={"precision": M, "covariance": estimator.covariance_, "variables": kept},
+        run_figure=partial(_draw_run, result, title),
+        arrays={"precision": M, "covariance": estimator.covariance_, "variables": np.array(kept)},
     )
 
 
-def _standardised(dataset: Dataset) -> tuple[Array, Array]:
+def _standardised(dataset: Dataset) -> tuple[Array, list[int]]:
     """The features that vary in every part of a cross-validation, of mean 0 and variance 1, and their numbers."""
     X = as_dense(dataset.X)
     X = X - X.mean(axis=0)
     parts = [np.delete(X, np.arange(k, len(X), FOLDS), axis=0) for k in range(FOLDS)] if len(X) >= 2 * FOLDS else [X]
     least = np.min([part.std(axis=0) for part in parts], axis=0)
-    kept = np.flatnonzero(least > len(X) * EPS * np.abs(as_dense(dataset.X)).max(axis=0))
+    kept = [int(k) for k in np.flatnonzero(least > len(X) * EPS * np.abs(as_dense(dataset.X)).max(axis=0))]
     if len(kept) < 2:
         raise InvalidInputError(f"{dataset.name}: needs at least 2 features that vary; found {len(kept)}")
     X = X[:, kept]
@@ -147,6 +148,7 @@ def _result(estimator: Any, S: Array, seconds: float) -> Result:
         problem="covariance_problem",
         geometry=f"PSDCone({n})",
         method="sparse_inverse",
+        tol=estimator.tol * n / certificate.unit if certificate.unit > 0.0 else math.nan,
     )
 
 
@@ -157,7 +159,7 @@ def _proven(certificate: Certificate, n: int, tol: float) -> bool:
     return certificate.convex and met and not certificate.misses(ROUNDINGS * n * EPS)
 
 
-def _draw_run(result: Result, tol: float, title: str) -> Any:
+def _draw_run(result: Result, title: str) -> Any:
     """The certificate of the end of the run, beside tol n in its unit."""
     known = result.certificate
     figure = new_figure(6.4, 4.4)

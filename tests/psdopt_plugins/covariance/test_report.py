@@ -38,6 +38,7 @@ def test_the_certificate_agrees_with_the_estimator(seed, alpha):
     certificate = report.result.certificate
     assert report.success
     assert certificate.gap == pytest.approx(estimator.gap_, abs=1e-3 * estimator.tol * n)
+    assert not certificate.unit > 0.0 or certificate.proves(report.result.tol)
     assert n - report.result.value == pytest.approx(estimator.bound_, abs=1e-3 * estimator.tol * n)
 
 
@@ -66,7 +67,7 @@ def test_features_that_do_not_vary_are_left_out_and_units_do_not_count():
     plain = precision_report(SparsePrecision(0.1), Dataset("plain", X), RunOptions())
     odd = np.insert(X * [1e-6, 1.0, 1e6, 1.0, 1.0, 1.0] + 3.0, 2, 7.0, axis=1)
     other = precision_report(SparsePrecision(0.1), Dataset("odd", odd, feature_names=list("abcdefg")), RunOptions())
-    assert dict(other.rows)["left out"] == "1 features that do not vary"
+    assert dict(other.rows)["left out"] == "1 of 7 features, which do not vary"
     np.testing.assert_array_equal(other.arrays["variables"], [0, 1, 3, 4, 5, 6])
     np.testing.assert_allclose(other.arrays["precision"], plain.arrays["precision"], atol=1e-4)
     assert dict(other.rows)["strongest link"].partition(",")[0] in {
