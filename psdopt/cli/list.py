@@ -54,8 +54,7 @@ def _overview(manager: PluginManager) -> None:
     for spec in specs:
         print(f"{spec.name:<{column}}{shorten(shown(spec.summary), max(width() - column, 10), placeholder=' ...')}")
     rest = ", ".join(f"{len(_specs(kind, manager))} {PLURALS[kind]}" for kind in KINDS if kind != "application")
-    print("\n" + fill(f"Also {rest}:", width()))
-    print(fill("`psdopt list KIND` for one kind, `psdopt list --all` for everything.", width()))
+    print("\n" + fill(f"Also {rest}: `psdopt list --all`", width()))
 
 
 def _table(kind: str, manager: PluginManager) -> None:

@@ -165,9 +165,7 @@ def _draw_run(result: Result, title: str) -> Any:
     figure = new_figure(6.4, 4.4)
     if known is not None:
         at = np.array([float(result.iterations)]), np.array([known.relative])
-        draw_certificate(
-            figure.subplots(), result, at, tol * result.matrix.n / known.unit if known.unit > 0.0 else None
-        )
+        draw_certificate(figure.subplots(), result, at, None if math.isnan(result.tol) else result.tol)
     figure.suptitle(title, fontweight="bold")
     return figure
 
