@@ -28,7 +28,7 @@ def psdopt_components() -> Iterable[Spec]:
     yield from ApplicationSpec(
         name="sparse-precision",
         factory=lazy.SparsePrecision,
-        summary="direct links of variables: a sparse inverse covariance, proven",
+        summary="direct links of variables, by a sparse inverse covariance",
         reference=REFERENCE,
         parameters=(Parameter("alpha", float, 0.01, "penalty, in units of S", (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)),),
         report=lazy.precision_report,
