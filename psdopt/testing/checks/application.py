@@ -70,7 +70,7 @@ def model_of(estimator: Any, X: Any) -> dict[str, Array]:
         if method is not None:
             answer = np.asarray(method(X))
             model[name] = _distances(answer) if name == "transform" else answer
-    for name in ("correlation_", "kernel_", "approximation_"):
+    for name in ("correlation_", "covariance_", "precision_", "kernel_", "approximation_"):
         if hasattr(estimator, name):
             value = getattr(estimator, name)
             model[name] = np.asarray(value.to_dense() if hasattr(value, "to_dense") else value)
