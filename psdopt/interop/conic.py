@@ -72,7 +72,7 @@ class ConicProgram:
         """The answer, with its proof.
 
         form : "primal" makes M of the PSD slacks, "dual" of their multipliers (linear objectives); "auto" takes the one
-        with fewer constraints, and the other if it proves nothing. verbose : print a row for each step. tol,
+        with fewer constraints, then the other if that is not proven optimal. verbose : print a row for each step. tol,
         max_iterations, max_time, max_rank, rng : as in :func:`psdopt.solve`.
         """
         one_of(form, "form", ("auto", "primal", "dual"))

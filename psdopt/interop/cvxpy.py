@@ -77,8 +77,8 @@ class PSDOPT(ConicSolver):
         :func:`psdopt.solve`. Other solvers' names are known for three of them: eps; max_iters, max_iter; time_limit.
         algorithm : a psdopt method; default, the choice of :func:`psdopt.solve`.
     form : "primal" makes M of the PSD slacks, "dual" of their multipliers; default "auto", the form with fewer
-        constraints (linear objectives), then the other if the first proves nothing. trace_bound : a bound on tr M for
-        this M, if known.
+        constraints (linear objectives), then the other if the first is not proven optimal, unless a limit ended it;
+        the answer that proves more is kept. trace_bound : a bound on tr M for this M, if known.
 
     ``problem.solver_stats.extra_stats`` is a dict: `result`, psdopt's own; `certificate`; `proven`: "everywhere",
     "loosely" (a gap relative to 1 + |value| + |bound|), "within" (such a gap among matrices of up to 1000 times the
