@@ -58,7 +58,7 @@ def validated(
             _numbers(y)
         try:
             found = validate_data(estimator, X, y, **options)
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise _of_column(X, error) from None
         rows = found[0] if isinstance(found, tuple) else found
         squares_finite(cast(Any, rows).data if sp.issparse(rows) else rows, rows.shape, "X")
@@ -96,13 +96,18 @@ def _numbers(y: Any) -> None:
                 raise InvalidInputError(f"y must hold numbers; found text: {str(entry)!r}")
 
 
-def _of_column(X: Any, error: ValueError) -> ValueError:
-    """`error`, or if X is a data frame with a column of text, one that names the column."""
-    for name in getattr(X, "columns", ()):
+def _of_column(X: Any, error: TypeError | ValueError) -> TypeError | ValueError:
+    """`error`; if X is a data frame with a column of text or dates, or two of one name, one that names the column."""
+    names = list(getattr(X, "columns", ()))
+    if twice := [name for k, name in enumerate(names) if name in names[:k]]:
+        return InvalidInputError(f"X must have columns of different names; found {twice[0]!r} twice")
+    for name in names:
         try:
+            if getattr(X[name].dtype, "kind", "") in "mM":
+                raise ValueError
             np.asarray(X[name], dtype=np.float64)
         except (TypeError, ValueError):
-            found = next((entry for entry in X[name] if isinstance(entry, str)), X[name].dtype)
+            found = next((entry for entry in X[name] if isinstance(entry, str)), str(X[name].dtype))
             return InvalidInputError(
                 f"X must hold numbers; found {found!r} in column {name!r}: encode or drop the column"
             )

@@ -32,16 +32,15 @@ def check_output(path: str | None, argument: str = "--output", suffixes: tuple[s
 
 
 def write_output(report: Report, path: str) -> None:
-    """The result to .npz (factor, history, arrays, and the numbers as JSON text) or to .json (numbers only)."""
-    summary = json.dumps({**report.result.as_dict(), "report": dict(report.rows), "success": report.success}, indent=2)
+    """The result to .npz, which :meth:`psdopt.Result.load` reads, with the report's arrays, or to .json (numbers)."""
+    numbers = {"report": dict(report.rows), "success": report.success}
     with atomic_write(Path(path)) as handle:
         if Path(path).suffix.lower() == ".json":
+            summary = json.dumps({**report.result.as_dict(), **numbers}, indent=2)
             handle.write(f"{summary}\n".encode())
             return
-        history = report.result.history
-        arrays: dict[str, Any] = {f"history_{name}": history[name] for name in history.columns}
-        arrays |= {name: np.asarray(array) for name, array in report.arrays.items()}
-        np.savez_compressed(handle, factor=report.result.matrix.factor, summary=np.array(summary), **arrays)
+        arrays = {name: np.asarray(array) for name, array in report.arrays.items()}
+        np.savez_compressed(handle, **report.result.stored(numbers, arrays))
 
 
 def write_plot(figure: Any, path: str) -> None:

@@ -161,14 +161,18 @@ class Result:
 
     def save(self, path: str | Path) -> None:
         """Write factor, numbers and history to one .npz, completely or not at all."""
-        arrays: dict[str, Any] = {f"history_{name}": self.history[name] for name in self.history.columns}
+        with atomic_write(Path(path)) as handle:
+            np.savez_compressed(handle, **self.stored({}, {}))
+
+    def stored(self, numbers: Mapping[str, Any], arrays: Mapping[str, Any]) -> dict[str, Any]:
+        """The arrays that :meth:`load` reads, with more `numbers` in the summary and more `arrays` beside them."""
+        kept: dict[str, Any] = {f"history_{name}": self.history[name] for name in self.history.columns}
         if self.certificate is not None:
             from psdopt.running.certificate_files import stored
 
-            arrays.update(stored(self.certificate))
-        summary = np.array(json.dumps(self.as_dict()))
-        with atomic_write(Path(path)) as handle:
-            np.savez_compressed(handle, **sealed({"factor": self.matrix.factor, "summary": summary, **arrays}))
+            kept.update(stored(self.certificate))
+        summary = np.array(json.dumps({**self.as_dict(), **numbers}))
+        return sealed({**arrays, **kept, "factor": self.matrix.factor, "summary": summary})
 
     @classmethod
     def load(cls, path: str | Path) -> Result:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -27,6 +29,8 @@ BUFFER = 0.15
 #: Conjugate gradient steps on the current triplets before the first round. Far from the optimum the active set changes
 #: quickly, so that a slight buffer and a random part of very many triplets suffice.
 WARM_STEPS = (4, 4, 4)
+#: The tolerance of a round if the caller names none, as of :func:`psdopt.solve`.
+TOL = 1e-6
 #: From round to round |L| decreases by at most this factor.
 SHRINKAGE = 0.8
 
@@ -156,9 +160,15 @@ class Rounds:
         self.iterations += result.iterations
 
     def _keep(self, result: Result) -> None:
+        known, earlier = one_of_several(result), getattr(self, "result", None)
+        self._cut = was_cut(known)
+        if self._cut and math.isnan(known.value) and earlier is not None:  # no step of it was made
+            known = replace(earlier, status=known.status, message=known.message)
+        if self._cut and self.options.get("max_time") is not None:  # the limit of all rounds, not what was left of it
+            spent = f"the time limit of {float(self.options['max_time']):g} s"
+            known = replace(known, message=re.sub(r"the time limit of \S+ s", spent, known.message))
         # the state holds data that the next round replaces
-        self.result = replace(one_of_several(result), state=None)
-        self._cut = was_cut(self.result)
+        self.result = replace(known, state=None, tol=self.options.get("tol", TOL))
 
     def _time_left(self) -> dict[str, Any]:
         """`max_time` of the next run, if there is a limit; :func:`psdopt.solve` refuses invalid limits."""
@@ -171,7 +181,6 @@ class Rounds:
         """Z (d, r) after WARM_STEPS, at its best scale."""
         for steps in WARM_STEPS:
             Z = self._advanced(self.labelled.rescaled(Z), steps)
-            self.iterations += steps
             if self._cut:
                 return Z
         return self.labelled.rescaled(Z)
@@ -189,6 +198,7 @@ class Rounds:
             # all steps are made: no change is below EPS
             limits: dict[str, Any] = {"max_iterations": steps, "tol": EPS, **self._time_left()}
             result = solve(problem, geometry, method, start=Z, escape=False, proof="cheap", **limits)
+        self.iterations += result.iterations
         self._keep(result)
         values = [float(value) for value in result.history["value"]] or [result.value]
         self.warm_up_values += values[1:]

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from psdopt import Result
 from psdopt.cli.main import main
 from tests.constraints.test_sdpa import SPARSE
 
@@ -66,6 +67,9 @@ def test_output_and_plot_are_written(psdopt_command: Command, tmp_path: Path) ->
         assert arrays["factor"].shape[0] == arrays["components"].shape[1] == 4
         assert arrays["history_value"].ndim == 1
         assert json.loads(str(arrays["summary"]))["status"] == "optimal"
+    loaded = Result.load(tmp_path / "o.npz")
+    assert loaded.optimal
+    assert loaded.certificate.relative <= loaded.tol
     assert sorted(path.name for path in tmp_path.iterdir()) == ["o.npz", "p.png"]
 
 

@@ -141,6 +141,12 @@ def test_a_column_of_text_and_targets_of_text_are_named(wine):
     table["region"] = table["region"].astype("category")
     with pytest.raises(InvalidInputError, match="'north' in column 'region'"):
         LMNN().fit(table, y)
+    table["region"] = pd.Timestamp("2020-01-01")
+    with pytest.raises(InvalidInputError, match=r"found 'datetime64\[.*\]' in column 'region'"):
+        KTA().fit(table, y)
+    table.columns = ["ash", "hue", "hue", "proline"]
+    with pytest.raises(InvalidInputError, match="X must have columns of different names; found 'hue' twice"):
+        KTA().fit(table, y)
     with pytest.raises(InvalidInputError, match="y must hold numbers; found text: 'b'"):
         PSDRegressor().fit(X, ["b", "a"] * (len(X) // 2))
     with pytest.raises(ValueError, match="NaN"):

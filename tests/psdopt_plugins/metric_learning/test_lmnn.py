@@ -335,6 +335,25 @@ def test_the_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
     assert model.result_.status is psdopt.Status.TIME_LIMIT
 
 
+@pytest.mark.parametrize("before", [1, 2, 4])
+def test_a_run_cut_before_its_first_step_leaves_the_result_of_the_one_before(before, monkeypatch):
+    runs = []
+
+    def cut(*pieces, **options):
+        runs.append(psdopt.solve(*pieces, **{**options, "max_time": 0.0 if len(runs) == before else 100.0}))
+        return runs[-1]
+
+    monkeypatch.setattr("psdopt_plugins.metric_learning.lmnn_rounds.solve", cut)
+    with pytest.warns(ConvergenceWarning, match="the time limit of 50 s was reached"):
+        model = LMNN(solver_options={"max_time": 50.0, "tol": 1e-5}).fit(X, Y_LABELS)
+    assert len(runs) == before + 1
+    assert np.isnan(runs[-1].value)
+    assert model.result_.status is psdopt.Status.TIME_LIMIT
+    assert model.result_.value == runs[-2].value
+    assert "the time limit of 50 s" in model.result_.message
+    assert model.result_.tol == 1e-5
+
+
 @pytest.mark.parametrize("shape", [(20, 60), (10, 100), (40, 39)], ids=str)
 @pytest.mark.parametrize("copies", [1, 2])
 def test_more_features_than_samples(shape, copies):
