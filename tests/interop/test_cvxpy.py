@@ -117,6 +117,21 @@ def test_where_one_form_proves_less_the_other_is_tried():
         assert problem.solver_stats.extra_stats["form"] == "primal"
 
 
+def test_a_face_of_three_stages_is_proven_once_the_run_begins_anew_on_it():
+    """The six-hump camel as a sum of squares: no y⁶ in it excludes y³, hence xy², hence x²y, from the squares."""
+    monomials = [(i, j) for i in range(4) for j in range(4 - i)]
+    camel = {(2, 0): 4.0, (4, 0): -2.1, (6, 0): 1.0 / 3.0, (1, 1): 1.0, (0, 2): -4.0, (0, 4): 4.0}
+    gram, least, sums = cp.Variable((10, 10), PSD=True), cp.Variable(), {}
+    for r, (i, j) in enumerate(monomials):
+        for s, (k, m) in enumerate(monomials):
+            sums.setdefault((i + k, j + m), []).append(gram[r, s])
+    rows = [sum(e) == camel.get(d, 0.0) - (least if d == (0, 0) else 0.0) for d, e in sums.items()]
+    problem = cp.Problem(cp.Maximize(least), rows)
+    problem.solve(solver=PSDOPT(), form="primal")
+    assert problem.status == "optimal"
+    assert problem.value == pytest.approx(-1.0316284535, rel=1e-6)
+
+
 def test_options_come_from_the_solver_and_from_the_call():
     problem = made(max_cut)
     problem.solve(solver=PSDOPT(tol=1e-3, algorithm=AugmentedLagrangian()), tol=1e-7)

@@ -110,6 +110,10 @@ class InteriorPoint(Method[PrimalDualState]):
         far = 1.0 / VANISHED if form is None else 1.0  # beside such an X the first one has vanished
         form = form or state.form
         X, Z = first_iterate(form)
+        if form.W is not None:
+            # on a face M is held to more, its part there to the rows as well; and y with multiples of the combinations
+            # that define the face are large, so that a bound of theirs is lost to rounding on the face
+            after = replace(after, nearest=None, nearest_violation=math.inf, nearest_error=math.inf, bound=-math.inf)
         return replace(
             after,
             form=form,
