@@ -53,7 +53,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("application", metavar="APPLICATION", help="name of an application, such as metric-kta")
     add("--data", metavar="FILE|NAME", help="name of a data set, or a file (default: the application's)")
     add("--label", metavar="NAME", help="column of the labels in a table (default: label, target or y, else the last)")
-    add("--drop", metavar="NAME", action="append", default=[], help="column of a table to leave out; may be repeated")
+    add(
+        "--drop",
+        metavar="NAME",
+        action="append",
+        default=[],
+        help="column of a table to leave out; may be repeated, or hold several with commas",
+    )
     add("--method", metavar="NAME", help="method (default: conjugate gradient)")
     add("--geometry", metavar="NAME", help="geometry (default: factors whose rank grows until optimality is proved)")
     add(

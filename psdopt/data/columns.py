@@ -75,13 +75,14 @@ def columns_of(where: str, names: Sequence[str] | None, width: int, choice: Choi
     lacking.
     """
     known = [str(k + 1) for k in range(width)] if names is None else list(names)
-    asked = [("--drop", name) for name in choice.drop] + ([] if choice.label is None else [("--label", choice.label)])
+    drop = [part for name in choice.drop for part in ([name] if name in known else name.split(","))]
+    asked = [("--drop", name) for name in drop] + ([] if choice.label is None else [("--label", choice.label)])
     for option, name in asked:
         if name not in known:
             raise unknown_name(f"{option} column", name, known)
-    if choice.label in choice.drop:
+    if choice.label in drop:
         raise InvalidInputError(f"--label and --drop both name {choice.label!r}")
-    dropped = [k for k, name in enumerate(known) if name in choice.drop]
+    dropped = [k for k, name in enumerate(known) if name in drop]
     kept = [k for k in range(width) if k not in dropped]
     lower = [] if names is None else [known[k].lower() for k in kept]
     label, chosen = next((kept[lower.index(name)] for name in LABEL_NAMES if name in lower), None), ""

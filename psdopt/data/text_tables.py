@@ -106,7 +106,9 @@ def _numbers(path: Path, line: int, row: Sequence[str], columns: Columns, comma:
             where = f"{path}, line {line}, {columns.name(k)}"
             text = number is None and row[k]  # a column of words, not a missing number
             hint = f". {columns.hint()}" if text else ""
-            raise InvalidInputError(f"{where}: expected a finite number; found {brief(row[k])}{hint}")
+            others = [columns.name(j) for j in columns.features if j > k and row[j] and _number(row[j], comma) is None]
+            also = f", and text in {', '.join(others[:8])} too" if text and others else ""
+            raise InvalidInputError(f"{where}: expected a finite number; found {brief(row[k])}{also}{hint}")
         numbers.append(number)
     return numbers
 

@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from psdopt.certificates.certify import PROOFS
-from psdopt.checks import boolean, instance, integer, integer_or_none, number, one_of, vector
+from psdopt.checks import boolean, brief, instance, integer, integer_or_none, number, one_of, vector
 from psdopt.constraints import constrained_of
 from psdopt.contracts.abilities import name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
 from psdopt.data.files import check_writable
-from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError
+from psdopt.errors import CheckpointError, IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.deadline import now
 from psdopt.linalg.threads import one_blas_thread
@@ -158,6 +158,9 @@ def _criteria(stopping: Stopping | None, max_iterations: int | None, max_time: f
 def _check_arguments(
     tol: Any, max_iterations: Any, max_time: Any, max_rank: Any, problem: Any, stopping: Any, callback: Any
 ) -> None:
+    if not isinstance(problem, (Problem, type)):
+        maker = "AutogradProblem makes one of a function" if callable(problem) else "QuadraticSDP makes one of matrices"
+        raise InvalidTypeError(f"problem must be a Problem; found {brief(problem)}; {maker}")
     number(tol, "tol", above=0.0, below=1.0)
     if max_iterations is not None:
         whole = isinstance(max_iterations, float) and max_iterations.is_integer()  # 1e4, say

@@ -53,6 +53,10 @@ def test_the_last_column_that_is_left_is_the_label_and_an_index_may_be_one():
     assert (found.label, found.features, found.notes()[0]) == (1, [0], "label: column 'v', the last one")
     found = columns_of("d", ["", "u", "v"], 3, Choice(""), [0])
     assert (found.label, found.index, found.features) == (0, [], [1, 2])
+    found = columns_of("d", ["u", "v", "w", "x"], 4, Choice(drop=("u,w",)), [])
+    assert (list(found.features), found.label, list(found.dropped)) == ([1], 3, [0, 2])
+    found = columns_of("d", ["u", "u,w", "w", "x"], 4, Choice(drop=("u,w",)), [])  # a name with a comma comes first
+    assert list(found.dropped) == [1]
     found = columns_of("d", ["Y", "u", "v"], 3, Choice(drop=("Y",)), [])
     assert (found.label, found.features) == (2, [1])
 
@@ -70,6 +74,7 @@ def test_columns_without_names_go_by_their_numbers():
     [
         (Choice("knd"), "unknown --label column 'knd'; did you mean 'kind'?"),
         (Choice(drop=("kin",)), "unknown --drop column 'kin'; did you mean 'kind'?"),
+        (Choice(drop=("id,kin",)), "unknown --drop column 'kin'; did you mean 'kind'?"),
         (Choice("id", ("id",)), "--label and --drop both name 'id'"),
         (Choice("id", ("kind", "u")), "d: expected features and a label; found 3 columns, 2 of them dropped"),
         (Choice(drop=("id", "kind", "u")), "d: expected features and a label; found 3 columns, 3 of them dropped"),

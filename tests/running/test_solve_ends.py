@@ -175,7 +175,11 @@ def test_bad_arguments(given, text):
 
 def test_wrong_kinds_of_pieces():
     problem, _ = planted(np.random.default_rng(2))
-    with pytest.raises(InvalidTypeError, match="problem must be a Problem; found array"):
+    with pytest.raises(InvalidTypeError, match=r"found <function .*; AutogradProblem makes one of a function"):
+        solve(lambda M: 0.0)
+    with pytest.raises(InvalidTypeError, match=r"found <class .*; call it to make an instance"):
+        solve(QuadraticSDP)
+    with pytest.raises(InvalidTypeError, match=r"(?s)problem must be a Problem; found array.*; QuadraticSDP makes"):
         solve(np.eye(3))
     with pytest.raises(InvalidTypeError, match=r"method must be a Method; found .*; call it to make an instance"):
         solve(problem, method=ConjugateGradient)
