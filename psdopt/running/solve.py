@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.certificates.certify import PROOFS
-from psdopt.checks import boolean, brief, instance, integer, integer_or_none, number, one_of, vector
+from psdopt.checks import boolean, brief, integer, integer_or_none, number, one_of, vector
 from psdopt.constraints import constrained_of
 from psdopt.contracts.abilities import name_of
 from psdopt.contracts.geometry import Geometry
@@ -158,8 +158,9 @@ def _criteria(stopping: Stopping | None, max_iterations: int | None, max_time: f
 def _check_arguments(
     tol: Any, max_iterations: Any, max_time: Any, max_rank: Any, problem: Any, stopping: Any, callback: Any
 ) -> None:
-    if not isinstance(problem, (Problem, type)):
+    if not isinstance(problem, Problem):
         maker = "AutogradProblem makes one of a function" if callable(problem) else "QuadraticSDP makes one of matrices"
+        maker = "call it to make an instance" if isinstance(problem, type) else maker
         raise InvalidTypeError(f"problem must be a Problem; found {brief(problem)}; {maker}")
     number(tol, "tol", above=0.0, below=1.0)
     if max_iterations is not None:
@@ -167,7 +168,7 @@ def _check_arguments(
         integer(int(max_iterations) if whole else max_iterations, "max_iterations", 0)
     if max_time is not None and not (isinstance(max_time, Real) and float(max_time) >= 0.0):
         raise InvalidInputError(f"max_time (seconds) must be at least 0; found {max_time!r}")
-    integer_or_none(max_rank, "max_rank", 1, instance(problem, "problem", Problem).n, "n")
+    integer_or_none(max_rank, "max_rank", 1, problem.n, "n")
     if stopping is not None and not isinstance(stopping, Stopping):
         raise InvalidInputError(f"stopping must be a Stopping, such as SmallDecrease(1e-9); found {stopping!r}")
     if callback is not None and not callable(callback):
