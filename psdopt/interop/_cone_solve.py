@@ -182,9 +182,8 @@ def _ended(
 
 def _ray(program: ConeProgram, limits: dict[str, Any]) -> Array | None:
     """x (N,) along which the objective falls without end, where it is found."""
-    form = PrimalForm(recession(program))
-    found = solved(form, limits, None, False) if form.n else None  # without an M only x = 0 is left
-    x = None if found is None or found.ending is not Ending.UNBOUNDED else found.proof
+    found = solved(PrimalForm(recession(program)), limits, None, False)
+    x = found.proof if found.ending is Ending.UNBOUNDED else None
     return x if x is not None and falls(program, x) else None
 
 

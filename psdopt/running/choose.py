@@ -226,8 +226,7 @@ def _sparse(problem: Constrained) -> bool:
     """Whether splitting would be chosen, and a factor of √(2 m) columns costs far less than its decompositions."""
     if not _splits(problem) or problem.conic is None:
         return False
-    cubes = sum(float(len(rows)) ** 3 for rows in problem.conic.blocks)
-    return cubes > THRESHOLDS.sparse * math.sqrt(2.0 * problem.m) * problem.conic.forms.B.nnz
+    return problem.conic.cubes > THRESHOLDS.sparse * math.sqrt(2.0 * problem.m) * problem.conic.forms.B.nnz
 
 
 def _mostly_inequalities(problem: Constrained) -> bool:
