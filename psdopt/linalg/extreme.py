@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
+import scipy
 import scipy.linalg
-import scipy.special
 
 from psdopt.checks import finite
 from psdopt.devices import held, is_device_array, on_host

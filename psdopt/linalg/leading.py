@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.special
+import scipy
 
 from psdopt.devices import on_host
 from psdopt.errors import InvalidInputError

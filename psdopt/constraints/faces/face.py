@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from scipy.linalg import qr
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt.constraints.faces.combined_rows import combined
 from psdopt.constraints.faces.congruence import carried_forms
 from psdopt.constraints.faces.hidden_face import SEPARATE, hidden_combination, inside
 from psdopt.constraints.limits import CANCELLED, SPARSE
@@ -171,6 +170,8 @@ def _rows_of_stage(forms: SparseForms, lower: Array, upper: Array) -> Stage:
     found, parts = _semidefinite(forms, lower, upper)
     if found:
         return found, parts, _turned(forms, sp.csr_array(sp.eye_array(forms.size, format="csr")[found]))
+    from psdopt.constraints.faces.combined_rows import combined  # fractions, which few programs need, load slowly
+
     return _of_combinations(forms, *combined(forms, lower, upper))
 
 
