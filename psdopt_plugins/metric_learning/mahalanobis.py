@@ -86,7 +86,7 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
 
 class MahalanobisMetric:
-    """(u, v) ↦ |L (u − v)| for u, v (d,) or (1, d). A later fit of the estimator does not change it. O(r d).
+    """(u, v) ↦ |L (u − v)| for u, v (d,) or (1, d), or numbers if d = 1. A later fit of the estimator does not change it. O(r d).
 
     Parameters
     ----------
@@ -94,11 +94,11 @@ class MahalanobisMetric:
     """
 
     def __init__(self, components: Array) -> None:
-        self.components = np.array(components)
+        self.components = np.array(components, ndmin=2)
 
     def __call__(self, u: Any, v: Any, squared: bool = False) -> float:
         """|L (u − v)|, or its square. Raises InvalidInputError unless both are finite and of shape (d,) or (1, d)."""
-        first, second = finite(u, "u"), finite(v, "v")
+        first, second = np.atleast_1d(finite(u, "u"), finite(v, "v"))
         d = self.components.shape[1]
         if not {first.shape, second.shape} <= {(d,), (1, d)}:
             allowed = f"({d},) or (1, {d})"

@@ -143,6 +143,8 @@ def test_the_metric_is_a_function_that_outlives_the_model(model):
         InvalidInputError, match=r"u and v must have shape \(13,\) or \(1, 13\); found \(13,\) and \(2,\)"
     ):
         metric(X[0], [1.0, 2.0])
+    line = type(learned)([3.0])  # one feature: numbers will do
+    assert line(5.0, 6.5) == line([5.0], [[6.5]]) == pytest.approx(4.5)
 
 
 def test_pairs_of_other_features_are_refused(model):
