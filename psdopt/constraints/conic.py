@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.limits import SPARSE
 from psdopt.constraints.measurements import SparseForms
+from psdopt.constraints.stacks import Stack, stacked
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import ITERATED_ORDER
 
@@ -35,103 +36,91 @@ class Conic:
         self.n, self.m, self.weights = forms.n, forms.size, weights
 
     @cached_property
+    def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, NDArray[np.intp]]:
+        """i, j (P,), i <= j, the places of the forms and of entries of C; C there (P,); the places of the forms among
+        them (p,)."""
+        forms, C = self.forms, sp.coo_array(sp.triu(self.C))
+        own, given = forms.i * self.n + forms.j, C.coords[0] * self.n + C.coords[1]
+        codes = np.union1d(own, given[C.data != 0.0])
+        numbers = np.bincount(np.searchsorted(codes, given[C.data != 0.0]), C.data[C.data != 0.0], len(codes))
+        i, j = np.divmod(codes.astype(np.intp), self.n)
+        return i, j, np.asarray(numbers, dtype=np.float64), np.searchsorted(codes, own)
+
+    def entries(self, y: Array) -> Any:
+        """S = C + A*(y) at the :attr:`places`, (P,), in the type of y."""
+        _, _, C, at = self.places
+        S = C.astype(y.dtype)
+        S[at] += self.forms.halves * self.forms.on_places(y)
+        return S
+
+    @cached_property
+    def label(self) -> NDArray[np.intp]:
+        """The number of the diagonal block that each row is in, (n,): those of rows that no place connects differ."""
+        i, j, _, _ = self.places
+        return _connected(sp.csr_array((np.ones(len(i)), (i, j)), shape=(self.n, self.n)))
+
+    @cached_property
     def blocks(self) -> list[NDArray[np.intp]]:
-        """Rows of the diagonal blocks that neither C nor any A_t connects; M is zero outside of them without loss."""
-        links = sp.csr_array((np.ones(len(self.forms.i)), (self.forms.i, self.forms.j)), shape=(self.n, self.n))
-        return diagonal_blocks(sp.csr_array(links + abs(self.C)))
+        """Rows of the diagonal blocks, by :attr:`label`; M is zero outside of them without loss."""
+        return _by_label(self.label)
 
     @cached_property
-    def stacks(self) -> list[NDArray[np.intp]]:
-        """The rows of :attr:`blocks`, those of one order s together, (K, s), by increasing s."""
-        orders = np.array([len(rows) for rows in self.blocks], dtype=np.intp)
-        return [np.array([self.blocks[k] for k in np.flatnonzero(orders == s)]) for s in np.unique(orders)]
-
-    @cached_property
-    def arrows(self) -> list[NDArray[np.intp]]:
-        """Rows of the blocks on which C and every A_t have the form [[a, uᵀ], [u, a I]], first the row of a and u.
+    def hubs(self) -> dict[int, int]:
+        """The row of a and u in the blocks, by number, on which C and every A_t have the form [[a, uᵀ], [u, a I]].
 
         Of such a block Y the problem sees q = (tr Y, 2 Y_i0) alone, and Y ⪰ 0 exists exactly where q is in the
-        second-order cone q_0 >= |q_1|. O(entries).
+        second-order cone q_0 >= |q_1|. Blocks of order two and those in a log det do not count. O(entries).
         """
-        forms, C, count = self.forms, sp.coo_array(self.C), len(self.blocks)
-        places = np.unique(forms.B.indices)
-        label, first = np.empty(self.n, dtype=np.intp), np.empty(self.n, dtype=np.intp)
-        for k, rows in enumerate(self.blocks):
-            label[rows], first[rows] = k, rows[0]
-        i, j = (
-            np.concatenate([of[places], on[C.data != 0.0]]) for of, on in zip((forms.i, forms.j), C.coords, strict=True)
-        )
-        edges = np.unique(np.sort([i[i != j], j[i != j]], axis=0), axis=1)
-        degree = np.bincount(edges.ravel(), minlength=self.n)
-        total = np.bincount(label[edges[0]], minlength=count)
-        own = np.flatnonzero(forms.i == forms.j)
-        of_rows = sp.csr_array((np.ones(len(own)), (forms.i[own], np.arange(len(own)))), shape=(self.n, len(own)))
-        columns: list[Any] = [of_rows @ sp.csr_array(forms.B[:, own].T), self.C.diagonal()[:, None]]
+        label, (i, j, C, at) = self.label, self.places
+        _, first, sizes = np.unique(label, return_index=True, return_counts=True)
+        large = sizes[label] > 2
+        if self.weights is not None:
+            large &= self.weights == 0.0  # log det sees all of the block
+        if not large.any():
+            return {}
+        used = C != 0.0
+        used[at[self.forms.B.indices]] = True
+        beside = used & (i != j)
+        total = np.bincount(label[i[beside]], minlength=len(sizes))
+        degree = np.bincount(np.concatenate([i[beside], j[beside]]), minlength=self.n)
+        found = np.flatnonzero(large & (degree == total[label]))
+        own = np.flatnonzero(self.forms.i == self.forms.j)
+        of_rows = sp.csr_array((np.ones(len(own)), (self.forms.i[own], np.arange(len(own)))), shape=(self.n, len(own)))
+        columns: list[Any] = [of_rows @ sp.csr_array(self.forms.B[:, own].T), self.C.diagonal()[:, None]]
         D = sp.csr_array(sp.hstack(columns))
         D.eliminate_zeros()
         # entries of very different sizes are compared one by one, where their numbers agree
-        held = np.diff(D.indptr)
+        held, first = np.diff(D.indptr), first[label]
         unlike = held != held[first]
         others = np.flatnonzero(~unlike)
         unlike[others] = abs(D[others] - D[first[others]]).max(axis=1).toarray().ravel() > 0.0
-        found = []
-        for k, rows in enumerate(self.blocks):
-            hubs = rows[degree[rows] == total[k]]
-            curved = self.weights is not None and self.weights[rows[0]] > 0.0  # log det sees all of the block
-            if len(rows) > 2 and not curved and len(hubs) and not np.any(unlike[rows]):
-                found.append(np.concatenate([hubs[:1], rows[rows != hubs[0]]]))
-        return found
-
-    def arrow_rows(self, entries: Any = None) -> Any:
-        """u (n,): in the rows of :attr:`arrows` but the first of each, the entries beside it of C + Σ_t entries_t E_t.
-
-        entries : one for each place of the forms, given to both (i, j) and (j, i); None for C alone.
-        """
-        label, hub = np.full(self.n, -1), np.zeros(self.n, dtype=bool)
-        for k, rows in enumerate(self.arrows):
-            label[rows], hub[rows[0]] = k, True
-        u = np.zeros(self.n, dtype=np.float64 if entries is None else entries.dtype)
-        C = sp.coo_array(self.C)
-        i, j = C.coords
-        here = (label[i] >= 0) & hub[i] & (i != j)
-        np.add.at(u, j[here], C.data[here])
-        if entries is not None:
-            i, j = self.forms.i, self.forms.j
-            here = (label[i] >= 0) & (i != j)
-            np.add.at(u, np.where(hub[i], j, i)[here], entries[here])
-        return u
+        found = found[np.bincount(label, unlike)[label[found]] == 0]
+        numbers, least = np.unique(label[found], return_index=True)
+        return dict(zip(numbers.tolist(), found[least].tolist(), strict=True))
 
     @cached_property
-    def matrices(self) -> list[NDArray[np.intp]]:
-        """:attr:`stacks` without :attr:`arrows`."""
-        hubs = {int(rows.min()) for rows in self.arrows}
-        kept = [rows[[int(each.min()) not in hubs for each in rows]] for rows in self.stacks]
-        return [rows for rows in kept if len(rows)]
+    def stacks(self) -> list[Stack]:
+        """The blocks, those of one order together by increasing order, arrows apart and after the others."""
+        kinds = np.array([(k in self.hubs, len(rows)) for k, rows in enumerate(self.blocks)]).reshape(-1, 2)
+        groups = []
+        for arrow, s in np.unique(kinds, axis=0):
+            numbers = np.flatnonzero(np.all(kinds == (arrow, s), axis=1))
+            rows = np.array([self.blocks[k] for k in numbers])
+            if arrow:
+                hubs = np.array([[self.hubs[int(k)]] for k in numbers])
+                rows = np.take_along_axis(rows, np.argsort(rows != hubs, axis=1, kind="stable"), axis=1)
+            groups.append((rows, bool(arrow)))
+        return stacked(groups, self.n, *self.places[:2])
+
+    @property
+    def matrices(self) -> list[Stack]:
+        """The :attr:`stacks` of blocks that are no arrows."""
+        return [stack for stack in self.stacks if not stack.arrow]
 
     @property
     def cubes(self) -> float:
         """Σ s³ over the blocks of :attr:`matrices`."""
-        return float(sum(len(rows) * float(rows.shape[1]) ** 3 for rows in self.matrices))
-
-    def dense(self, rows: NDArray[np.intp], entries: Any = None) -> Any:
-        """C + Σ_t entries_t E_t in the blocks with these rows (K, s), as (K, s, s), in the type of the `entries`.
-
-        entries : one for each place of the forms, given to both (i, j) and (j, i); None for C alone.
-        """
-        count, s = rows.shape
-        label, local = np.full(self.n, -1), np.zeros(self.n, dtype=np.intp)
-        label[rows], local[rows] = np.arange(count)[:, None], np.arange(s)
-        S = np.zeros((count, s, s), dtype=np.float64 if entries is None else entries.dtype)
-        C = sp.coo_array(self.C)
-        i, j = C.coords
-        here = label[i] >= 0
-        np.add.at(S, (label[i[here]], local[i[here]], local[j[here]]), C.data[here])
-        if entries is not None:
-            here = label[self.forms.i] >= 0
-            i, j, w = self.forms.i[here], self.forms.j[here], entries[here]
-            np.add.at(S, (label[i], local[i], local[j]), w)
-            np.add.at(S, (label[i], local[j], local[i]), np.where(i == j, 0.0, w))
-        return S
+        return float(sum(len(stack) * float(stack.order) ** 3 for stack in self.matrices))
 
     @cached_property
     def equations(self) -> NDArray[np.intp]:
@@ -144,10 +133,8 @@ class Conic:
     def meetings(self) -> float:
         """A bound on the nonzeros of the Schur complement of the :attr:`equations`: the sum over all blocks of the
         squared numbers of equations with entries in the block, and one for each slack. O(entries)."""
-        label = np.empty(self.n, dtype=np.intp)
-        for k, rows in enumerate(self.blocks):
-            label[rows] = k
-        t, k = np.repeat(np.arange(self.m), np.diff(self.forms.B.indptr)), label[self.forms.i[self.forms.B.indices]]
+        t = np.repeat(np.arange(self.m), np.diff(self.forms.B.indptr))
+        k = self.label[self.forms.i[self.forms.B.indices]]
         count = max(len(self.blocks), 1)
         met = np.unique(t * count + k)
         return float(np.square(np.bincount(met % count, self.equations[met // count])).sum() + self.equations.sum())
@@ -170,12 +157,18 @@ class Conic:
 
 def diagonal_blocks(S: sp.csr_array) -> list[NDArray[np.intp]]:
     """Rows of each diagonal block of a sparse symmetric S (n, n), connected components of its entries. O(entries)."""
+    return _by_label(_connected(S))
+
+
+def _connected(S: sp.csr_array) -> NDArray[np.intp]:
     links = S.copy()  # S itself is not changed
     links.eliminate_zeros()  # they connect nothing
-    count, label = sp.csgraph.connected_components(links, directed=False)
+    return np.asarray(sp.csgraph.connected_components(links, directed=False)[1], dtype=np.intp)
+
+
+def _by_label(label: NDArray[np.intp]) -> list[NDArray[np.intp]]:
     order = np.argsort(label, kind="stable")
-    ends = np.cumsum(np.bincount(label, minlength=count))[:-1]
-    return [np.asarray(rows, dtype=np.intp) for rows in np.split(order, ends)]
+    return [np.asarray(rows) for rows in np.split(order, np.cumsum(np.bincount(label))[:-1])]
 
 
 def barrier_value(nu: Array, size: int, log_dets: Array) -> Array:

@@ -29,7 +29,7 @@ def of_blocks(C: list[np.ndarray], *forms: list[np.ndarray], order: np.ndarray |
 
 
 def found(conic: Conic) -> list[list[int]]:
-    return [rows.tolist() for rows in conic.arrows]
+    return [rows.tolist() for stack in conic.stacks if stack.arrow for rows in stack.rows]
 
 
 @pytest.mark.parametrize("hub", range(4))
@@ -38,20 +38,23 @@ def test_arrows_have_their_common_row_first_wherever_it_lies(hub) -> None:
     A, B, C = ([arrow(rng.standard_normal(), rng.standard_normal(3), hub), symmetric(rng, 3)] for _ in "ABC")
     conic = of_blocks(C, A, B)
     assert found(conic) == [[hub, *(k for k in range(4) if k != hub)]]
-    assert [rows.tolist() for rows in conic.matrices] == [[[4, 5, 6]]]
+    assert [stack.rows.tolist() for stack in conic.matrices] == [[[4, 5, 6]]]
     assert conic.cubes == 27.0
     order = rng.permutation(7)
     turned = of_blocks(C, A, B, order=order)
-    (rows,) = turned.arrows
+    (arrows,) = [stack for stack in turned.stacks if stack.arrow]
+    (rows,), y = arrows.rows, rng.standard_normal(2)
     assert order[rows[0]] == hub
     assert sorted(order[rows]) == [0, 1, 2, 3]
-    y = rng.standard_normal(2)
-    entries = np.where(turned.forms.i == turned.forms.j, 1.0, 0.5) * (turned.forms.B.T @ y)
-    for numbers, S in ((None, turned.C), (entries, turned.slack(y)), (entries.astype(np.longdouble), turned.slack(y))):
-        u, S = turned.arrow_rows(numbers), S.toarray()
-        assert u.dtype == (np.float64 if numbers is None else numbers.dtype)
-        assert np.allclose(u[rows[1:]].astype(np.float64), S[rows[0], rows[1:]], rtol=0, atol=1e-14)
-        assert not np.any(np.delete(u, rows[1:]))
+    assert turned.hubs == {turned.label[rows[0]]: rows[0]}
+    for entries, S in (
+        (turned.places[2], turned.C),
+        (turned.entries(y), turned.slack(y)),
+        (turned.entries(y.astype(np.longdouble)), turned.slack(y)),
+    ):
+        u, S = arrows.first_rows(entries), S.toarray()
+        assert u.dtype == entries.dtype
+        assert np.allclose(u[0].astype(np.float64), S[rows[0], rows], rtol=0, atol=1e-14)
 
 
 def test_blocks_of_one_diagonal_and_entries_beside_one_row_in_some_forms_only_are_arrows() -> None:
@@ -164,11 +167,11 @@ def test_programs_with_arrows_end_as_without_their_recognition(seed, units, monk
     if d is None:
         d = np.repeat(np.exp2(rng.integers(-8, 9, 5)), (4, 3, 4, 3, 1))
     problem = programs_of_arrows(seed, d)
-    assert len(problem.conic.arrows) == (0 if units == "of rows" else 3)
+    assert len(problem.conic.hubs) == (0 if units == "of rows" else 3)
     result = solve(problem, method=InteriorPoint(), tol=1e-8)
     plain = solve(programs_of_arrows(seed), method=InteriorPoint(), tol=1e-9)
     with monkeypatch.context() as patch:
-        patch.setattr(Conic, "arrows", [])
+        patch.setattr(Conic, "hubs", {})
         other = solve(programs_of_arrows(seed, d), method=InteriorPoint(), tol=1e-8)
     for each in (result, plain, other):
         assert each.status is Status.OPTIMAL
@@ -182,7 +185,7 @@ def test_programs_with_arrows_end_as_without_their_recognition(seed, units, monk
     S = problem.conic.slack(result.certificate.constraints.multipliers).toarray()
     scaled = S / (d[:, None] * d)
     assert np.linalg.eigvalsh(scaled)[0] >= -1e-7 * np.linalg.norm(scaled)
-    for rows in problem.conic.arrows:
+    for rows in found(problem.conic):
         seen = [np.r_[np.trace(P[np.ix_(rows, rows)]), 2.0 * P[rows[0], rows[1:]]] for P in (M, N)]
         assert np.allclose(*seen, rtol=0, atol=1e-3 * seen[1][0] + 1e-5 * np.trace(N))
         assert certify(problem, other.matrix, dual=result.certificate.constraints.multipliers).proves(1e-6)
@@ -202,7 +205,7 @@ def test_the_point_of_least_distances_comes_out_of_a_file_of_arrows(tmp_path, mo
     problem = read_sdpa(path)
     assert found(problem.conic) == [[0, 1, 2], [3, 4, 5], [6, 7, 8]]
     result = solve(problem, tol=1e-9)
-    monkeypatch.setattr(Conic, "arrows", [])
+    monkeypatch.setattr(Conic, "hubs", {})
     other = solve(read_sdpa(path), tol=1e-9)
     for each in (result, other):
         assert each.status is Status.OPTIMAL

@@ -10,6 +10,7 @@ from psdopt.constraints.central_path.interior_steps import Iterate, first_iterat
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import SPARSE
+from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.limits import ITERATED_ORDER
 
 SIZES = (3, 1, 2, 3, 5, 2, 3, 1)
@@ -34,34 +35,16 @@ def scattered(seed: int = 0) -> tuple[Conic, list[np.ndarray]]:
     return Constrained(problem, constraints.sparse_forms(forms, np.ones(8))).conic, rows
 
 
-def test_stacks_are_the_blocks_by_their_orders() -> None:
-    conic, rows = scattered()
-    assert [each.shape for each in conic.stacks] == [(2, 1), (2, 2), (3, 3), (1, 5)]
-    found = [tuple(at.tolist()) for stack in conic.stacks for at in stack]
-    assert sorted(found) == sorted(tuple(at.tolist()) for at in rows)
-
-
-def test_dense_parts_are_those_of_the_sparse_sum() -> None:
-    conic, _ = scattered(1)
-    y = np.random.default_rng(2).standard_normal(conic.m)
-    entries = np.where(conic.forms.i == conic.forms.j, 1.0, 0.5) * (conic.forms.B.T @ y)
-    C, S = conic.C.toarray(), conic.slack(y).toarray()
-    for stack in conic.stacks:
-        for rows in (stack, stack[::-1], stack[:1]):
-            for matrix, found in ((C, conic.dense(rows)), (S, conic.dense(rows, entries))):
-                assert found.shape == (len(rows), rows.shape[1], rows.shape[1])
-                for at, each in zip(rows, found, strict=True):
-                    assert np.allclose(each, matrix[np.ix_(at, at)], rtol=0, atol=1e-13)
-
-
-def test_dense_parts_have_the_type_of_the_entries() -> None:
-    conic, _ = scattered(1)
-    entries = np.full(len(conic.forms.i), 2.0**-60, dtype=np.longdouble)
-    S = conic.dense(conic.stacks[2], entries)
-    assert S.dtype == np.longdouble
-    C = conic.dense(conic.stacks[2])
-    assert C.dtype == np.float64
-    assert np.all(np.longdouble(C) + entries[0] - C == S - C)
+def test_places_are_those_of_forms_and_objective_once_each() -> None:
+    forms = SparseForms(np.array([0, 2]), np.array([1, 2]), np.array([[1.0, 1.0]]), 4)
+    C = sp.csr_array(np.array([[0.0, 2.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0], [0.0, 0.0, 3.0, 5.0]]))
+    C.data[C.data == 5.0] = 0.0  # a stored zero is no entry
+    conic = Conic(C, 0.0, forms, np.ones(1), np.ones(1))
+    i, j, numbers, at = conic.places
+    assert list(zip(i.tolist(), j.tolist(), numbers.tolist(), strict=True)) == [(0, 1, 2.0), (2, 2, 0.0), (2, 3, 3.0)]
+    assert at.tolist() == [0, 1]
+    assert conic.label.tolist() == [0, 0, 1, 1]
+    assert conic.entries(np.array([4.0])).tolist() == [4.0, 4.0, 3.0]
 
 
 def complement(conic: Conic) -> sp.csr_array:

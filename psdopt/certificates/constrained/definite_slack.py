@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.conic import Conic
+from psdopt.constraints.stacks import Stack
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.definite import factor_above
@@ -32,74 +32,67 @@ def proven_semidefinite(conic: Conic, y: Array) -> bool:
     |S|. n³/3 flops for each block. A block of order up to 300 that fails is tried again with mantissas of 64 bits, if
     the machine has them.
     """
-    return stacks_semidefinite(conic, y, [*conic.matrices, *(rows[None] for rows in conic.arrows)])
+    return stacks_semidefinite(conic, y, conic.stacks)
 
 
-def stacks_semidefinite(conic: Conic, y: Array, stacks: list[NDArray[np.intp]]) -> bool:
-    """:func:`proven_semidefinite` of the diagonal blocks with these rows (K, s) alone."""
-    if max((rows.shape[1] for rows in conic.matrices), default=0) > FACTOR_ORDER:
+def stacks_semidefinite(conic: Conic, y: Array, stacks: list[Stack]) -> bool:
+    """:func:`proven_semidefinite` of these diagonal blocks alone."""
+    if max((stack.order for stack in conic.matrices), default=0) > FACTOR_ORDER:
         return False
     left = _undecided(conic, y, stacks, np.float64)
     # beyond this order a factor in extended precision, without LAPACK, takes seconds
-    finer = np.finfo(EXTENDED).eps < EPS and all(rows.shape[1] <= ITERATED_ORDER for rows in left)
+    finer = np.finfo(EXTENDED).eps < EPS and all(stack.arrow or stack.order <= ITERATED_ORDER for stack in left)
     return not left or (bool(finer) and not _undecided(conic, y, left, EXTENDED))
 
 
 def least_entries(conic: Conic, y: Array, kind: Any) -> tuple[Array, Array]:
-    """Entries of A*(y) at the places of the forms, and the diagonal of S less the row sums of the rounding of S.
+    """Entries of S at the places of the conic, and the diagonal of S less the row sums of the rounding of S.
 
     The sums are taken of D S D, with powers of two in D and a diagonal near one, so that each is relative to its row.
     With this diagonal S is semidefinite only if the exact C + A*(y) is.
     """
-    forms, eps = conic.forms, float(np.finfo(kind).eps)
-    B, own = sp.csc_array(forms.B), forms.i == forms.j
-    half = np.where(own, 1.0, 0.5)
-    entries = half * (B.T.astype(kind) @ y.astype(kind))
-    sizes = half * (abs(B).T @ np.abs(y)) * (np.diff(B.indptr) + 2.0)
-    diagonal = conic.C.diagonal().astype(kind)
-    np.add.at(diagonal, forms.i[own], entries[own])
+    i, j, C, at = conic.places
+    B, entries, diagonal, own = conic.forms.B, conic.entries(y.astype(kind)), np.zeros(conic.n, dtype=kind), i == j
+    diagonal[i[own]] = entries[own]
+    sizes, terms = np.abs(C), np.bincount(B.indices, minlength=B.shape[1]) + 2.0  # C is as given; adding rounds once
+    sizes[at] += conic.forms.halves * (abs(B).T @ np.abs(y)) * terms
     unit = np.exp2(-np.round(0.5 * np.log2(np.where(diagonal > 0.0, diagonal, 1.0).astype(np.float64))))
-    rounding = np.asarray(abs(conic.C) @ unit)  # C is as given; adding rounds once
-    np.add.at(rounding, forms.i, sizes * unit[forms.j])
-    np.add.at(rounding, forms.j, np.where(own, 0.0, sizes * unit[forms.i]))
-    diagonal -= eps * (1.0 + math.sqrt(EPS)) * (rounding / unit)
+    rounding = np.bincount(i, sizes * unit[j], conic.n) + np.bincount(j, np.where(own, 0.0, sizes * unit[i]), conic.n)
+    diagonal -= float(np.finfo(kind).eps) * (1.0 + math.sqrt(EPS)) * (rounding / unit)
     return entries, diagonal
 
 
-def _undecided(conic: Conic, y: Array, stacks: list[NDArray[np.intp]], kind: Any) -> list[NDArray[np.intp]]:
-    """The blocks, with rows (K, s) by orders, that are not proven definite in floating-point numbers of this type."""
+def _undecided(conic: Conic, y: Array, stacks: list[Stack], kind: Any) -> list[Stack]:
+    """The blocks that are not proven definite in floating-point numbers of this type."""
     eps, (entries, diagonal) = float(np.finfo(kind).eps), least_entries(conic, y, kind)
-    left, hubs = [], {int(rows[0]) for rows in conic.arrows}
-    u = conic.arrow_rows(entries) if hubs else np.zeros(0)
-    for rows in _pieces(stacks):
-        if len(rows) == 1 and int(rows[0, 0]) in hubs:  # the least eigenvalue of [[a, uᵀ], [u, a I]] is a − |u|
-            least = np.min(diagonal[rows])
-            if least > 0.0:
-                with np.errstate(over="ignore"):
-                    share = np.sqrt(np.sum((u[rows[0, 1:]] / least) ** 2))  # beside 1 no square is lost to underflow
-                least = 1.0 - share * (1.0 + eps * (rows.shape[1] + 1.0))
-            left += [] if least > 0.0 else [rows]
-            continue
-        positive = np.all(diagonal[rows] > 0.0, axis=1)
-        definite = positive.copy()
-        if rows.shape[1] > 1 and np.any(positive):
-            at = rows[positive]
-            S, each = conic.dense(at, entries), np.arange(at.shape[1])
-            S[:, each, each] = diagonal[at]
-            scale = np.exp2(-np.round(0.5 * np.log2(diagonal[at].astype(np.float64)))).astype(kind)
+    left = []
+    for stack in _pieces(stacks):
+        d = diagonal[stack.rows]
+        definite = np.all(d > 0.0, axis=1)
+        if stack.arrow:  # the least eigenvalue of [[a, uᵀ], [u, a I]] is a − |u|
+            least = np.where(definite, np.min(d, axis=1), 1.0)
+            with np.errstate(over="ignore"):
+                u = stack.first_rows(entries)[:, 1:] / least[:, None]  # beside 1 no square is lost to underflow
+                definite &= np.sqrt(np.sum(u**2, axis=1)) * (1.0 + eps * (stack.order + 1.0)) < 1.0
+        elif stack.order > 1 and np.any(definite):
+            each, some = np.arange(stack.order), definite.copy()
+            S, d = (stack if np.all(some) else stack[some]).dense(entries), d[some]
+            S[:, each, each] = d
+            scale = np.exp2(-np.round(0.5 * np.log2(d.astype(np.float64)))).astype(kind)
             S *= scale[:, :, None]
             S *= scale[:, None, :]
-            definite[positive] = _definite(S, eps)
+            definite[some] = _definite(S, eps)
         if not np.all(definite):
-            left.append(rows[~definite])
+            left.append(stack[~definite])
     return left
 
 
-def _pieces(stacks: list[NDArray[np.intp]]) -> Iterator[NDArray[np.intp]]:
+def _pieces(stacks: list[Stack]) -> Iterator[Stack]:
     """The blocks in pieces whose matrices together have at most `BLOCK` entries, or are a single one."""
-    for rows in stacks:
-        count = max(1, BLOCK // rows.shape[1] ** 2)
-        yield from (rows[first : first + count] for first in range(0, len(rows), count))
+    for stack in stacks:
+        count = len(stack) if stack.arrow else max(1, BLOCK // stack.order**2)
+        parts = (stack[first : first + count] for first in range(0, len(stack), count))
+        yield from parts if count < len(stack) else (stack,)
 
 
 def _definite(H: Array, eps: float) -> NDArray[np.bool_]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import NDArray
 
 from psdopt.certificates.constrained.definite_slack import least_entries, stacks_semidefinite
-from psdopt.constraints.conic import Conic, barrier_value
+from psdopt.constraints.conic import barrier_value
 from psdopt.constraints.model import ConstrainedModel
+from psdopt.constraints.stacks import Stack
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.limits import FACTOR_ORDER
@@ -28,30 +28,30 @@ def log_det_bound(problem: ConstrainedModel, y: Array) -> float:
     if conic is None or conic.weights is None:
         return -math.inf
     weights = conic.weights
-    curved = [rows[weights[rows[:, 0]] > 0.0] for rows in conic.matrices]
-    others = [rows[weights[rows[:, 0]] == 0.0] for rows in conic.matrices]
-    others = [rows for rows in others if len(rows)] + [rows[None] for rows in conic.arrows]
+    curved, others = (
+        [part for stack in conic.stacks if len(part := stack[(weights[stack.rows[:, 0]] > 0.0) == above])]
+        for above in (True, False)
+    )
     if not stacks_semidefinite(conic, y, others):
         return -math.inf
     entries, diagonal = least_entries(conic, y, np.float64)
     terms = [np.array([conic.constant, -problem.support(y)])]
-    for rows in curved:
-        if len(rows):
-            logs = _least_log_dets(conic, rows, entries, diagonal)
-            if logs is None:
-                return -math.inf
-            terms.append(barrier_value(weights[rows[:, 0]], rows.shape[1], logs))
+    for stack in curved:
+        logs = _least_log_dets(stack, entries, diagonal[stack.rows])
+        if logs is None:
+            return -math.inf
+        terms.append(barrier_value(weights[stack.rows[:, 0]], stack.order, logs))
     parts = np.concatenate(terms)
     return math.fsum(parts) - rounding(float(np.abs(parts).sum()) + _spread(problem, y), 1)
 
 
-def _least_log_dets(conic: Conic, rows: NDArray[np.intp], entries: Array, diagonal: Array) -> Array | None:
-    """Lower bounds (K,) of log det S_k; None if an S_k is not proven definite."""
-    if rows.shape[1] > FACTOR_ORDER or not np.all(diagonal[rows] > 0.0):
+def _least_log_dets(stack: Stack, entries: Array, diagonal: Array) -> Array | None:
+    """Lower bounds (K,) of log det S_k with this `diagonal` (K, s); None if an S_k is not proven definite."""
+    if stack.order > FACTOR_ORDER or not np.all(diagonal > 0.0):
         return None
-    S, each, found = conic.dense(rows, entries), np.arange(rows.shape[1]), np.empty(len(rows))
-    S[:, each, each] = diagonal[rows]
-    scale = np.exp2(-np.round(0.5 * np.log2(diagonal[rows])))
+    S, each, found = stack.dense(entries), np.arange(stack.order), np.empty(len(stack))
+    S[:, each, each] = diagonal
+    scale = np.exp2(-np.round(0.5 * np.log2(diagonal)))
     S *= scale[:, :, None]
     S *= scale[:, None, :]
     for k, H in enumerate(S):

@@ -17,6 +17,7 @@ from psdopt.constraints.central_path.second_order import SecondOrder
 from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.constraints.conic import Conic, barrier_value
 from psdopt.constraints.limits import NUMBERS
+from psdopt.constraints.stacks import Stack
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import SLIGHT, rounding
@@ -40,8 +41,9 @@ class StandardForm:
 
     def __init__(self, conic: Conic, W: sp.csr_array | None = None) -> None:
         units = row_units(conic)
-        for rows in conic.arrows:  # alike on each of them, which keeps its form
-            units[rows] = np.exp2(np.round(np.mean(np.log2(units[rows]))))
+        for stack in conic.stacks:
+            if stack.arrow:  # alike on each of them, which keeps its form
+                units[stack.rows] = np.exp2(np.round(np.mean(np.log2(units[stack.rows]), axis=1, keepdims=True)))
         self.units: Array | None = None if np.all(units == 1.0) else units
         conic = conic if self.units is None else in_units(conic, units)
         self.conic, self.W = conic, W
@@ -67,74 +69,55 @@ class StandardForm:
             if self.nu[rows[0]] > 0.0:
                 self.first[rows], self.width = self.width, self.width + len(rows)
         self.b, self.m = b / self.beta, len(b)
-        columns = sp.csc_array(sp.diags_array(self.row_scale) @ conic.forms.B[self.source])
+        held, at = sp.coo_array(conic.forms.B[self.source]), conic.places[3]
+        (t, k), shape = held.coords, (self.m, len(conic.places[0]))
+        columns = sp.csc_array((self.row_scale[t] * held.data, (t, at[k])), shape=shape)
         self.parts: list[Part] = []
-        singles = np.zeros(0, dtype=np.intp)
-        for rows in conic.matrices:
-            if rows.shape[1] == 1:
-                singles = rows[:, 0]
-            else:
-                self.parts += self._matrices(columns, rows)
-        lengths = np.array([len(rows) for rows in conic.arrows])
-        for d in np.unique(lengths):
-            self.parts.append(self._cones(columns, np.array([rows for rows in conic.arrows if len(rows) == d])))
-        if len(singles) or len(signs):
+        for stack in conic.stacks:
+            if stack.arrow:
+                self.parts.append(self._cones(columns, stack))
+            elif stack.order > 1:
+                self.parts += self._matrices(columns, stack)
+        singles = next((stack for stack in conic.matrices if stack.order == 1), None)
+        if singles is not None or len(signs):
             self.parts.append(self._nonnegative(columns, singles, signs))
         self.order = sum(part.degree for part in self.parts)
 
-    def _matrices(self, columns: sp.csc_array, rows: NDArray[np.intp]) -> Iterator[Semidefinite]:
-        """The blocks with these rows (K, s), in one part while all products of their entries fit."""
-        forms, n, (count, s) = self.conic.forms, self.conic.n, rows.shape
-        label, local = np.full(n, -1), np.zeros(n, dtype=np.intp)
-        label[rows], local[rows] = np.arange(count)[:, None], np.arange(s)
-        block = label[forms.i]
-        low, high = np.sort([local[forms.i], local[forms.j]], axis=0)
-        held = block >= 0
-        pairs = len(np.unique(low[held] * s + high[held])) ** 2
+    def _matrices(self, columns: sp.csc_array, stack: Stack) -> Iterator[Semidefinite]:
+        """These blocks, in one part while all products of their entries fit."""
+        s, filled = stack.order, np.diff(columns.indptr)[stack.held] > 0
+        pairs = len(np.unique((stack.i * s + stack.j)[filled])) ** 2
         most = max(1, int(SLIGHT * NUMBERS) // max(1, pairs)) if s <= SMALL_ORDER else 1
-        for first in range(0, count, most):
-            held = (block >= first) & (block < first + most)
-            places, which = np.unique(low[held] * s + high[held], return_inverse=True)
-            stack = rows[first : first + most]
-            entries = sp.coo_array(columns[:, np.flatnonzero(held)])
-            (t, k), shape = entries.coords, (self.m, len(stack) * len(places))
-            B = sp.csr_array((entries.data, (t, ((block[held] - first) * len(places) + which)[k])), shape=shape)
-            costs = self.conic.dense(stack) / self.gamma
-            yield Semidefinite(stack, costs, places // s, places % s, B, self._weights(stack[:, 0]))
+        for first in range(0, len(stack), most):
+            part = stack[first : first + most]
+            filled = np.diff(columns.indptr)[part.held] > 0
+            places, which = np.unique((part.i * s + part.j)[filled], return_inverse=True)
+            B = _onto(columns, part.held[filled], part.block[filled] * len(places) + which, len(part) * len(places))
+            costs, weights = part.dense(self.conic.places[2]) / self.gamma, self._weights(part.rows[:, 0])
+            yield Semidefinite(part.rows, costs, places // s, places % s, B, weights)
 
     def _weights(self, rows: NDArray[np.intp], others: int = 0) -> Array | None:
         """ν of the blocks with these first `rows`, in the units of the form, then zeros; None if all are zero."""
         scaled = np.append(self.nu[rows] / (self.beta * self.gamma), np.zeros(others))
         return scaled if np.any(scaled) else None
 
-    def _cones(self, columns: sp.csc_array, rows: NDArray[np.intp]) -> SecondOrder:
-        """The blocks in arrow form with these rows (K, d): B has the diagonal entry of A_tk, and half of the others."""
-        forms, (count, d), C = self.conic.forms, rows.shape, self.conic.C
-        label, local = np.full(self.conic.n, -1), np.zeros(self.conic.n, dtype=np.intp)
-        label[rows], local[rows] = np.arange(count)[:, None], np.arange(d)
-        first, last = np.sort([local[forms.i], local[forms.j]], axis=0)
-        held = np.flatnonzero((label[forms.i] >= 0) & (first == 0))  # of the equal diagonal entries only the first
-        place = label[forms.i[held]] * d + last[held]
-        share = np.where(last[held] == 0, 1.0, 0.5)
-        onto = sp.csr_array((share, (np.arange(len(held)), place)), shape=(len(held), count * d))
-        costs = np.stack([np.asarray(C[rows[:, 0], rows[:, t]]).reshape(count) for t in range(d)], axis=1)
-        return SecondOrder(rows, costs / self.gamma, sp.csr_array(columns[:, held] @ onto))
+    def _cones(self, columns: sp.csc_array, stack: Stack) -> SecondOrder:
+        """The arrows: B has the diagonal entry of A_tk, and half of the others."""
+        first, d = np.flatnonzero(stack.i == 0), stack.order  # of the equal diagonal entries only the first
+        place, share = stack.block[first] * d + stack.j[first], np.where(stack.j[first] == 0, 1.0, 0.5)
+        B = _onto(columns, stack.held[first], place, len(stack) * d, share)
+        return SecondOrder(stack.rows, stack.first_rows(self.conic.places[2]) / self.gamma, B)
 
-    def _nonnegative(self, columns: sp.csc_array, singles: NDArray[np.intp], signs: Array) -> Orthant:
+    def _nonnegative(self, columns: sp.csc_array, singles: Stack | None, signs: Array) -> Orthant:
         """The blocks of order one, `singles`, and the slacks of the last rows, which have these signs."""
-        forms, first = self.conic.forms, self.m - len(signs)
-        place = np.full(self.conic.n, -1)
-        own = np.flatnonzero(forms.i == forms.j)
-        place[forms.i[own]] = own
-        at = place[singles]
-        used = at >= 0
-        diagonal = sp.csc_array(columns[:, at[used]] @ sp.eye_array(len(singles), format="csr")[used])
         t = np.arange(len(signs))
-        slack = sp.csc_array((signs, (first + t, t)), shape=(self.m, len(signs)))
-        costs = self.conic.C.diagonal()[singles] / self.gamma
-        B = sp.csr_array(sp.hstack([diagonal, slack], format="csr"))
-        costs = np.concatenate([costs, np.zeros(len(signs))])
-        return Orthant(singles, costs, B, self._weights(singles, len(signs)))
+        B = sp.csr_array((signs, (self.m - len(signs) + t, t)), shape=(self.m, len(signs)))
+        if singles is None:
+            return Orthant(np.zeros(0, dtype=np.intp), np.zeros(len(signs)), B)
+        diagonal = _onto(columns, singles.held, singles.block, len(singles))
+        costs, rows = singles.dense(self.conic.places[2]).reshape(-1) / self.gamma, singles.rows[:, 0]
+        B = sp.csr_array(sp.hstack([diagonal, B], format="csr"))
+        return Orthant(rows, np.append(costs, np.zeros(len(signs))), B, self._weights(rows, len(signs)))
 
     @cached_property
     def normal_factor(self) -> Any:
@@ -226,6 +209,16 @@ class StandardForm:
             Y = np.asarray(self.W.T @ Y)
         Y = Y if self.units is None else Y / self.units[:, None]
         return float(np.vdot(Y, Y))
+
+
+def _onto(
+    columns: sp.csc_array, held: NDArray[np.intp], at: NDArray[np.intp], size: int, share: Array | float = 1.0
+) -> sp.csr_array:
+    """(m, `size`): the columns `held` (q,), times `share`, at the places `at`."""
+    entries = sp.coo_array(columns[:, held])
+    t, k = entries.coords
+    shares = np.broadcast_to(share, len(held))
+    return sp.csr_array((entries.data * shares[k], (t, at[k])), shape=(columns.shape[0], size))
 
 
 def _by_weight(conic: Conic, rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -155,11 +155,11 @@ def test_of_blocks_of_one_order_the_one_that_is_not_definite_is_refused(at, leas
     G = np.random.default_rng(7).integers(-1, 2, (6, 5)).astype(np.float64)
     parts[at] = G @ G.T + least * np.eye(6)  # numbers without rounding: λ_min is `least`
     conic = repeated([*parts, coupled(3, 0.1), coupled(3, 0.2, 1)])
-    assert [rows.shape for rows in conic.stacks] == [(2, 3), (5, 6)]
+    assert [stack.rows.shape for stack in conic.stacks] == [(2, 3), (5, 6)]
     assert not proven_semidefinite(conic, np.zeros(36))
     for kind in (np.float64, np.longdouble):
         (left,) = definite_slack._undecided(conic, np.zeros(36), conic.stacks, kind)
-        assert left.tolist() == [list(range(6 * at, 6 * at + 6))]
+        assert left.rows.tolist() == [list(range(6 * at, 6 * at + 6))]
     y = np.zeros(36)
     y[6 * at : 6 * at + 6] = 1e-2
     assert proven_semidefinite(conic, y)
@@ -181,12 +181,12 @@ def test_of_blocks_of_one_order_those_left_are_tried_in_extended_precision() -> 
     conic = repeated([H, unit * np.eye(k) + H, H])
     more = np.concatenate([np.full(k, 1e-15 * unit), np.zeros(k), np.full(k, 1e-15 * unit)])
     left = definite_slack._undecided(conic, more, conic.stacks, np.float64)
-    assert [rows[:, 0].tolist() for rows in left] == [[0, 2 * k]]
+    assert [stack.rows[:, 0].tolist() for stack in left] == [[0, 2 * k]]
     assert proven_semidefinite(conic, more)
     more[2 * k :] *= -1.0
     assert not proven_semidefinite(conic, more)
     left = definite_slack._undecided(conic, more, conic.stacks, np.longdouble)
-    assert [rows[:, 0].tolist() for rows in left] == [[2 * k]]
+    assert [stack.rows[:, 0].tolist() for stack in left] == [[2 * k]]
 
 
 @pytest.mark.parametrize("count", [1, 3])
@@ -200,7 +200,7 @@ def test_rounding_of_a_diagonal_entry_counts_beside_the_others(count, monkeypatc
     y[0] = 1e8 + 1.0
     assert not proven_semidefinite(conic, y)
     (left,) = definite_slack._undecided(conic, y, conic.stacks, np.float64)
-    assert left.tolist() == [[0, 1]]
+    assert left.rows.tolist() == [[0, 1]]
 
 
 def arrow(a, u):
@@ -232,7 +232,7 @@ def test_what_is_proven_of_an_arrow_is_true_to_the_last_bit(order, size) -> None
         depth = rng.choice([-1.0, 1.0]) * 10.0 ** rng.uniform(-17.0, -11.0) * max(size, 1.0)
         C = arrow(np.linalg.norm(u) + depth, u) - sum(t * A for t, A in zip(y, forms, strict=True))
         conic = arrows_of(C, forms)
-        assert len(conic.arrows) == 1
+        assert len(conic.hubs) == 1
         found = proven_semidefinite(conic, y)
         known = exactly_semidefinite(conic.C.toarray(), forms, y)
         assert known or not found
@@ -248,7 +248,7 @@ def test_arrows_are_told_apart_whatever_their_size(scale) -> None:
     for length, known in ((0.9, True), (1.0 - 1e-9, True), (1.0 + 1e-9, False), (1.1, False), (1e6, False)):
         S = arrow(1.0, length * np.array([0.6, 0.8]))
         conic = Conic(sp.csr_array(scale * S), 0.0, arrows_of(S, [np.eye(3)]).forms, np.ones(1), np.ones(1))
-        assert len(conic.arrows) == 1
+        assert len(conic.hubs) == 1
         assert proven_semidefinite(conic, np.zeros(1)) is known
         assert not proven_semidefinite(conic, np.array([-2.0 * scale]))
         assert not proven_semidefinite(conic, np.array([np.nan]))
@@ -262,6 +262,6 @@ def test_an_arrow_does_not_hide_what_is_not_definite_beside_it() -> None:
     for at in (None, 0, 1, 2, 3):
         parts = [bad[k] if k == at else good[k] for k in range(4)]
         conic = arrows_of(sp.block_diag(parts), [np.eye(13)])
-        assert [len(rows) for rows in conic.arrows] == [3, 6]
+        assert [stack.order for stack in conic.stacks if stack.arrow] == [3, 6]
         assert proven_semidefinite(conic, np.zeros(1)) is (at is None)
         assert proven_semidefinite(conic, np.full(1, 2.0))

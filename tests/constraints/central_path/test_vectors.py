@@ -141,7 +141,7 @@ def test_paths_of_cones_and_of_the_blocks_that_they_are_end_alike(monkeypatch) -
     ends = []
     for cones in (True, False):
         if not cones:
-            monkeypatch.setattr("psdopt.constraints.conic.Conic.arrows", [])
+            monkeypatch.setattr("psdopt.constraints.conic.Conic.hubs", {})
         form = mixed_form(5)
         assert any(isinstance(part, SecondOrder) for part in form.parts) is cones
         at = Iterate.of(form, *interior_steps.first_iterate(form), np.zeros(form.m))

@@ -145,7 +145,7 @@ def test_without_a_trace_bound_the_least_eigenvalue_of_the_slack_decides(least, 
         problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms([A], upper=-1.0))
     assert problem.trace_limit is None
     form = StandardForm(constrained(problem)[1])
-    assert len(form.conic.arrows) == (1 if arrows else 0)
+    assert len(form.conic.hubs) == (1 if arrows else 0)
     v = np.array([-1.0]) / (form.gamma * form.row_scale)
     y = form.multipliers(v)
     assert y == pytest.approx([1.0])
