@@ -26,6 +26,7 @@ from psdopt.constraints.explicit import (
 )
 from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.constraints.faces.face import Face, found_face
+from psdopt.constraints.faces.hidden_face import inside
 from psdopt.constraints.feasible import feasible_factor, random_factor
 from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms, Stacked
@@ -89,9 +90,6 @@ class ConstrainedModel(Composite):
             with np.errstate(over="ignore"):
                 self._refuse_huge("bounds next to |A_t|", bound[scaled] / self.norms[scaled])
         self._refuse_huge("the entries of C", self.conic.C.data if self.conic is not None else np.zeros(0))
-        #: A definite M (n, n) that nearly meets all constraints, if a method came by one: then there is no face, and
-        #: none is searched for.
-        self.inside: Array | None = None
         kept = {Ability.CONVEX} & problem.abilities
         self.abilities = frozenset(
             {
@@ -178,7 +176,14 @@ class ConstrainedModel(Composite):
         """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave; None without such constraints."""
         if self.fixed_diagonal is not None:
             return None
-        return found_face(self.forms, self.lower, self.upper, M=self.inside)
+        return found_face(self.forms, self.lower, self.upper)
+
+    def rule_out_face(self, M: Array | None) -> None:
+        """Without a search for the face: there is none if M (n, n) shows a definite matrix that is feasible."""
+        if "face" in vars(self) or self.forms is None or M is None:
+            return
+        if inside(self.forms, self.lower, self.upper, M):
+            vars(self)["face"] = None
 
     @cached_property
     def shown(self) -> Self:

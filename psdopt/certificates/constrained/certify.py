@@ -41,7 +41,8 @@ class Multipliers:
 
     `y` (m,) : multipliers at the current point. `best` (m,) : multipliers of the best dual bound so far. `ray` (m,) : a
     candidate for a proof that no M is feasible. `direction` D (n, k) : a candidate for a proof that F is unbounded
-    along D Dᵀ. `slack` P (n, q) : S = ∇F(M) + A*(y) is near P Pᵀ.
+    along D Dᵀ. `slack` P (n, q) : S = ∇F(M) + A*(y) is near P Pᵀ. `inside` (n, n) : a candidate for a definite matrix
+    near feasible ones, with which no face of the cone is searched for.
     """
 
     y: Array
@@ -49,6 +50,7 @@ class Multipliers:
     ray: Array | None = None
     direction: Array | None = None
     slack: Array | None = None
+    inside: Array | None = None
 
 
 def certify_constrained(
@@ -67,6 +69,7 @@ def certify_constrained(
     "needed" none sharper than `tol` needs.
     """
     given = as_multipliers(problem, problem.duality.multipliers(evaluation, dual))
+    problem.rule_out_face(given.inside)
     Y, value, at_zero = evaluation.factor, evaluation.value, problem.value_at_zero()
     trace = norm(Y) ** 2
     a = problem.measured(Y)

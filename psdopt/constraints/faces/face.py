@@ -17,7 +17,7 @@ from scipy.linalg import qr
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.faces.congruence import carried_forms
-from psdopt.constraints.faces.hidden_face import SEPARATE, hidden_combination, inside
+from psdopt.constraints.faces.hidden_face import SEPARATE, hidden_combination
 from psdopt.constraints.limits import CANCELLED, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
@@ -121,18 +121,15 @@ class Face:
         return np.asarray(0.5 * (whole + whole.T))
 
 
-def found_face(
-    forms: SparseForms | None, lower: Array, upper: Array, search: bool = True, M: Array | None = None
-) -> Face | None:
+def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bool = True) -> Face | None:
     """The face that these constraints define; None where there is none. Cost: eigenvalues of each candidate A_t.
 
     Simple combinations of equations are tried as well (:func:`~psdopt.constraints.faces.combined_rows.combined`). If
     these define no face, a combination is searched for
     (:func:`~psdopt.constraints.faces.hidden_face.hidden_combination`), unless `search` is false. More A_t may be
-    semidefinite on the face found, and define a face of the face: the smallest one found is returned. A definite `M`
-    near feasible ones shows that there is none.
+    semidefinite on the face found, and define a face of the face: the smallest one found is returned.
     """
-    if forms is None or (M is not None and inside(forms, lower, upper, M)):
+    if forms is None:
         return None
     stages: list[sp.csr_array] = []
     parts: list[tuple[NDArray[np.intp], Array]] = []

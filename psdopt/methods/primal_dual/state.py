@@ -126,6 +126,7 @@ def _settled(known: Constrained) -> tuple[bool, bool]:
 def settled(state: State_) -> State_ | None:
     """The final state where the face that a search finds decides the problem; else None."""
     known, _ = constrained(state.problem)
+    known.rule_out_face(state.dual.inside)
     ended, zero = _settled(known)
     if not ended:
         return None
@@ -165,8 +166,9 @@ def moved(
     """
     (problem, conic), form = constrained(old.problem), old.form
     rest = norm(form.b - form.measure(X))
-    if not splits and problem.inside is None and rest <= NEGLIGIBLE and form.W is None and problem.n <= ITERATED_ORDER:
-        problem.inside = form.matrix(X)
+    inside = old.dual.inside
+    if not splits and inside is None and rest <= NEGLIGIBLE and form.W is None and problem.n <= ITERATED_ORDER:
+        inside = form.matrix(X)
     problem = problem if old.anew else problem.shown
     Y = form.factor(X) if factor is None else factor
     evaluation: Evaluation = problem.at(Y)
@@ -250,7 +252,7 @@ def moved(
         nearest=nearest,
         nearest_violation=violation,
         nearest_error=nearest_error,
-        dual=Multipliers(y, best),
+        dual=Multipliers(y, best, inside=inside),
         refuted=off_dual if refutes else old.refuted,
         fallen=off_primal if falls else old.fallen,
         extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
@@ -278,7 +280,7 @@ def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
         evaluation=evaluation,
         gradient_norm=math.inf,
         outcome=Outcome.FINISHED,
-        dual=Multipliers(y, old.dual.best, refutation, R),
+        dual=replace(old.dual, y=y, ray=refutation, direction=R),
         extras={**old.extras, "infeasibility": infeasibility},
     )
 

@@ -16,7 +16,6 @@ from psdopt import (
     solve,
 )
 from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
-from psdopt.constraints.faces.face import found_face
 from psdopt.constraints.faces.hidden_face import hidden_combination, inside
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
@@ -271,7 +270,7 @@ def test_no_matrix_talks_a_face_away(seed) -> None:
     forms, lower, upper = program.forms, program.lower, program.upper
     for M in guesses(program.n, W, seed):
         assert not inside(forms, lower, upper, M)
-    program.inside = 1e8 * np.eye(program.n)
+        program.rule_out_face(M)
     assert program.face is not None
 
 
@@ -285,7 +284,8 @@ def test_what_meets_the_equations_has_to_meet_the_inequalities() -> None:
     for M in (-np.eye(2), np.eye(2), np.diag([-1e-3, 1.0]), np.diag([-1.0, 1e3]), 1e8 * np.eye(2)):
         for program in (known, alone):
             assert not inside(program.forms, program.lower, program.upper, M)
-            assert found_face(program.forms, program.lower, program.upper, M=M).order == 1
+            program.rule_out_face(M)
+            assert program.face.order == 1
     for M in (-np.eye(2), np.eye(2), 1e8 * np.eye(2)):
         assert inside(loose.forms, loose.lower, loose.upper, M)
     off = np.array([[1.0, 1.5], [1.5, 1.0]])
@@ -297,7 +297,7 @@ def test_what_meets_the_equations_has_to_meet_the_inequalities() -> None:
 def test_a_run_that_knows_a_matrix_has_the_certificate_of_a_fresh_problem(seed, depth) -> None:
     program = hidden(seed, inside=depth)[0]
     result = solve(program, method=InteriorPoint())
-    assert program.inside is not None
+    assert result.state.dual.inside is not None
     y = result.certificate.constraints.multipliers
     fresh, known = (certify(each, result.matrix, dual=y) for each in (hidden(seed, inside=depth)[0], program))
     assert (fresh.gap, fresh.dual_value, fresh.value) == (known.gap, known.dual_value, known.value)
@@ -307,14 +307,14 @@ def test_a_run_that_knows_a_matrix_has_the_certificate_of_a_fresh_problem(seed, 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_where_a_definite_matrix_is_known_nothing_is_searched_for(seed, monkeypatch) -> None:
-    program = hidden(seed, inside=1.0)[0]
-    solve(program, method=InteriorPoint())
-    assert inside(program.forms, program.lower, program.upper, program.inside)
+    program, again = (hidden(seed, inside=1.0)[0] for _ in range(2))
     monkeypatch.setattr("psdopt.constraints.faces.face.hidden_combination", lambda *_: pytest.fail("a search"))
-    again = hidden(seed, inside=1.0)[0]
-    again.inside = program.inside
-    assert again.face is None
+    M = solve(program, method=InteriorPoint()).state.dual.inside
+    assert inside(program.forms, program.lower, program.upper, M)
+    assert program.face is None
     assert program.shown.face is None
+    again.rule_out_face(M)
+    assert again.face is None
 
 
 @pytest.mark.parametrize("seed", [0, 3, 7])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, certify, constraints, solve
+from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved, settled
 from tests.instances import symmetric
@@ -163,16 +164,16 @@ def form_start(form: StandardForm) -> list[np.ndarray]:
 def test_a_definite_matrix_is_kept_once_an_iterate_is_near_the_constraints() -> None:
     problem = program()
     state = solved(problem, 1)
-    assert problem.inside is None
-    while problem.inside is None:
+    assert state.dual.inside is None
+    while state.dual.inside is None:
         state = InteriorPoint().step(state)
-    M, form = problem.inside, state.form
+    M, form = state.dual.inside, state.form
     assert np.allclose(M, form.matrix(state.X), rtol=0, atol=0)
     assert np.linalg.eigvalsh(M)[0] > 0.0
     assert np.linalg.norm(problem.scale * problem.violation(measured(problem, M))) <= 1e-6
     for _ in range(3):
         state = InteriorPoint().step(state)
-    assert problem.inside is M
+    assert state.dual.inside is M
 
 
 def measured(problem: Constrained, M: np.ndarray) -> np.ndarray:
@@ -184,9 +185,9 @@ def test_splitting_methods_keep_no_matrix() -> None:
     problem = program()
     state = solved(program(), 9)
     form = StandardForm(constrained(problem)[1])
-    moved(replace(state, problem=problem, form=form), state.X, state.Z, state.v, step=1.0, outcome=Outcome.RUNNING,
-          patience=5, splits=True)  # fmt: skip
-    assert problem.inside is None
+    state = replace(state, problem=problem, form=form, dual=Multipliers(state.dual.y))
+    after = moved(state, state.X, state.Z, state.v, step=1.0, outcome=Outcome.RUNNING, patience=5, splits=True)
+    assert after.dual.inside is None
 
 
 def hidden(b: float) -> Constrained:
