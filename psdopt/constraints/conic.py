@@ -39,12 +39,12 @@ class Conic:
     def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, NDArray[np.intp]]:
         """i, j (P,), i <= j, the places of the forms and of entries of C; C there (P,); the places of the forms among
         them (p,)."""
-        forms, C = self.forms, sp.coo_array(sp.triu(self.C))
-        own, given = forms.i * self.n + forms.j, C.coords[0] * self.n + C.coords[1]
-        codes = np.union1d(own, given[C.data != 0.0])
-        numbers = np.bincount(np.searchsorted(codes, given[C.data != 0.0]), C.data[C.data != 0.0], len(codes))
-        i, j = np.divmod(codes.astype(np.intp), self.n)
-        return i, j, np.asarray(numbers, dtype=np.float64), np.searchsorted(codes, own)
+        i, j, numbers = np.repeat(np.arange(self.n), np.diff(self.C.indptr)), self.C.indices, self.C.data
+        upper = (i <= j) & (numbers != 0.0)
+        own, given = self.forms.i * self.n + self.forms.j, (i * self.n + j)[upper]
+        codes = np.union1d(own, given)
+        C = np.bincount(np.searchsorted(codes, given), numbers[upper], len(codes)).astype(np.float64)
+        return codes // self.n, codes % self.n, C, np.searchsorted(codes, own)
 
     def entries(self, y: Array) -> Any:
         """S = C + A*(y) at the :attr:`places`, (P,), in the type of y."""
@@ -53,11 +53,17 @@ class Conic:
         S[at] += self.forms.halves * self.forms.on_places(y)
         return S
 
+    def size(self, d: Array) -> float:
+        """Σ_ij |C_ij| d_i d_j for d (n,): the largest possible |⟨C, M⟩| if |M_ij| <= d_i d_j."""
+        i, j, C, _ = self.places
+        return float(np.abs(C) @ (np.where(i == j, 1.0, 2.0) * d[i] * d[j]))
+
     @cached_property
     def label(self) -> NDArray[np.intp]:
         """The number of the diagonal block that each row is in, (n,): those of rows that no place connects differ."""
         i, j, _, _ = self.places
-        return _connected(sp.csr_array((np.ones(len(i)), (i, j)), shape=(self.n, self.n)))
+        links = sp.csr_array((np.ones(len(i)), (i, j)), shape=(self.n, self.n))
+        return np.asarray(sp.csgraph.connected_components(links, directed=False)[1], dtype=np.intp)
 
     @cached_property
     def blocks(self) -> list[NDArray[np.intp]]:
@@ -157,16 +163,12 @@ class Conic:
 
 def diagonal_blocks(S: sp.csr_array) -> list[NDArray[np.intp]]:
     """Rows of each diagonal block of a sparse symmetric S (n, n), connected components of its entries. O(entries)."""
-    return _by_label(_connected(S))
-
-
-def _connected(S: sp.csr_array) -> NDArray[np.intp]:
     links = S.copy()  # S itself is not changed
     links.eliminate_zeros()  # they connect nothing
-    return np.asarray(sp.csgraph.connected_components(links, directed=False)[1], dtype=np.intp)
+    return _by_label(sp.csgraph.connected_components(links, directed=False)[1])
 
 
-def _by_label(label: NDArray[np.intp]) -> list[NDArray[np.intp]]:
+def _by_label(label: NDArray[Any]) -> list[NDArray[np.intp]]:
     order = np.argsort(label, kind="stable")
     return [np.asarray(rows) for rows in np.split(order, np.cumsum(np.bincount(label))[:-1])]
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.couplings import Couplings
@@ -16,7 +15,7 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, norm, scaled
 from psdopt.linalg.ridged import ridged_solver
 from psdopt.terms.base import combine
 
@@ -62,7 +61,7 @@ class ModelFit:
         if self._last is None or not np.array_equal(self._last[0], rows):
             forms = self.forms
             assert forms is not None  # the ability constrained-fit is declared only with entries
-            B = sp.csr_array(sp.diags_array(1.0 / self.norms[rows]) @ forms.B[rows])
+            B = scaled(forms.B[rows], 1.0 / self.norms[rows])
             self._last = rows, Couplings(forms.i, forms.j, B, forms.n)
         return self._last[1]
 

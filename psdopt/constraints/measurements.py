@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from psdopt.checks import CheckedIndices, brief, real, real_array
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
-from psdopt.linalg.arrays import Array, inner, is_finite, with_data
+from psdopt.linalg.arrays import Array, for_products, inner, is_finite, with_data
 from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.terms.base import Forces
 from psdopt.terms.indexed import checked_indices, rows_of
@@ -145,19 +145,23 @@ class SparseForms(Measurement):
         return np.asarray(self._absolute @ (d[self.i] * d[self.j]))
 
     @cached_property
+    def _forth(self) -> Any:
+        return for_products(self.B)
+
+    @cached_property
     def _back(self) -> sp.csc_array:
         return self.B.T
 
     @cached_property
-    def _absolute(self) -> sp.csr_array:
-        return with_data(self.B, np.abs(self.B.data))
+    def _absolute(self) -> Any:
+        return for_products(with_data(self.B, np.abs(self.B.data)))
 
     @cached_property
     def _squares(self) -> sp.csr_array:
         return with_data(self.B, self.B.data**2)
 
     def pair(self, U: Images, V: Images) -> Array:
-        return np.asarray(self.B @ self.entries.pair(U, V))
+        return np.asarray(self._forth @ self.entries.pair(U, V))
 
     def pair_squares(self, U: Array, V: Array) -> Array:
         """Σ_k (B_tk)² (U Vᵀ + V Uᵀ)_{i_k j_k}, half of it for places off the diagonal, (m,), of dense U, V (n, r)."""

@@ -57,7 +57,7 @@ class Stack:
         return u
 
 
-def stacked(groups: Sequence[tuple[Indices, bool]], n: int, i: Indices, j: Indices) -> list[Stack]:
+def stacked(groups: Sequence[tuple[Indices, bool]], n: int, i: NDArray[Any], j: NDArray[Any]) -> list[Stack]:
     """A :class:`Stack` for each of the `groups`, rows (K, s) of whole blocks and whether these are arrows, with the
     places (i, j) that lie there."""
     of, block, place = np.zeros((3, n), dtype=np.intp)

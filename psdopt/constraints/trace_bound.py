@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, with_data
+from psdopt.linalg.arrays import Array, scaled
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import MOST_STEPS
@@ -43,12 +43,11 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
     if np.count_nonzero(target) < n:
         return None  # no constraint contains this diagonal entry
     usable = np.isfinite(lower) | np.isfinite(upper)
-    data = forms.B.data * weights[forms.B.indices] * np.repeat(scale, np.diff(forms.B.indptr))
-    scaled = with_data(forms.B, data)  # rows A_t / |A_t|
+    unit = scaled(forms.B, scale, weights)  # rows A_t / |A_t|
     for _ in range(MOST_STEPS):  # each drops the constraints whose w_t has the sign of an infinite bound
         if not usable.any():
             return None
-        columns = scaled if usable.all() else scaled[np.flatnonzero(usable)]
+        columns = unit if usable.all() else unit[np.flatnonzero(usable)]
         w = np.zeros(forms.size)
         w[usable] = least_squares(columns.T, target * weights)
         w *= scale

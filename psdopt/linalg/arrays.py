@@ -180,12 +180,29 @@ def with_data(pattern: sp.csr_array, data: Array) -> sp.csr_array:
     return filled
 
 
+def scaled(A: sp.csr_array, rows: Array | None = None, columns: Array | None = None) -> sp.csr_array:
+    """diag(rows) A diag(columns), with the indices of A, which it shares: an absent factor is I."""
+    data = A.data if rows is None else A.data * np.repeat(rows, np.diff(A.indptr))
+    return with_data(A, data if columns is None else data * columns[A.indices])
+
+
 def sparse_product(A: sp.csr_array, X: Array, start: Array | None = None) -> Array:
     """`start` + A X for X (n, k), as a new array."""
     product = as_array(A @ X)
     if start is not None:
         product += start
     return product
+
+
+def for_products(A: Any) -> Any:
+    """A sparse A as it multiplies vectors fastest: dense where the calls of a sparse product cost more."""
+    return A.toarray() if A.shape[0] * A.shape[1] <= CACHED else A
+
+
+def entries_of(rows: NDArray[np.intp], ends: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """(the numbers of the entries of these rows, how many each row has) where row t has ends_t to ends_{t+1}."""
+    counts = ends[rows + 1] - ends[rows]
+    return np.repeat(ends[rows] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum()), counts
 
 
 class SymmetricPattern:

@@ -114,7 +114,7 @@ def _falls(problem: ConstrainedModel, Y: Array) -> bool:
     conic = problem.central
     assert conic is not None
     C, d = conic.C, np.sqrt(row_dots(Y, Y))
-    terms = float(d @ (abs(C) @ d))
+    terms = conic.size(d)
     if terms == 0.0 and conic.weights is not None:
         return norm(d[conic.weights > 0.0]) >= SLIGHT * norm(d)
     size = max(terms, norm(sp.csr_array(C).data) * norm(Y.T @ Y))

@@ -14,7 +14,7 @@ from psdopt.constraints.conic import diagonal_blocks
 from psdopt.constraints.limits import CANCELLED, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, norm, scaled
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, rounding
@@ -115,7 +115,7 @@ def _inward(problem: ConstrainedModel, y: Array) -> list[Array]:
         return []
     usable = np.flatnonzero((problem.norms > 0.0) & (np.isfinite(problem.lower) | np.isfinite(problem.upper)))
     scale = 1.0 / problem.norms[usable]
-    columns = sp.csr_array((sp.diags_array(scale) @ forms.B[usable]).T)
+    columns = scaled(forms.B[usable], scale).T
     touched = np.zeros(forms.n, dtype=bool)
     places = forms.on_places(y) != 0.0
     touched[forms.i[places]] = touched[forms.j[places]] = True
@@ -143,7 +143,7 @@ def _vanishing(
     if forms is None or len(used) == 0:
         return None
     scale = problem.scale[used]
-    columns = sp.csr_array((sp.diags_array(scale) @ forms.B[used]).T)
+    columns = sp.csr_array(scaled(forms.B[used], scale).T)
     x = y[used] / scale
     off = columns @ x
     if norm(off) > near * norm(x):

@@ -106,7 +106,7 @@ def value_rounding(problem: ConstrainedModel, evaluation: Evaluation, gradient: 
     conic = problem.central
     if conic is not None:
         d = np.sqrt(row_dots(evaluation.factor, evaluation.factor))
-        sizes = float(d @ (abs(conic.C) @ d)) + (0.0 if conic.weights is None else float(conic.weights.sum()))
+        sizes = conic.size(d) + (0.0 if conic.weights is None else float(conic.weights.sum()))
         return rounding(sizes, max(4, conic.C.nnz))
     gradient = gradient_size(problem, evaluation) if gradient is None else gradient
     return rounding(gradient * evaluation.size**2, 4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,14 +13,16 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.limits import SPARSE
 from psdopt.constraints.model import ConstrainedModel
+from psdopt.constraints.stacks import stacked
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
+from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.banded import banded_pair_above, narrow_order
 from psdopt.linalg.definite import pair_above
 from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
-from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER, ROUNDS, SPECTRUM_ORDER
+from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER, ROUNDS, SMALL_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import rounding
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import combine
@@ -94,18 +96,10 @@ def slack_eigenpair(
     """
     if len(blocks) <= 1 or not isinstance(S, sp.csr_array):
         return _eigenpair(S, accuracy, start, seed)
-    n = S.shape[0]
-    singles = np.array([rows[0] for rows in blocks if len(rows) == 1], dtype=np.intp)
-    found: list[tuple[NDArray[np.intp], ExtremePair]] = []
-    if len(singles):
-        diagonal = S.diagonal()[singles]
-        k = int(np.argmin(diagonal))
-        value = float(diagonal[k])
-        lost = rounding(value, 1)
-        pair = ExtremePair(np.array([value]), np.ones((1, 1)), 0.0, value - lost, 0.0, lost, 0, "dense", True)
-        found.append((singles[k : k + 1], pair))
+    n, small = S.shape[0], [rows for rows in blocks if len(rows) <= SMALL_ORDER]
+    found = list(_of_small(S, small))
     for rows in blocks:
-        if len(rows) > 1:
+        if len(rows) > SMALL_ORDER:
             guess = None if start is None or not np.any(start[rows]) else start[rows]
             found.append((rows, _eigenpair(sp.csr_array(S[rows][:, rows]), accuracy, guess, seed)))
     rows, least = min(found, key=lambda each: each[1].lower_bound)
@@ -114,6 +108,25 @@ def slack_eigenpair(
     chance = max(pair.failure_probability for _, pair in found)
     products = sum(pair.products for _, pair in found)
     return replace(least, vectors=vector, values=least.values[:1], failure_probability=chance, products=products)
+
+
+def _of_small(S: sp.csr_array, blocks: list[NDArray[np.intp]]) -> Iterator[tuple[NDArray[np.intp], ExtremePair]]:
+    """Of the small blocks of each order the rows of the one with the least bound on its eigenvalues, and its pair."""
+    i, j = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr)), S.indices
+    orders = np.array([len(rows) for rows in blocks], dtype=np.intp)
+    groups = [(np.array([blocks[k] for k in np.flatnonzero(orders == s)]), False) for s in np.unique(orders)]
+    for stack in stacked(groups, S.shape[0], i[i <= j], j[i <= j]):
+        matrices = stack.dense(S.data[i <= j])
+        deadline.ask()
+        values, V = np.linalg.eigh(matrices)
+        if not np.isfinite(values).all():
+            raise FloatingPointError("S is not finite")
+        sizes = np.abs(values).max(axis=1)
+        bounds = values[:, 0] - rounding(1.0, stack.order, 4.0) * sizes
+        k = int(np.argmin(bounds))
+        residual = norm(matrices[k] @ V[k, :, 0] - values[k, 0] * V[k, :, 0])
+        count, pair = stack.rows.size, (values[k, :1], V[k, :, :1], residual, float(bounds[k]), 0.0, float(sizes[k]))
+        yield stack.rows[k], ExtremePair(*pair, count, "dense", True)
 
 
 def pair_by_factor(S: Array, rest: Array, Y: Array) -> ExtremePair:

@@ -6,8 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import CACHED
+from psdopt.linalg.arrays import Array, for_products
 
 
 class BatchedCouplings:
@@ -18,27 +17,27 @@ class BatchedCouplings:
     """
 
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], B: sp.csr_array, count: int) -> None:
-        self.i, self.j, self.B, self.back = i, j, B, sp.csr_array(B.T)
-        p, size = len(i), B.shape[0] * B.shape[1]
-        self.few = B.toarray() if size <= CACHED else None
+        self.i, self.j, self.B, p = i, j, B, len(i)
+        self.forth, self.back = for_products(B), for_products(sp.csr_array(B.T))
         first = p * np.arange(count, dtype=np.intp)
         self._columns = np.broadcast_to((first[:, None] + np.arange(p))[:, None, :], (count, p, p)).reshape(-1)
         self._ends = p * np.arange(count * p + 1, dtype=np.intp)
 
     def dense(self, X: Array, Q: Array) -> Array:
         """The products, (m, m), for X, Q (K, s, s)."""
-        if self.few is None:
+        few = self.forth
+        if not isinstance(few, np.ndarray):
             return np.asarray(self.sparse(X, Q).toarray())
-        T, m = self._pairs(X, Q), len(self.few)
-        left = self.few.reshape(m, len(T), 1, len(self.i)) @ T
-        return np.asarray(left.reshape(self.few.shape) @ self.few.T)
+        T, m = self._pairs(X, Q), len(few)
+        left = few.reshape(m, len(T), 1, len(self.i)) @ T
+        return np.asarray(left.reshape(few.shape) @ few.T)
 
     def sparse(self, X: Array, Q: Array) -> sp.csr_array:
         """:meth:`dense` as a sparse array."""
         T = self._pairs(X, Q)
         size = self.B.shape[1]
         blocks = sp.csr_array((T.reshape(-1), self._columns, self._ends), shape=(size, size))
-        return sp.csr_array(self.B @ (blocks @ self.back))
+        return sp.csr_array(self.B @ (blocks @ sp.csr_array(self.back)))
 
     def _pairs(self, X: Array, Q: Array) -> Array:
         """All T_k, (K, p, p)."""

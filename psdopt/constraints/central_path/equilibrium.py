@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.sparse as sp
 
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, scaled
 
 
 def row_units(conic: Conic) -> Array:
@@ -49,7 +48,7 @@ def in_units(conic: Conic, d: Array) -> Conic:
 
     Log dets of blocks change by constants, which are left out.
     """
-    D, forms = sp.diags_array(d), conic.forms
-    B = sp.csr_array(forms.B @ sp.diags_array(d[forms.i] * d[forms.j]))
-    scaled = SparseForms(forms.i, forms.j, B, conic.n)
-    return Conic(sp.csr_array(D @ conic.C @ D), conic.constant, scaled, conic.lower, conic.upper, conic.weights)
+    forms = conic.forms
+    B = scaled(forms.B, columns=d[forms.i] * d[forms.j])
+    there = SparseForms(forms.i, forms.j, B, conic.n)
+    return Conic(scaled(conic.C, d, d), conic.constant, there, conic.lower, conic.upper, conic.weights)

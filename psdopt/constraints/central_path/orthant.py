@@ -10,8 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.vectors import LocalVector
-from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import CACHED
+from psdopt.linalg.arrays import Array, for_products
 from psdopt.linalg.tolerances import rounding
 
 
@@ -28,14 +27,14 @@ class Orthant:
     """
 
     def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array, weights: Array | None = None) -> None:
-        self.rows, self.C, self.B, self.back, self.weights = rows, C, B, sp.csr_array(B.T), weights
+        self.rows, self.C, self.B, self.weights = rows, C, B, weights
+        self.forth, self.back = for_products(B), for_products(sp.csr_array(B.T))
         self.degree = len(C)
         self.half = np.ones(len(C))
-        self.few = B.toarray() if B.shape[0] * B.shape[1] <= CACHED else None
 
     def measure(self, x: Array) -> Array:
         """B x, (m,)."""
-        return np.asarray(self.B @ x)
+        return np.asarray(self.forth @ x)
 
     def adjoint(self, v: Array) -> Array:
         """Bᵀ v, (p,)."""
@@ -117,12 +116,12 @@ class OrthantMetric:
 
     def sparse(self) -> sp.csr_array:
         """B diag(h) Bᵀ (m, m)."""
-        return sp.csr_array(self.part.B @ (sp.diags_array(self.h) @ self.part.back))
+        return sp.csr_array(self.part.B @ (sp.diags_array(self.h) @ sp.csr_array(self.part.back)))
 
     def add_to(self, M: Array, fresh: bool) -> None:
         """M (m, m) += B diag(h) Bᵀ."""
-        if self.part.few is not None:
-            M += (self.part.few * self.h) @ self.part.few.T
+        if isinstance(self.part.forth, np.ndarray):
+            M += (self.part.forth * self.h) @ self.part.back
             return
         products: Any = self.sparse().tocoo()
         M[products.coords] += products.data

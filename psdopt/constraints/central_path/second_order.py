@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.vectors import LocalVector
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import CACHED
+from psdopt.linalg.arrays import Array, for_products
 from psdopt.linalg.tolerances import rounding
 
 
@@ -26,15 +25,15 @@ class SecondOrder:
     """
 
     def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array) -> None:
-        self.rows, self.C, self.B, self.back = rows, C, B, sp.csr_array(B.T)
+        self.rows, self.C, self.B = rows, C, B
+        self.forth, self.back = for_products(B), for_products(sp.csr_array(B.T))
         self.degree = len(rows)
         self.weights: Array | None = None
         self.half = np.ones(C.size)
-        self.few = B.toarray().reshape(-1, *C.shape) if B.shape[0] * B.shape[1] <= CACHED else None
 
     def measure(self, x: Array) -> Array:
         """Σ_k A_k x_k, (m,)."""
-        return np.asarray(self.B @ x.reshape(-1))
+        return np.asarray(self.forth @ x.reshape(-1))
 
     def adjoint(self, v: Array) -> Array:
         """Aᵀv, (K, d)."""
@@ -173,14 +172,15 @@ class SecondOrderMetric:
         signs[:, 0] = -1.0
         D = sp.diags_array((squares[:, None] * signs).reshape(-1))
         P = self.part.B @ _by_cone(shape, self.w.reshape(-1))
-        return sp.csr_array(self.part.B @ (D @ self.part.back) + P @ (sp.diags_array(2.0 * squares) @ P.T))
+        back = sp.csr_array(self.part.back)
+        return sp.csr_array(self.part.B @ (D @ back) + P @ (sp.diags_array(2.0 * squares) @ P.T))
 
     def add_to(self, M: Array, fresh: bool) -> None:
         """M (m, m) += A H Aᵀ."""
-        few = self.part.few
-        if few is None:
+        if not isinstance(self.part.forth, np.ndarray):
             M += self.sparse().toarray()
             return
+        few = self.part.forth.reshape(-1, *self.w.shape)
         P = np.einsum("mkd,kd->mk", few, self.theta[:, None] * self.w)
         B = few * self.theta[:, None]
         heads = B[:, :, 0]

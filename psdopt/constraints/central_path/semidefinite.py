@@ -13,7 +13,7 @@ from psdopt.constraints.central_path.batched_couplings import BatchedCouplings
 from psdopt.constraints.central_path.couplings import Couplings
 from psdopt.constraints.limits import SPARSE
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, for_products, norm
 from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import rounding
@@ -44,7 +44,7 @@ class Semidefinite:
         first = self.size**2 * np.arange(self.count)[:, None]
         self.at = (first + (i * self.size + j)).ravel()
         self.mirrored = (first + (j * self.size + i)).ravel()
-        self.back = sp.csr_array(B.T)
+        self.forth, self.back = for_products(B), for_products(sp.csr_array(B.T))
         self.half = np.tile(np.where(i == j, 1.0, 0.5), self.count)
         entries = 2 * len(i) - int(np.count_nonzero(i == j))
         self.scattered = self.count == 1 and SPARSE * entries < self.size**2
@@ -65,7 +65,7 @@ class Semidefinite:
     def measure(self, X: Array) -> Array:
         """(Σ_k ⟨A_tk, X_k⟩)_t, of the symmetric parts of the X_k."""
         flat = np.ascontiguousarray(X).reshape(-1)
-        return np.asarray(self.B @ (0.5 * (flat.take(self.at) + flat.take(self.mirrored))))
+        return np.asarray(self.forth @ (0.5 * (flat.take(self.at) + flat.take(self.mirrored))))
 
     def adjoint(self, v: Array) -> Array:
         """Σ_t v_t A_tk, (K, s, s)."""
@@ -87,10 +87,9 @@ class Semidefinite:
 
     def start(self, b: Array) -> tuple[Array, Array]:
         """X, Z of SDPT3's start (Toh, Todd, Tutuncu 1999), block by block."""
-        place = np.repeat(np.arange(self.count), len(self.i))
-        squares = sp.csr_array((self.half, (np.arange(len(place)), place)), shape=(len(place), self.count))
-        sizes = sp.coo_array(self.B.multiply(self.B) @ squares)  # |A_tk|², (m, K)
-        (t, k), lengths = sizes.coords, np.sqrt(sizes.data)
+        of, squares = np.repeat(np.arange(len(b)), np.diff(self.B.indptr)), self.half[self.B.indices] * self.B.data**2
+        met, which = np.unique(of * self.count + self.B.indices // max(len(self.i), 1), return_inverse=True)
+        (t, k), lengths = np.divmod(met, self.count), np.sqrt(np.bincount(which, squares))  # |A_tk|
         reach, largest = np.zeros(self.count), np.zeros(self.count)
         np.maximum.at(reach, k, (1.0 + np.abs(b[t])) / (1.0 + lengths))
         np.maximum.at(largest, k, lengths)

@@ -18,7 +18,7 @@ from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.constraints.conic import Conic, barrier_value
 from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.stacks import Stack
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, entries_of, norm
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
@@ -69,9 +69,12 @@ class StandardForm:
             if self.nu[rows[0]] > 0.0:
                 self.first[rows], self.width = self.width, self.width + len(rows)
         self.b, self.m = b / self.beta, len(b)
-        held, at = sp.coo_array(conic.forms.B[self.source]), conic.places[3]
-        (t, k), shape = held.coords, (self.m, len(conic.places[0]))
-        columns = sp.csc_array((self.row_scale[t] * held.data, (t, at[k])), shape=shape)
+        B = conic.forms.B
+        numbers, counts = entries_of(self.source, B.indptr)
+        k, shape = conic.places[3][B.indices[numbers]], (self.m, len(conic.places[0]))
+        by_place, data = np.argsort(k, kind="stable"), np.repeat(self.row_scale, counts) * B.data[numbers]
+        t, ends = np.repeat(np.arange(self.m), counts), np.searchsorted(k[by_place], np.arange(shape[1] + 1))
+        columns = sp.csc_array((data[by_place], t[by_place], ends), shape=shape)
         self.parts: list[Part] = []
         for stack in conic.stacks:
             if stack.arrow:
@@ -92,7 +95,8 @@ class StandardForm:
             part = stack[first : first + most]
             filled = np.diff(columns.indptr)[part.held] > 0
             places, which = np.unique((part.i * s + part.j)[filled], return_inverse=True)
-            B = _onto(columns, part.held[filled], part.block[filled] * len(places) + which, len(part) * len(places))
+            t, k, numbers = _taken(columns, part.held[filled], part.block[filled] * len(places) + which)
+            B = sp.csr_array((numbers, (t, k)), shape=(self.m, len(part) * len(places)))
             costs, weights = part.dense(self.conic.places[2]) / self.gamma, self._weights(part.rows[:, 0])
             yield Semidefinite(part.rows, costs, places // s, places % s, B, weights)
 
@@ -104,27 +108,28 @@ class StandardForm:
     def _cones(self, columns: sp.csc_array, stack: Stack) -> SecondOrder:
         """The arrows: B has the diagonal entry of A_tk, and half of the others."""
         first, d = np.flatnonzero(stack.i == 0), stack.order  # of the equal diagonal entries only the first
-        place, share = stack.block[first] * d + stack.j[first], np.where(stack.j[first] == 0, 1.0, 0.5)
-        B = _onto(columns, stack.held[first], place, len(stack) * d, share)
+        t, k, numbers = _taken(columns, stack.held[first], stack.block[first] * d + stack.j[first])
+        B = sp.csr_array((np.where(k % d == 0, 1.0, 0.5) * numbers, (t, k)), shape=(self.m, len(stack) * d))
         return SecondOrder(stack.rows, stack.first_rows(self.conic.places[2]) / self.gamma, B)
 
     def _nonnegative(self, columns: sp.csc_array, singles: Stack | None, signs: Array) -> Orthant:
         """The blocks of order one, `singles`, and the slacks of the last rows, which have these signs."""
-        t = np.arange(len(signs))
-        B = sp.csr_array((signs, (self.m - len(signs) + t, t)), shape=(self.m, len(signs)))
-        if singles is None:
-            return Orthant(np.zeros(0, dtype=np.intp), np.zeros(len(signs)), B)
-        diagonal = _onto(columns, singles.held, singles.block, len(singles))
-        costs, rows = singles.dense(self.conic.places[2]).reshape(-1) / self.gamma, singles.rows[:, 0]
-        B = sp.csr_array(sp.hstack([diagonal, B], format="csr"))
-        return Orthant(rows, np.append(costs, np.zeros(len(signs))), B, self._weights(rows, len(signs)))
+        rows, C, parts = np.zeros(0, dtype=np.intp), np.zeros(0), [(np.zeros(0, dtype=np.intp),) * 2 + (np.zeros(0),)]
+        if singles is not None:
+            rows, C = singles.rows[:, 0], singles.dense(self.conic.places[2]).reshape(-1) / self.gamma
+            parts = [_taken(columns, singles.held, singles.block)]
+        slacks = np.arange(len(signs))
+        parts.append((slacks + self.m - len(signs), slacks + len(rows), signs))
+        t, k, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
+        B = sp.csr_array((numbers, (t, k)), shape=(self.m, len(rows) + len(signs)))
+        return Orthant(rows, np.append(C, np.zeros(len(signs))), B, self._weights(rows, len(signs)))
 
     @cached_property
     def normal_factor(self) -> Any:
         """The sparse factors of A A* (m, m), with a ridge: redundant constraints make it singular."""
         gram = sp.csr_array((self.m, self.m))
         for part in self.parts:
-            gram = gram + sp.csr_array(part.B @ sp.diags_array(part.half) @ part.back)
+            gram = gram + sp.csr_array(part.B @ sp.diags_array(part.half) @ part.B.T)
         ridge = rounding(float(gram.diagonal().max(initial=0.0)), self.m) + np.finfo(float).tiny
         return sp.linalg.splu(sp.csc_array(gram + ridge * sp.eye_array(self.m)))
 
@@ -211,14 +216,12 @@ class StandardForm:
         return float(np.vdot(Y, Y))
 
 
-def _onto(
-    columns: sp.csc_array, held: NDArray[np.intp], at: NDArray[np.intp], size: int, share: Array | float = 1.0
-) -> sp.csr_array:
-    """(m, `size`): the columns `held` (q,), times `share`, at the places `at`."""
-    entries = sp.coo_array(columns[:, held])
-    t, k = entries.coords
-    shares = np.broadcast_to(share, len(held))
-    return sp.csr_array((entries.data * shares[k], (t, at[k])), shape=(columns.shape[0], size))
+def _taken(
+    columns: sp.csc_array, held: NDArray[np.intp], at: NDArray[np.intp]
+) -> tuple[NDArray[Any], NDArray[np.intp], Array]:
+    """Rows, places and numbers of the entries in the columns `held` (q,), which have the places `at`."""
+    numbers, counts = entries_of(held, columns.indptr)
+    return columns.indices[numbers], np.repeat(at, counts), columns.data[numbers]
 
 
 def _by_weight(conic: Conic, rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.limits import CANCELLED, LARGE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, entries_of, scaled
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import BLOCK
@@ -61,13 +61,11 @@ def _of_zeros(forms: SparseForms, rows: NDArray[np.intp]) -> tuple[Array, Array]
     if len(rows) < 2 or B.nnz > BLOCK or not np.any(touched & diagonal):
         return None
     norms = forms.norms[rows]
-    scaled = sp.csr_array(sp.diags_array(1.0 / norms) @ B)
     # off the diagonal B has twice the entry of the matrix
-    length = sp.diags_array(np.sqrt(forms.halves))
-    x = least_squares(sp.csr_array((scaled @ length).T), np.where(touched & diagonal, 1.0, 0.0))
+    x = least_squares(scaled(B, 1.0 / norms, np.sqrt(forms.halves)).T, np.where(touched & diagonal, 1.0, 0.0)) / norms
     w = np.zeros(forms.size)
-    w[rows] = x / norms
-    entries = _cleared(scaled.T @ x, abs(scaled).T @ np.abs(x))
+    w[rows] = x
+    entries = _cleared(B.T @ x, abs(B).T @ np.abs(x))
     return None if entries is None else (w, entries)
 
 
@@ -158,7 +156,9 @@ def _rounded(forms: SparseForms, w: dict[int, Fraction], left: dict[int, Fractio
     """w (m,) and A*(w) (p,) in floating point; None if an entry is so small that it may be meant as zero."""
     numbers = np.array([float(number) for number in left.values()])
     coefficients = np.array([abs(float(c)) for c in w.values()])
-    sizes = (abs(forms.B[list(w)]).T @ coefficients)[list(left)]
+    at, counts = entries_of(np.array(list(w)), forms.B.indptr)
+    terms = np.abs(forms.B.data[at]) * np.repeat(coefficients, counts)
+    sizes = np.asarray(np.bincount(forms.B.indices[at], terms, forms.B.shape[1]), dtype=np.float64)[list(left)]
     cleared = _cleared(numbers, sizes)
     if cleared is None or not np.array_equal(cleared, numbers):
         return None

@@ -21,7 +21,7 @@ from psdopt.constraints.faces.hidden_face import SEPARATE, hidden_combination
 from psdopt.constraints.limits import CANCELLED, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, norm, scaled
 from psdopt.linalg.limits import FACTOR_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import EPS, ROOT_EPS, rounding
 
@@ -197,8 +197,8 @@ def _of_combinations(forms: SparseForms, weights: sp.csr_array, entries: sp.csr_
 
 def _turned(forms: SparseForms, weights: sp.csr_array) -> sp.csr_array:
     """`weights` (k, m) with signs for which tr A*(w) > 0."""
-    traces = (weights @ forms.B) @ (forms.i == forms.j).astype(np.float64)
-    return sp.csr_array(sp.diags_array(np.where(traces > 0.0, 1.0, -1.0)) @ weights)
+    traces = weights @ (forms.B @ (forms.i == forms.j).astype(np.float64))
+    return scaled(weights, np.where(traces > 0.0, 1.0, -1.0))
 
 
 def _vanishing(

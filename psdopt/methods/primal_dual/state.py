@@ -203,10 +203,14 @@ def moved(
             best, provable = y, proven
     elif bound > provable and near:
         coarse = limit is None or lost > SLIGHT * abs(value - bound)  # then S has to be definite entry by entry
-        proven = coarse and (limit is None or not splits) and _definite(form, v)
+        # far from the end, while all goes well, the certificate may prove it
+        late = old.since > 0 or relative_gap(problem, evaluation, bound) <= MINOR
+        proven = coarse and late and (limit is None or not splits) and _definite(form, v)
         lost = 0.0 if proven else lost
         if bound - lost > provable and (proven or limit is not None):
             best, provable = y, bound - lost
+        elif limit is None and not late:
+            best = y
     bound = max(bound - lost, provable)
     gap = relative_gap(problem, evaluation, bound)
     relative = max(gap, infeasibility, slack)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt.constraints.central_path import batched_couplings
 from psdopt.constraints.central_path.batched_couplings import BatchedCouplings
 
 
@@ -28,9 +27,9 @@ def instance(count: int, size: int, m: int, places: int) -> tuple[BatchedCouplin
 def test_products_are_the_traces(count, size, m, places, cached, monkeypatch) -> None:
     """Also where X and Q are far from each other, and where the entries are too many for a dense array."""
     if not cached:
-        monkeypatch.setattr(batched_couplings, "CACHED", 0)
+        monkeypatch.setattr("psdopt.linalg.arrays.CACHED", 0)
     couplings, A = instance(count, size, m, places)
-    assert (couplings.few is not None) is cached
+    assert isinstance(couplings.forth, np.ndarray) is cached
     G, H = np.random.default_rng(1).standard_normal((2, count, size, size))
     for X, Q in ((G @ G.mT, H @ H.mT), (G @ G.mT, 1e-6 * np.eye(size) + 1e6 * H @ H.mT)):
         expected = np.einsum("skij,tkji->st", A, X @ A @ Q)

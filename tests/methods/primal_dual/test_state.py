@@ -151,7 +151,7 @@ def test_without_a_trace_bound_the_least_eigenvalue_of_the_slack_decides(least, 
     y = form.multipliers(v)
     assert y == pytest.approx([1.0])
     assert np.linalg.eigvalsh(C + A)[0] == pytest.approx(least, abs=1e-14)
-    state = replace(start(problem), form=form, v=v, Z=form.slacks(v))
+    state = replace(start(problem), form=form, v=v, Z=form.slacks(v), since=1)
     after = moved(state, form_start(form), state.Z, v, step=1.0, outcome=Outcome.RUNNING, patience=5, splits=splits)
     assert (after.dual.best is not None) is (least >= 1e-9)
     assert (after.bound == pytest.approx(1.0)) if least >= 1e-9 else (after.bound == -math.inf)
