@@ -60,9 +60,9 @@ class Stack:
 def stacked(groups: Sequence[tuple[Indices, bool]], n: int, i: NDArray[Any], j: NDArray[Any]) -> list[Stack]:
     """A :class:`Stack` for each of the `groups`, rows (K, s) of whole blocks and whether these are arrows, with the
     places (i, j) that lie there."""
-    of, block, place = np.zeros((3, n), dtype=np.intp)
+    of, block, place = np.full((3, n), -1)
     for number, (rows, _) in enumerate(groups):
         of[rows], block[rows], place[rows] = number, np.arange(len(rows))[:, None], np.arange(rows.shape[1])
     order, (low, high) = np.argsort(of[i], kind="stable"), np.sort([place[i], place[j]], axis=0)
-    held = np.split(order, np.searchsorted(of[i][order], np.arange(1, len(groups))))
+    held = np.split(order, np.searchsorted(of[i][order], np.arange(len(groups) + 1)))[1:-1]
     return [Stack(*group, at, block[i[at]], low[at], high[at]) for group, at in zip(groups, held, strict=True)]

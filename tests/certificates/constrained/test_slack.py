@@ -11,7 +11,7 @@ from psdopt.certificates.constrained import definite_slack
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.slack import slack_eigenpair
 from psdopt.constraints.conic import Conic, diagonal_blocks
-from psdopt.linalg.limits import ITERATED_ORDER
+from psdopt.linalg.limits import ITERATED_ORDER, SMALL_ORDER
 from psdopt.linalg.tolerances import EPS
 from tests.instances import symmetric
 
@@ -265,3 +265,22 @@ def test_an_arrow_does_not_hide_what_is_not_definite_beside_it() -> None:
         assert [stack.order for stack in conic.stacks if stack.arrow] == [3, 6]
         assert proven_semidefinite(conic, np.zeros(1)) is (at is None)
         assert proven_semidefinite(conic, np.full(1, 2.0))
+
+
+@pytest.mark.parametrize("large", [False, True])
+def test_blocks_of_any_order_have_the_least_eigenpair_of_the_whole(large) -> None:
+    """Also where zeros are stored between blocks, and where blocks too large for one decomposition lie among them."""
+    rng = np.random.default_rng(3)
+    parts = [coupled(k, 0.5, k) for k in (1, 3, 1, 2, 3, *([SMALL_ORDER + 6] if large else []))]
+    n = sum(map(len, parts))
+    order = rng.permutation(n)
+    S = sp.block_diag(parts).toarray()[np.ix_(order, order)] - 2.0 * np.eye(n)
+    rows = np.repeat(np.arange(n), n), np.tile(np.arange(n), n)
+    full = sp.csr_array((S.ravel(), rows), shape=(n, n))  # all zeros stored
+    for given in (sp.csr_array(S), full):
+        pair = slack_eigenpair(given, 0.0, blocks=diagonal_blocks(given))
+        assert len(diagonal_blocks(given)) == len(parts)
+        least = np.linalg.eigvalsh(S)[0]
+        assert pair.value == pytest.approx(least, rel=1e-12)
+        assert least - 1e-11 <= pair.lower_bound <= least + 1e-14
+        assert np.linalg.norm(S @ pair.vector - pair.value * pair.vector) <= 1e-12
