@@ -15,7 +15,7 @@ from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
 from psdopt.linalg.arrays import Array, row_dots, sparse_product
 from psdopt.linalg.limits import SPECTRUM_ORDER
-from psdopt.linalg.ridged import factored
+from psdopt.linalg.ridged import ridged_factor
 from psdopt.linalg.tolerances import SLIGHT
 from psdopt.terms.measured import MeasuredTerm
 
@@ -79,15 +79,14 @@ class PenaltyPreconditioner(Preconditioner):
         K[~active] = 0.0
         K[:, ~active] = 0.0
         K[~active, ~active] = 1.0
-        factor = np.empty_like(K)
-        if not factored(K, float(np.max(np.diagonal(K))), factor):
-            raise FloatingPointError("the system of the constraints is not finite")
+        factor, units = ridged_factor(K)
 
         def inverse(R: Array) -> Array:
             Z = R / s[:, None]
             b = 2.0 * forms.pair(images, Images((), Z))
             b[~active] = 0.0
-            return np.asarray(Z - 2.0 * sparse_product(forms.matrix(dpotrs(factor.T, b, lower=1)[0]), Y) / s[:, None])
+            y = units * dpotrs(factor.T, units * b, lower=1)[0]
+            return np.asarray(Z - 2.0 * sparse_product(forms.matrix(y), Y) / s[:, None])
 
         return inverse
 

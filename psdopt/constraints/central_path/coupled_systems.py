@@ -58,7 +58,7 @@ class RootedSystem:
 
     def solve(self, right: Array) -> Array:
         """w (m,) with (Σ_k A_k H_k A_k*) w = `right`, refined, by the rows kept. 4 m p flops a round."""
-        w = refined(self._once, lambda b, w: b - self.G.T @ (self.G @ w), self.scale * right)
+        w = refined(self._once, lambda b, w: b - self.G.T @ (self.G @ w), 1.0, self.scale * right)
         return np.asarray(self.scale * w)
 
     def _once(self, right: Array) -> Array:
