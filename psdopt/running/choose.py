@@ -203,10 +203,11 @@ def _splits(problem: Constrained) -> bool:
     """Whether a dozen Newton steps of m³/3 flops cost more than a few hundred decompositions of the blocks."""
     if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
         return False
-    work = problem.conic.complement_flops
+    conic = problem.conic.cheapest
+    work = conic.complement_flops
     if work <= THRESHOLDS.cheap or _mostly_inequalities(problem):
         return False
-    return 3.0 * work > THRESHOLDS.many**3 * problem.conic.cubes
+    return 3.0 * work > THRESHOLDS.many**3 * conic.cubes
 
 
 def _light(problem: Constrained) -> bool:
@@ -235,16 +236,16 @@ def _mostly_inequalities(problem: Constrained) -> bool:
 
 
 def _decomposable(problem: Constrained) -> bool:
-    """Whether a step of an interior point method, 40 Σ s³ + m³/3 flops for blocks of order s, is affordable."""
+    """Whether a step of an interior point method is affordable, over the cliques of sparse blocks if that is cheaper."""
     conic = problem.central
     if conic is None:
         return False
     if problem.n > THRESHOLDS.newton_order and _diagonal_beside_face(problem):
         return False
-    work = conic.complement_flops
-    if work > THRESHOLDS.cheap and _mostly_inequalities(problem):
+    conic = conic.cheapest
+    if conic.complement_flops > THRESHOLDS.cheap and _mostly_inequalities(problem):
         return False
-    return 40.0 * conic.cubes + work <= THRESHOLDS.affordable
+    return conic.flops <= THRESHOLDS.affordable
 
 
 def _on_factors(problem: Constrained) -> Method:

@@ -75,10 +75,10 @@ def newton_step(
     for part, dP, dS in zip(step.parts, dX, dZ, strict=True):
         part.correct(dP, dS)
     dX, dZ, dv = step.direction(sigma * step.mu)
-    if careful:
+    if careful or not step.sound(dX, dv):
+        if not careful and affordable(form, last):
+            return newton_step(form, at, share, careful=True)
         dX, dZ, dv = step.refined(dX, dZ, dv)
-    elif affordable(form, last) and not step.sound(dX, dv):
-        return newton_step(form, at, share, careful=True)
     # lengths of the step, and directions, are accurate to two digits, those of the predictor to one
     ap = min(1.0, near * _reach(form, at.Lx, dX, SLIGHT**2))
     ad = min(1.0, near * _reach(form, at.Lz, dZ, SLIGHT**2))

@@ -33,20 +33,23 @@ class StandardForm:
     the slacks of inequalities. An interval gives two rows. A part may have the `weights` ν of −ν log det X_k.
 
     With the basis `W` (n, q) of a face, M = W N Wᵀ: the X_k are blocks of N, and factors are factors of M. N, or M
-    itself, is first brought to the units of :func:`~psdopt.constraints.central_path.equilibrium.row_units`, D N D.
+    itself, is first brought to the units of :func:`~psdopt.constraints.central_path.equilibrium.row_units`, D N D. With
+    `split`, large sparse blocks are then split into `cliques` where that is cheaper.
 
-    Attributes: `units`, the diagonal of D, None where it is one; `conic` in these units; `parts`; `b`; `order`, the
-    number of products X_k Z_k whose mean is mu.
+    Attributes: `units`, the diagonal of D, None where it is one; `whole`, the problem in these units, and `conic`, the
+    same over its `cliques`, if it has any; `parts`; `b`; `order`, the number of products X_k Z_k whose mean is mu.
     """
 
-    def __init__(self, conic: Conic, W: sp.csr_array | None = None) -> None:
+    def __init__(self, conic: Conic, W: sp.csr_array | None = None, *, split: bool = False) -> None:
         units = row_units(conic)
         for stack in conic.stacks:
             if stack.arrow:  # alike on each of them, which keeps its form
                 units[stack.rows] = np.exp2(np.round(np.mean(np.log2(units[stack.rows]), axis=1, keepdims=True)))
         self.units: Array | None = None if np.all(units == 1.0) else units
         conic = conic if self.units is None else in_units(conic, units)
-        self.conic, self.W = conic, W
+        self.whole, self.W = conic, W
+        conic, self.cliques = (split and conic.split) or (conic, None)
+        self.conic = conic
         lower, upper = conic.lower, conic.upper
         equal = lower == upper
         some = conic.forms.norms > 0.0  # on a face some A_t vanish and need no multiplier
@@ -163,10 +166,11 @@ class StandardForm:
         return [part.C - part.adjoint(v) for part in self.parts]
 
     def multipliers(self, v: Array) -> Array:
-        """y (m of the conic problem,) of the dual variables v of the scaled rows; S = C + A*(y) is gamma Z."""
+        """y (m of the conic problem,) of the dual variables v of the scaled rows; S = C + A*(y) is gamma Z, of cliques
+        the sum of all."""
         y = np.zeros(self.conic.m)
         np.add.at(y, self.source, -self.gamma * self.row_scale * v)
-        return y
+        return y[: self.whole.m]
 
     def factor(self, X: list[Array]) -> Array:
         """Y (n, width) whose Y Yᵀ has the diagonal blocks beta X_k; between blocks with log dets it is zero, other
@@ -180,6 +184,7 @@ class StandardForm:
         for part, root in zip(self.parts, roots, strict=True):
             part.placed(Y, root, self.first)
         Y *= math.sqrt(self.beta)
+        Y = Y if self.cliques is None else self.cliques.completed(Y)
         Y = Y if self.units is None else self.units[:, None] * Y
         return Y if self.W is None else np.asarray(self.W @ Y)
 
@@ -187,6 +192,7 @@ class StandardForm:
         """The X_k of M = Y Yᵀ, and the least slacks with which it meets the inequalities."""
         Y = Y if self.W is None else np.asarray(self.W.T @ Y)
         Y = Y / math.sqrt(self.beta) if self.units is None else Y / (math.sqrt(self.beta) * self.units[:, None])
+        Y = Y if self.cliques is None else Y[self.cliques.origin]
         X = [part.gathered(Y) for part in self.parts]
         rest = self.b - self.measure(X)
         for part, x in zip(self.parts, X, strict=True):
@@ -197,7 +203,7 @@ class StandardForm:
 
     def dual(self, y: Array) -> Array:
         """v (rows,) of multipliers y (m of the conic problem,), those of each bound of the sign that it allows."""
-        v = -y[self.source] / (self.gamma * self.row_scale)
+        v = -np.append(y, np.zeros(self.conic.m - len(y)))[self.source] / (self.gamma * self.row_scale)
         return np.where(self.side * v > 0.0, 0.0, v)
 
     def matrix(self, X: list[Array]) -> Array:

@@ -71,7 +71,7 @@ class InteriorPoint(Method[PrimalDualState]):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> PrimalDualState:
-        form = StandardForm(constrained(problem)[1])
+        form = StandardForm(constrained(problem)[1], split=True)
         return begun(problem, geometry, start, evaluation, form, *first_iterate(form))
 
     def warmed(self, state: PrimalDualState, multipliers: Array) -> PrimalDualState:
@@ -182,7 +182,7 @@ def _within(known: Constrained) -> StandardForm | None:
             return None
         there = _dense_forms(conic.forms, W, known.face.rows)
     C = sp.csr_array(W.T @ conic.C @ W)
-    return StandardForm(Conic(C, conic.constant, there, conic.lower, conic.upper), W)
+    return StandardForm(Conic(C, conic.constant, there, conic.lower, conic.upper), W, split=True)
 
 
 def _dense_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) -> SparseForms:

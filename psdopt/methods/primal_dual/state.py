@@ -167,7 +167,8 @@ def moved(
     (problem, conic), form = constrained(old.problem), old.form
     rest = norm(form.b - form.measure(X))
     inside = old.dual.inside
-    if not splits and inside is None and rest <= NEGLIGIBLE and form.W is None and problem.n <= ITERATED_ORDER:
+    open_ = form.W is None and form.cliques is None and problem.n <= ITERATED_ORDER
+    if open_ and not splits and inside is None and rest <= NEGLIGIBLE:
         inside = form.matrix(X)
     problem = problem if old.anew else problem.shown
     Y = form.factor(X) if factor is None else factor
@@ -266,7 +267,7 @@ def moved(
 def _definite(form: StandardForm, v: Array) -> bool:
     """Whether C − A*(v) is positive definite beyond rounding; without a bound on tr M, a dual bound needs this."""
     if form.W is None:
-        return proven_semidefinite(form.conic, form.multipliers(v))
+        return proven_semidefinite(form.whole, form.multipliers(v))
     return all(part.definite(v) for part in form.parts)
 
 
