@@ -27,17 +27,18 @@ from psdopt.linalg.tolerances import EPS
 EXACT = 20_000
 
 
-def combined(forms: SparseForms, lower: Array, upper: Array) -> tuple[sp.csr_array, sp.csr_array]:
+def combined(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0) -> tuple[sp.csr_array, sp.csr_array]:
     """(w (k, m), the entries (k, p) of their A*(w)) for all candidate combinations.
 
+    `noise` : the relative error of the A_t, if that is more than rounding; a sum of terms that is as small is no entry.
     Cost: a sparse least-squares problem for the rows with b_t = 0, and exact arithmetic with at most 20,000 entries of
     the other equations.
     """
     equations = np.flatnonzero((lower == upper) & (np.diff(forms.B.indptr) > 0))
-    found = [_of_zeros(forms, equations[lower[equations] == 0.0])]
+    found = [_of_zeros(forms, equations[lower[equations] == 0.0], noise)]
     equations = _overlapping(forms, equations)
-    found += _differences(forms, equations[lower[equations] != 0.0], lower)
-    found += _eliminated(forms, equations, lower)
+    found += _differences(forms, equations[lower[equations] != 0.0], lower, noise)
+    found += _eliminated(forms, equations, lower, noise)
     pairs = [each for each in found if each is not None]
     weights, entries = ([pair[k] for pair in pairs] for k in range(2))
     if not pairs:
@@ -52,7 +53,7 @@ def _overlapping(forms: SparseForms, rows: NDArray[np.intp]) -> NDArray[np.intp]
     return rows[np.add.reduceat(shared[B.indices], B.indptr[:-1]) > 0] if len(rows) else rows
 
 
-def _of_zeros(forms: SparseForms, rows: NDArray[np.intp]) -> tuple[Array, Array] | None:
+def _of_zeros(forms: SparseForms, rows: NDArray[np.intp], noise: float) -> tuple[Array, Array] | None:
     """w on `rows`, all with b_t = 0, for which A*(w) is nearest to the identity on the places that the rows touch."""
     B = forms.B[rows]
     diagonal = forms.i == forms.j
@@ -65,18 +66,18 @@ def _of_zeros(forms: SparseForms, rows: NDArray[np.intp]) -> tuple[Array, Array]
     x = least_squares(scaled(B, 1.0 / norms, np.sqrt(forms.halves)).T, np.where(touched & diagonal, 1.0, 0.0)) / norms
     w = np.zeros(forms.size)
     w[rows] = x
-    entries = _cleared(B.T @ x, abs(B).T @ np.abs(x))
+    entries = _cleared(B.T @ x, abs(B).T @ np.abs(x), noise)
     return None if entries is None else (w, entries)
 
 
-def _cleared(entries: Array, sizes: Array) -> Array | None:
-    """`entries` without rounding errors; None if nothing remains, or an entry of at most √eps times the largest."""
-    kept = np.where(np.abs(entries) > CANCELLED * EPS * sizes, entries, 0.0)
+def _cleared(entries: Array, sizes: Array, noise: float) -> Array | None:
+    """`entries` without errors; None if nothing remains, or an entry of at most √eps times the largest."""
+    kept = np.where(np.abs(entries) > max(CANCELLED * EPS, noise) * sizes, entries, 0.0)
     clear = np.sqrt(EPS) * np.max(np.abs(kept), initial=0.0)
     return kept if clear > 0.0 and not np.any((kept != 0.0) & (np.abs(kept) <= clear)) else None
 
 
-def _differences(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterator[tuple[Array, Array]]:
+def _differences(forms: SparseForms, rows: NDArray[np.intp], b: Array, noise: float) -> Iterator[tuple[Array, Array]]:
     """(w, A*(w)) with wᵀb = 0 of each of `rows` minus multiples of rows whose places are a subset of its own.
 
     Each multiple makes one place vanish and adds no new place. Numbers are Fractions, so a nonzero remainder is never
@@ -109,11 +110,11 @@ def _differences(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterat
                 left[place] -= c * number
             rhs -= c * Fraction(b[s])
             w[s] = -c
-        if rhs == 0 and (found := _rounded(forms, w, left)) is not None:
+        if rhs == 0 and (found := _rounded(forms, w, left, noise)) is not None:
             yield found
 
 
-def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterator[tuple[Array, Array]]:
+def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array, noise: float) -> Iterator[tuple[Array, Array]]:
     """(w, A*(w)) of the reduced rows with wᵀb = 0, places off the diagonal eliminated first.
 
     Rows left with diagonal places only do not depend on how the given rows were combined beforehand.
@@ -148,18 +149,20 @@ def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array) -> Iterato
                 (holders[k].add if k in left[t] else holders[k].discard)(t)
             rhs[t] -= c * rhs[pivot]
     for t in left:
-        if rhs[t] == 0 and len(w[t]) > 1 and left[t] and (found := _rounded(forms, w[t], left[t])) is not None:
+        if rhs[t] == 0 and len(w[t]) > 1 and left[t] and (found := _rounded(forms, w[t], left[t], noise)) is not None:
             yield found
 
 
-def _rounded(forms: SparseForms, w: dict[int, Fraction], left: dict[int, Fraction]) -> tuple[Array, Array] | None:
+def _rounded(
+    forms: SparseForms, w: dict[int, Fraction], left: dict[int, Fraction], noise: float
+) -> tuple[Array, Array] | None:
     """w (m,) and A*(w) (p,) in floating point; None if an entry is so small that it may be meant as zero."""
     numbers = np.array([float(number) for number in left.values()])
     coefficients = np.array([abs(float(c)) for c in w.values()])
     at, counts = entries_of(np.array(list(w)), forms.B.indptr)
     terms = np.abs(forms.B.data[at]) * np.repeat(coefficients, counts)
     sizes = np.asarray(np.bincount(forms.B.indices[at], terms, forms.B.shape[1]), dtype=np.float64)[list(left)]
-    cleared = _cleared(numbers, sizes)
+    cleared = _cleared(numbers, sizes, noise)
     if cleared is None or not np.array_equal(cleared, numbers):
         return None
     weights, entries = np.zeros(forms.size), np.zeros(forms.B.shape[1])

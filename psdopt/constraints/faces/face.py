@@ -137,11 +137,12 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bo
     face, W, rows, searched = None, None, np.zeros(0, dtype=np.intp), False
     while there is not None:
         # the basis of a face that was searched for is as exact as the root of a rounding: what is smaller on it is 0
-        noise = there.norms <= (SEPARATE if searched else 0.0) * forms.norms
-        low, high = np.where(noise, -np.inf, lower), np.where(noise, np.inf, upper)
-        found, further, weights = _rows_of_stage(there, low, high)
+        noise = SEPARATE if searched else 0.0
+        small = there.norms <= noise * forms.norms
+        low, high = np.where(small, -np.inf, lower), np.where(small, np.inf, upper)
+        found, further, weights = _rows_of_stage(there, low, high, noise)
         if not found and search:
-            found, further, weights = _searched(there, low, high)
+            found, further, weights = _searched(there, low, high, noise)
             searched = searched or bool(found)
         if not found:
             break
@@ -162,19 +163,19 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bo
 Stage = tuple[list[int], list[tuple[NDArray[np.intp], Array]], sp.csr_array]
 
 
-def _rows_of_stage(forms: SparseForms, lower: Array, upper: Array) -> Stage:
+def _rows_of_stage(forms: SparseForms, lower: Array, upper: Array, noise: float) -> Stage:
     """Semidefinite rows; if there are none, combinations found without a search."""
     found, parts = _semidefinite(forms, lower, upper)
     if found:
         return found, parts, _turned(forms, sp.csr_array(sp.eye_array(forms.size, format="csr")[found]))
     from psdopt.constraints.faces.combined_rows import combined  # fractions, which few programs need, load slowly
 
-    return _of_combinations(forms, *combined(forms, lower, upper))
+    return _of_combinations(forms, *combined(forms, lower, upper, noise))
 
 
-def _searched(forms: SparseForms, lower: Array, upper: Array) -> Stage:
+def _searched(forms: SparseForms, lower: Array, upper: Array, noise: float) -> Stage:
     """The combination that a search finds, without entries of A*(w) that are rounding."""
-    w = hidden_combination(forms, lower, upper)
+    w = hidden_combination(forms, lower, upper, noise)
     if w is None:
         return [], [], sp.csr_array((0, forms.size))
     entries = forms.on_places(w)

@@ -37,9 +37,11 @@ FAR = 1e4
 SEPARATE = 1e-5
 
 
-def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array | None:
+def hidden_combination(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0) -> Array | None:
     """w (m,) of equations with A*(w) ⪰ 0, wᵀb = 0 up to rounding and A*(w) ≠ 0; None if there is none.
 
+    `noise` : the relative error of the A_t, if that is more than rounding. A combination of rows that is as small is
+    taken for zero.
     Cost: one orthogonal factor of the equations and up to eight spectra if a definite feasible M is near a multiple of
     I; if it is elsewhere, a few steps of the interior point of order n + 1; if there is none, about 20 such steps and
     at most 72 singular value decompositions of (n², m). No search is made if 36 of these would take over 4e9 flops.
@@ -48,7 +50,7 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array) -> Array 
     n = forms.n
     if len(equations) < 2 or not _searchable(n, len(equations)):
         return None
-    rows, _ = _scaled(forms, lower, equations)
+    rows, _ = _scaled(forms, lower, equations, noise)
     size = norm(rows.least(rows.b)) or 1.0
     if any(rows.definite_near(t * size * np.eye(n)) for t in MULTIPLES):
         return None
@@ -94,10 +96,12 @@ def _searchable(n: int, m: int) -> bool:
     return RANKS * NEWTON_STEPS * float(n) ** 2 * m * min(n * n, m) <= FLOPS
 
 
-def _scaled(forms: SparseForms, lower: Array, equations: NDArray[np.intp]) -> tuple[_Equations, Array]:
+def _scaled(
+    forms: SparseForms, lower: Array, equations: NDArray[np.intp], noise: float = 0.0
+) -> tuple[_Equations, Array]:
     """The equations in D⁻¹ M D⁻¹, with the same w, and d (n,)."""
     d = _units(forms, equations)
-    return _Equations(forms, forms.B[equations].toarray() * (d[forms.i] * d[forms.j]), lower[equations]), d
+    return _Equations(forms, forms.B[equations].toarray() * (d[forms.i] * d[forms.j]), lower[equations], noise), d
 
 
 def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
@@ -133,14 +137,15 @@ class _Equations:
     bring them to |A_t| = 1; `R`: upper triangular, RᵀR = A A*.
     """
 
-    def __init__(self, places: SparseForms, rows: Array, b: Array) -> None:
-        """`rows` (m, p), the coefficients of the equations at the places of the forms `places`; `b` (m,)."""
+    def __init__(self, places: SparseForms, rows: Array, b: Array, noise: float = 0.0) -> None:
+        """`rows` (m, p), the coefficients of the equations at the places of the forms `places`, with a relative error
+        of `noise`; `b` (m,)."""
         self.lengths = np.where(places.i == places.j, 1.0, np.sqrt(0.5))  # of the entries in the Frobenius norm
         scale = 1.0 / np.linalg.norm(rows * self.lengths, axis=1)
         rows = scale[:, None] * rows
         Q, R, order = qr((rows * self.lengths).T, mode="economic", pivoting=True)
         left = np.abs(np.diagonal(R))
-        rank = np.count_nonzero(left > CANCELLED * places.n * EPS * left[0])
+        rank = np.count_nonzero(left > max(CANCELLED * places.n * EPS, noise) * left[0])
         self.independent = order[:rank].astype(np.intp)
         self._Q, self.R, self.scale = Q[:, :rank], R[:rank, :rank], scale[self.independent]
         self.forms = SparseForms(places.i, places.j, rows[self.independent], places.n)

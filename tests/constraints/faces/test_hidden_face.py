@@ -15,8 +15,9 @@ from psdopt import (
     constraints,
     solve,
 )
+from psdopt.constraints.faces.combined_rows import combined
 from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
-from psdopt.constraints.faces.hidden_face import hidden_combination, inside
+from psdopt.constraints.faces.hidden_face import _scaled, hidden_combination, inside
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
 from psdopt.problems.composite import Composite
@@ -326,3 +327,18 @@ def test_a_fresh_problem_has_the_certificate_that_the_run_on_a_face_had(seed) ->
     assert fresh.constraints.on_face == known.constraints.on_face > 0
     assert (fresh.gap, fresh.dual_value) == (known.gap, known.dual_value)
     assert fresh.proves(1e-6)
+
+
+def test_what_the_error_of_the_forms_explains_defines_no_face() -> None:
+    """⟨E, M⟩ = 0 and ⟨E + 1e-3 P, M⟩ = 0 force P M = 0, but not if the second may be the first."""
+    E, P = np.diag([1.0, -1.0, 2.0, -2.0]), np.diag([1.0, 1.0, 0.0, 0.0])
+    E[0, 3] = E[3, 0] = 0.3
+    b = np.array([0.0, 0.0, 1.0])
+    forms = SparseForms.of([E, E + 1e-3 * P, np.eye(4)])
+    exact, none = (combined(forms, b, b, noise)[0].toarray() for noise in (0.0, 1e-2))
+    assert none.shape[0] == 0
+    A = forms.matrix(exact[0]).toarray()
+    assert np.allclose(A, A[0, 0] * P, rtol=0, atol=1e-6 * abs(A[0, 0]))
+    ranks = [len(_scaled(forms, b, np.arange(3), noise)[0].independent) for noise in (0.0, 1e-2)]
+    assert ranks == [3, 2]
+    assert hidden_combination(forms, b, b, 1e-2) is None
