@@ -79,7 +79,7 @@ class Conic:
         second-order cone q_0 >= |q_1|. Blocks of order two and those in a log det do not count. O(entries).
         """
         label, (i, j, C, at) = self.label, self.places
-        _, first, sizes = np.unique(label, return_index=True, return_counts=True)
+        sizes = np.bincount(label)
         large = sizes[label] > 2
         if self.weights is not None:
             large &= self.weights == 0.0  # log det sees all of the block
@@ -91,19 +91,19 @@ class Conic:
         total = np.bincount(label[i[beside]], minlength=len(sizes))
         degree = np.bincount(np.concatenate([i[beside], j[beside]]), minlength=self.n)
         found = np.flatnonzero(large & (degree == total[label]))
-        own = np.flatnonzero(self.forms.i == self.forms.j)
-        of_rows = sp.csr_array((np.ones(len(own)), (self.forms.i[own], np.arange(len(own)))), shape=(self.n, len(own)))
-        columns: list[Any] = [of_rows @ sp.csr_array(self.forms.B[:, own].T), self.C.diagonal()[:, None]]
-        D = sp.csr_array(sp.hstack(columns))
-        D.eliminate_zeros()
-        # entries of very different sizes are compared one by one, where their numbers agree
-        held, first = np.diff(D.indptr), first[label]
-        unlike = held != held[first]
-        others = np.flatnonzero(~unlike)
-        unlike[others] = abs(D[others] - D[first[others]]).max(axis=1).toarray().ravel() > 0.0
-        found = found[np.bincount(label, unlike)[label[found]] == 0]
-        numbers, least = np.unique(label[found], return_index=True)
-        return dict(zip(numbers.tolist(), found[least].tolist(), strict=True))
+        # the diagonal entries of C and each A_t in a block: as many as rows, and all alike, or none
+        t, k = np.repeat(np.arange(self.m), np.diff(self.forms.B.indptr)), at[self.forms.B.indices]
+        codes = np.append(label[i[k]] * (self.m + 1) + t, label[i] * (self.m + 1) + self.m)
+        numbers, own = np.append(self.forms.B.data, C), np.append((i == j)[k], i == j)
+        kept = np.flatnonzero(own & (numbers != 0.0))
+        kept = kept[np.argsort(codes[kept], kind="stable")]
+        codes, starts, counts = np.unique(codes[kept], return_index=True, return_counts=True)
+        low, high = (extreme.reduceat(numbers[kept], starts) for extreme in (np.minimum, np.maximum))
+        blocks = codes // (self.m + 1)
+        unlike = blocks[(counts != sizes[blocks]) | (low != high)]
+        found = found[~np.isin(label[found], unlike)]
+        numbers, first = np.unique(label[found], return_index=True)
+        return dict(zip(numbers.tolist(), found[first].tolist(), strict=True))
 
     @cached_property
     def stacks(self) -> list[Stack]:

@@ -191,6 +191,7 @@ class ConstrainedModel(Composite):
         known: Face | None = vars(self).get("face")
         if "face" in vars(self) and (known is None or not known.searched):
             return self
+        _ = self._implied  # needed by both, and the same for both
         other = copy.copy(self)
         for name in ON_FACE:
             vars(other).pop(name, None)

@@ -45,7 +45,7 @@ def inward(problem: Problem, certificate: Certificate) -> list[Array]:
         there = S.copy()
         forms.add_to(there, end - w)
         value = float(np.linalg.eigvalsh(there)[0])
-        if value > max(low, rounding(size, problem.n)):
+        if value > low + rounding(size, problem.n):  # of equal ones the nearest
             best, low = end, value
     if best is None:
         return []

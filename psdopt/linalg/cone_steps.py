@@ -6,13 +6,12 @@ import math
 
 import numpy as np
 import scipy.linalg
-from scipy.linalg.blas import dsymv, dtrsv
+from scipy.linalg.blas import dsymv, dtrsm, dtrsv
 
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.krylov import lanczos_steps
 from psdopt.linalg.limits import MOST_STEPS, ROUNDS, SMALL_ORDER
-from psdopt.linalg.subset import least_eigenvalue
 
 
 def lower_factor(P: Array) -> Array:
@@ -69,9 +68,8 @@ def cone_step(L: Array, D: Array, accuracy: float) -> float:
         W = np.linalg.solve(L, np.linalg.solve(L, D).mT)
         least = float(np.linalg.eigvalsh(0.5 * (W + W.mT))[:, 0].min())
     elif L.shape[1] <= SMALL_ORDER:
-        W = scipy.linalg.solve_triangular(L[0], D[0], lower=True, check_finite=False)
-        W = scipy.linalg.solve_triangular(L[0], W.T, lower=True, check_finite=False)
-        least = least_eigenvalue(0.5 * (W + W.T))
+        W = dtrsm(1.0, L[0], dtrsm(1.0, L[0], D[0], lower=1).T, lower=1)
+        least = float(np.linalg.eigvalsh(0.5 * (W + W.T))[0])
     else:
         least = _least_ritz(L[0], D[0], accuracy)
     return -1.0 / least if least < 0.0 else math.inf

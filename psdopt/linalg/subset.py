@@ -7,17 +7,22 @@ import scipy.linalg
 
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import EPS
 
 
 def eigenpairs(matrix: Array, first: int, last: int) -> tuple[Array, Array]:
     """(values (k,), vectors (n, k)): eigenpairs number first, ..., last of a symmetric matrix (n, n), ascending.
 
-    A few pairs cost a quarter of all. In one of many millions of cases LAPACK's ``syevr`` fails with an internal error
+    A few pairs cost a quarter of all, at small orders as much.
+    In one of many millions of cases LAPACK's ``syevr`` fails with an internal error
     on an ordinary matrix; ``syev`` then finds all pairs. Raises FloatingPointError where the matrix is not finite.
     O(n³).
     """
     deadline.ask()
+    if len(matrix) <= SMALL_ORDER and np.isfinite(matrix).all():
+        values, V = np.linalg.eigh(matrix)
+        return values[first : last + 1], V[:, first : last + 1]
     try:
         values, V = scipy.linalg.eigh(matrix, subset_by_index=[first, last], check_finite=False)
     except np.linalg.LinAlgError:
