@@ -199,6 +199,12 @@ def for_products(A: Any) -> Any:
     return A.toarray() if A.shape[0] * A.shape[1] <= CACHED else A
 
 
+def both_ways(A: sp.csr_array) -> tuple[Any, Any]:
+    """A and Aᵀ as :func:`for_products`; a sparse Aᵀ by rows as well."""
+    forth = for_products(A)
+    return forth, sp.csr_array(A.T) if forth is A else forth.T
+
+
 def entries_of(rows: NDArray[np.intp], ends: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """(the numbers of the entries of these rows, how many each row has) where row t has ends_t to ends_{t+1}."""
     counts = ends[rows + 1] - ends[rows]

@@ -65,14 +65,22 @@ def cone_step(L: Array, D: Array, accuracy: float) -> float:
     has to check P + alpha D. O(n²) for each of about 10 to 30 steps of Lanczos.
     """
     if len(L) > 1:
-        W = np.linalg.solve(L, np.linalg.solve(L, D).mT)
-        least = float(np.linalg.eigvalsh(0.5 * (W + W.mT))[:, 0].min())
-    elif L.shape[1] <= SMALL_ORDER:
+        return float(cone_steps(np.asarray(np.linalg.inv(L), dtype=np.float64), D).min())
+    if L.shape[1] <= SMALL_ORDER:
         W = dtrsm(1.0, L[0], dtrsm(1.0, L[0], D[0], lower=1).T, lower=1)
         least = float(np.linalg.eigvalsh(0.5 * (W + W.T))[0])
     else:
         least = _least_ritz(L[0], D[0], accuracy)
     return -1.0 / least if least < 0.0 else math.inf
+
+
+def cone_steps(H: Array, D: Array) -> Array:
+    """:func:`cone_step` of each block (K,) by its spectrum, for inverses H (K, n, n) of the factors L_k."""
+    W = H @ D @ H.mT
+    least = np.linalg.eigvalsh(0.5 * (W + W.mT))[:, 0]
+    found = np.full(len(least), math.inf)
+    np.divide(-1.0, least, out=found, where=least < 0.0)
+    return found
 
 
 def _least_ritz(L: Array, D: Array, accuracy: float) -> float:

@@ -55,7 +55,8 @@ def least_entries(conic: Conic, y: Array, kind: Any) -> tuple[Array, Array]:
     B, entries, diagonal, own = conic.forms.B, conic.entries(y.astype(kind)), np.zeros(conic.n, dtype=kind), i == j
     diagonal[i[own]] = entries[own]
     sizes, terms = np.abs(C), np.bincount(B.indices, minlength=B.shape[1]) + 2.0  # C is as given; adding rounds once
-    sizes[at] += conic.forms.halves * (abs(B).T @ np.abs(y)) * terms
+    of_terms = np.bincount(B.indices, np.abs(B.data * np.repeat(y, np.diff(B.indptr))), B.shape[1])
+    sizes[at] += conic.forms.halves * of_terms * terms
     unit = np.exp2(-np.round(0.5 * np.log2(np.where(diagonal > 0.0, diagonal, 1.0).astype(np.float64))))
     rounding = np.bincount(i, sizes * unit[j], conic.n) + np.bincount(j, np.where(own, 0.0, sizes * unit[i]), conic.n)
     diagonal -= float(np.finfo(kind).eps) * (1.0 + math.sqrt(EPS)) * (rounding / unit)

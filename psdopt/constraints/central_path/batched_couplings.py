@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.linalg.arrays import Array, for_products
+from psdopt.linalg.arrays import Array, both_ways
 
 
 class BatchedCouplings:
@@ -18,7 +18,7 @@ class BatchedCouplings:
 
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], B: sp.csr_array, count: int) -> None:
         self.i, self.j, self.B, p = i, j, B, len(i)
-        self.forth, self.back = for_products(B), for_products(sp.csr_array(B.T))
+        self.forth, self.back = both_ways(B)
         first = p * np.arange(count, dtype=np.intp)
         self._columns = np.broadcast_to((first[:, None] + np.arange(p))[:, None, :], (count, p, p)).reshape(-1)
         self._ends = p * np.arange(count * p + 1, dtype=np.intp)

@@ -66,7 +66,7 @@ def newton_step(
     if step.mu == 0.0 and form.conic.weights is None:
         raise np.linalg.LinAlgError("<X, Z> has fallen to zero")
     dX, dZ, _ = step.direction(0.0)
-    ap, ad = min(1.0, _reach(form, at.Lx, dX, SLIGHT)), min(1.0, _reach(form, at.Lz, dZ, SLIGHT))
+    ap, ad = (min(1.0, alpha) for alpha in step.reaches(dX, dZ, SLIGHT))
     new_X = [P + ap * dP for P, dP in zip(at.X, dX, strict=True)]
     after = form.mean_product(new_X, [S + ad * dS for S, dS in zip(at.Z, dZ, strict=True)])
     power = max(1.0, 3.0 * min(ap, ad) ** 2)
@@ -80,8 +80,7 @@ def newton_step(
             return newton_step(form, at, share, careful=True)
         dX, dZ, dv = step.refined(dX, dZ, dv)
     # lengths of the step, and directions, are accurate to two digits, those of the predictor to one
-    ap = min(1.0, near * _reach(form, at.Lx, dX, SLIGHT**2))
-    ad = min(1.0, near * _reach(form, at.Lz, dZ, SLIGHT**2))
+    ap, ad = (min(1.0, near * alpha) for alpha in step.reaches(dX, dZ, SLIGHT**2))
     X, Lx, ap = definite_move(form, at.X, dX, ap)
     Z, Lz, ad = definite_move(form, at.Z, dZ, ad)
     return Iterate(X, Z, at.v + ad * dv, Lx, Lz), max(ap, ad), careful
@@ -110,6 +109,13 @@ class _Step:
         dv = self.solve(right)
         moves = [part.along(target, dv) for part in self.parts]
         return [dX for dX, _ in moves], [dZ for _, dZ in moves], dv
+
+    def reaches(self, dX: list[Array], dZ: list[Array], accuracy: float) -> tuple[float, float]:
+        """The largest alphas, or a little less, with X + alpha dX and with Z + alpha dZ in the cones."""
+        if not all(np.isfinite(each).all() for each in (*dX, *dZ)):
+            raise np.linalg.LinAlgError("the direction is not finite")
+        found = [part.reaches(dP, dS, accuracy) for part, dP, dS in zip(self.parts, dX, dZ, strict=True)]
+        return min(alpha for alpha, _ in found), min(alpha for _, alpha in found)
 
     def refined(self, dX: list[Array], dZ: list[Array], dv: Array) -> Direction:
         """The direction with a smaller residual of A(dX) = b − A(X), which rounding of X dZ Z⁻¹ spoils."""
@@ -144,10 +150,3 @@ def definite_move(
         except np.linalg.LinAlgError:
             step *= 1.0 - SLIGHT
     raise np.linalg.LinAlgError("no step keeps the matrix definite")
-
-
-def _reach(form: StandardForm, factors: list[Array], moves: list[Array], accuracy: float) -> float:
-    """The largest alpha, or a little less, with P + alpha dP in the cones for all P of these factors."""
-    if not all(np.isfinite(each).all() for each in moves):
-        raise np.linalg.LinAlgError("the direction is not finite")
-    return min(part.reach(L, dP, accuracy) for part, L, dP in zip(form.parts, factors, moves, strict=True))

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.vectors import LocalVector
-from psdopt.linalg.arrays import Array, for_products
+from psdopt.linalg.arrays import Array, both_ways
 from psdopt.linalg.tolerances import rounding
 
 
@@ -28,7 +28,7 @@ class Orthant:
 
     def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array, weights: Array | None = None) -> None:
         self.rows, self.C, self.B, self.weights = rows, C, B, weights
-        self.forth, self.back = for_products(B), for_products(sp.csr_array(B.T))
+        self.forth, self.back = both_ways(B)
         self.degree = len(C)
         self.half = np.ones(len(C))
 
@@ -101,7 +101,7 @@ class Orthant:
 
     def local(self, x: Array, z: Array, root: Array, other: Array, v: Array, careful: bool) -> LocalVector:
         """The linearised equations at x, z and v."""
-        return LocalVector(self, OrthantMetric(self, x / z), x, z, 1.0 / z, v)
+        return LocalVector(self, OrthantMetric(self, x / z), x, z, 1.0 / z, v, (root, other))
 
     def metric(self, x: Array, root: Array) -> OrthantMetric:
         """d ↦ x² d."""

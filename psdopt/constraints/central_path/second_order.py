@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.vectors import LocalVector
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, for_products
+from psdopt.linalg.arrays import Array, both_ways
 from psdopt.linalg.tolerances import rounding
 
 
@@ -26,7 +26,7 @@ class SecondOrder:
 
     def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array) -> None:
         self.rows, self.C, self.B = rows, C, B
-        self.forth, self.back = for_products(B), for_products(sp.csr_array(B.T))
+        self.forth, self.back = both_ways(B)
         self.degree = len(rows)
         self.weights: Array | None = None
         self.half = np.ones(C.size)
@@ -138,7 +138,7 @@ class SecondOrder:
     def local(self, x: Array, z: Array, L: Array, K: Array, v: Array, careful: bool) -> LocalVector:
         """The linearised equations at x, z and v."""
         scaling = SecondOrderMetric(self, *_scaling(x, z))
-        return LocalVector(self, scaling, x, z, _reflected(z) / _det(z)[:, None], v)
+        return LocalVector(self, scaling, x, z, _reflected(z) / _det(z)[:, None], v, (L, K))
 
     def metric(self, x: Array, root: Array) -> SecondOrderMetric:
         """d ↦ 2 x (xᵀd) − det(x) J d, which takes x⁻¹ to x."""

@@ -13,8 +13,8 @@ from psdopt.constraints.central_path.batched_couplings import BatchedCouplings
 from psdopt.constraints.central_path.couplings import Couplings
 from psdopt.constraints.limits import SPARSE
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, for_products, norm
-from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.arrays import Array, both_ways, norm
+from psdopt.linalg.cone_steps import cone_step, cone_steps, inverse_of, lower_factor, triangular_inverse
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import rounding
 
@@ -44,7 +44,7 @@ class Semidefinite:
         first = self.size**2 * np.arange(self.count)[:, None]
         self.at = (first + (i * self.size + j)).ravel()
         self.mirrored = (first + (j * self.size + i)).ravel()
-        self.forth, self.back = for_products(B), for_products(sp.csr_array(B.T))
+        self.forth, self.back = both_ways(B)
         self.half = np.tile(np.where(i == j, 1.0, 0.5), self.count)
         entries = 2 * len(i) - int(np.count_nonzero(i == j))
         self.scattered = self.count == 1 and SPARSE * entries < self.size**2
@@ -241,8 +241,10 @@ class LocalSemidefinite:
     """
 
     def __init__(self, part: Semidefinite, X: Array, Z: Array, L: Array, K: Array, v: Array, careful: bool) -> None:
-        self.part, self.X = part, X
-        self.Zi = inverse_of(K)
+        self.part, self.X, self.L, self.K = part, X, L, K
+        self.H = np.linalg.inv(np.concatenate([L, K])) if part.count > 1 else None
+        half = None if self.H is None else self.H[part.count :]
+        self.Zi = inverse_of(K) if half is None else np.asarray(half.mT @ half)
         self.metric = SemidefiniteMetric(part, X, self.Zi, L, triangular_inverse(K) if careful else None)
         A = part.adjoint(v)
         R = part.C - A - Z
@@ -271,6 +273,13 @@ class LocalSemidefinite:
         dX -= self.X
         self.dZZi = -right if self.RZi is None else self.RZi - right
         return dX, dZ
+
+    def reaches(self, dX: Array, dZ: Array, accuracy: float) -> tuple[float, float]:
+        """The largest alpha, or a little less, with X + alpha dX ⪰ 0, and that of Z and dZ."""
+        if self.H is None:
+            return cone_step(self.L, dX, accuracy), cone_step(self.K, dZ, accuracy)
+        steps = cone_steps(self.H, np.concatenate([dX, dZ]))
+        return float(steps[: self.part.count].min()), float(steps[self.part.count :].min())
 
     def correct(self, dX: Array, dZ: Array) -> None:
         """Add the second-order term dX dZ Z⁻¹ of the last direction to all later ones."""

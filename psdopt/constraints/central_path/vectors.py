@@ -19,6 +19,8 @@ class VectorPart(Protocol):
 
     def adjoint(self, v: Array) -> Array: ...
 
+    def reach(self, root: Array, d: Array, accuracy: float) -> float: ...
+
 
 class Metric(Protocol):
     """H, a positive definite map on the matrices or vectors of one part of a standard form; A H A* is (m, m)."""
@@ -45,14 +47,23 @@ class VectorMetric(Metric, Protocol):
 
 
 class LocalVector:
-    """dx = (t + ν) z⁻¹ − x − H dz − T at x, z and v; see :mod:`.interior_steps`.
+    """dx = (t + ν) z⁻¹ − x − H dz − T at x, z and v, with the factors `roots` of x and z; see :mod:`.interior_steps`.
 
     Attributes: `metric` H; `known`, A (x + H r − ν z⁻¹) with r = C − Aᵀv − z; `inverse`, A z⁻¹; `curved`, A T for the
     second-order term T of the last direction, None before.
     """
 
-    def __init__(self, part: VectorPart, metric: VectorMetric, x: Array, z: Array, inverse: Array, v: Array) -> None:
-        self.part, self.metric, self.z, self.zi = part, metric, z, inverse
+    def __init__(
+        self,
+        part: VectorPart,
+        metric: VectorMetric,
+        x: Array,
+        z: Array,
+        inverse: Array,
+        v: Array,
+        roots: tuple[Array, Array],
+    ) -> None:
+        self.part, self.metric, self.z, self.zi, self.roots = part, metric, z, inverse, roots
         self.rest = part.C - part.adjoint(v) - z
         self.x = x if part.weights is None else x - part.weights * inverse
         self.known = part.measure(self.x + metric.times(self.rest))
@@ -64,6 +75,10 @@ class LocalVector:
         """dx, dz towards x ∘ z = target + ν that follow from dv."""
         dz = self.rest - self.part.adjoint(dv)
         return target * self.zi - self.x - self.metric.times(dz) - self.T, dz
+
+    def reaches(self, dx: Array, dz: Array, accuracy: float) -> tuple[float, float]:
+        """The largest alpha with x + alpha dx in the cones, and that of z and dz."""
+        return self.part.reach(self.roots[0], dx, accuracy), self.part.reach(self.roots[1], dz, accuracy)
 
     def correct(self, dx: Array, dz: Array) -> None:
         """Add the second-order term of the last direction to all later ones."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -66,8 +67,14 @@ def _of_zeros(forms: SparseForms, rows: NDArray[np.intp], noise: float) -> tuple
     x = least_squares(scaled(B, 1.0 / norms, np.sqrt(forms.halves)).T, np.where(touched & diagonal, 1.0, 0.0)) / norms
     w = np.zeros(forms.size)
     w[rows] = x
-    entries = _cleared(B.T @ x, abs(B).T @ np.abs(x), noise)
+    terms, size = B.data * np.repeat(x, np.diff(B.indptr)), len(diagonal)
+    entries = _cleared(_at(B.indices, terms, size), _at(B.indices, np.abs(terms), size), noise)
     return None if entries is None else (w, entries)
+
+
+def _at(places: NDArray[Any], terms: Array, size: int) -> Array:
+    """The sums (`size`,) of the terms at each place."""
+    return np.bincount(places, terms, size).astype(np.float64)
 
 
 def _cleared(entries: Array, sizes: Array, noise: float) -> Array | None:
@@ -161,7 +168,7 @@ def _rounded(
     coefficients = np.array([abs(float(c)) for c in w.values()])
     at, counts = entries_of(np.array(list(w)), forms.B.indptr)
     terms = np.abs(forms.B.data[at]) * np.repeat(coefficients, counts)
-    sizes = np.asarray(np.bincount(forms.B.indices[at], terms, forms.B.shape[1]), dtype=np.float64)[list(left)]
+    sizes = _at(forms.B.indices[at], terms, forms.B.shape[1])[list(left)]
     cleared = _cleared(numbers, sizes, noise)
     if cleared is None or not np.array_equal(cleared, numbers):
         return None
