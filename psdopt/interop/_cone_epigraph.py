@@ -73,22 +73,35 @@ def forms_of(program: ConeProgram, which: str = "auto") -> Iterator[PrimalForm |
         yield PrimalForm(program)
     elif program.P is not None and which == "auto":
         yield from _of_quadratic(program)
-    else:
+    elif which == "dual":
         dual = DualForm(program)
-        if which == "dual":
-            if not dual.suits:
-                raise InvalidInputError("form must be 'primal' or 'auto' for this problem; found 'dual'")
+        if not dual.suits:
+            raise InvalidInputError("form must be 'primal' or 'auto' for this problem; found 'dual'")
+        yield dual
+    else:
+        yield from _of_linear(program)
+
+
+def _of_linear(program: ConeProgram) -> Iterator[PrimalForm | DualForm]:
+    # an unknown saves the primal form at most one row, an equation the dual form at most one unknown
+    rows, unknowns = len(program.b) - len(program.c), len(program.c) - program.zero
+    primal = PrimalForm(program) if rows <= unknowns else None
+    # log dets with no constraint at all are for the dual form, which always has some
+    some = primal is not None and (primal.m > 0 or not program.log_dets)
+    if primal is not None and some and primal.m <= unknowns:
+        yield primal
+        dual = DualForm(program)
+        if dual.suits:
             yield dual
-        elif not dual.suits:
-            yield PrimalForm(program)
-        elif len(program.b) - len(program.c) > dual.m:  # an unknown saves the primal form at most one row
-            yield dual
-            yield PrimalForm(program)
-        else:
-            primal = PrimalForm(program)
-            # log dets with no constraint at all are for the dual form, which always has some
-            first = primal.m <= dual.m and not (program.log_dets and primal.m == 0)
-            yield from (primal, dual) if first else (dual, primal)
+        return
+    dual = DualForm(program)
+    if dual.suits and rows > dual.m:
+        yield dual
+        yield primal or PrimalForm(program)
+        return
+    primal = primal or PrimalForm(program)
+    first = not dual.suits or (primal.m <= dual.m and (primal.m > 0 or not program.log_dets))
+    yield from ((primal, dual) if dual.suits else (primal,)) if first else (dual, primal)
 
 
 def _of_quadratic(program: ConeProgram) -> Iterator[PrimalForm | DualForm]:
