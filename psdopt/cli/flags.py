@@ -14,6 +14,7 @@ _OPTIONS = {
 }
 _SENTENCES = (
     (re.compile(r"pass escape=True or a larger rank"), "leave out --rank and --geometry, or give a larger --rank"),
+    (re.compile(r"pass a larger max_iterations or tol"), "give a larger --max-iterations or --tol"),
     (re.compile(r"escape=True"), "neither --rank nor --geometry"),
 )
 _KEYWORD = re.compile(r"(?P<pass>\bpass |--set )?(?<![\w(.-])(?P<name>[a-z]\w*)=(?P<value>'[^']*'|\"[^\"]*\"|[\w.+-]+)")

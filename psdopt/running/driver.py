@@ -68,7 +68,7 @@ class Driver:
         self.earlier = dict(run.counts)
         self.last_saved = now()
         self.unsaved = ""
-        self.judge = Judge(problem, method, run, rules.tol, rules.proof)
+        self.judge = Judge(problem, method, run, rules.tol, rules.proof, "method" not in chosen)
         self.calling = False
         self.kept = run.kept()
         self.word: Conclusion | None = None

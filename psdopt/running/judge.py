@@ -19,6 +19,7 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.deadline import now
 from psdopt.linalg.tolerances import MINOR, SLIGHT, tie
 from psdopt.methods import LBFGS, TruncatedNewton
+from psdopt.running.choose import choose
 from psdopt.running.compatibility import fits
 from psdopt.running.escape import CLEARLY, clearly_bound, rank_binds, widened
 from psdopt.running.result import Status
@@ -47,27 +48,37 @@ SECOND_ORDER = {Ability.HESSIAN, Ability.QUADRATIC_FIT}
 Binds = Callable[[], bool]
 
 
-def another_method(problem: Problem, geometry: Geometry, method: Method) -> str:
-    """The name of the first of OTHERS that fits; "" under constraints, and where `method` is of second order."""
+def what_is_left(problem: Problem, geometry: Geometry, method: Method, given: bool) -> str:
+    """What to try after a limit of iterations: another method that fits, or else a larger limit.
+
+    After a method of first order the first of OTHERS that fits; after one of second order that the caller has `given`,
+    the method that solve() would have chosen.
+    """
     needs = method.requires.get("problem", ())
     used = {name for need in needs for name in ((need,) if isinstance(need, str) else need)}
-    if Ability.CONSTRAINTS in problem.abilities or used & SECOND_ORDER:
-        return ""
-    for other in OTHERS:
-        if name_of(other) != name_of(method) and fits(problem, geometry, other):
-            return name_of(other)
-    return ""
+    if Ability.CONSTRAINTS not in problem.abilities and not used & SECOND_ORDER:
+        for other in OTHERS:
+            if name_of(other) != name_of(method) and fits(problem, geometry, other):
+                return f"{name_of(other)} may need fewer steps"
+    elif given and used & SECOND_ORDER:
+        own = choose(problem, geometry, None)[1]
+        if name_of(own) != name_of(method) and fits(problem, geometry, own):
+            return f"without method=, solve() takes {name_of(own)} here"
+    return "pass a larger max_iterations or tol"
 
 
 class Judge:
     """Computes certificates of a run and decides what follows; changes `run` if it continues from another point.
 
     `certified` : the state to which the current certificate of the run belongs; `ended` : the same, if all bounds were
-    sought for it. `seconds` : the seconds that certificates have taken.
+    sought for it. `seconds` : the seconds that certificates have taken. `given` : whether the caller gave the method.
     """
 
-    def __init__(self, problem: Problem, method: Method, run: Run, tol: float, proof: str = "full") -> None:
+    def __init__(
+        self, problem: Problem, method: Method, run: Run, tol: float, proof: str = "full", given: bool = True
+    ) -> None:
         self.problem, self.method, self.run, self.tol, self.proof = problem, method, run, tol, proof
+        self.given = given
         self.certified: State | None = None
         self.ended: State | None = None
         self.seconds = 0.0
@@ -174,16 +185,18 @@ class Judge:
             return final[0], f"{final[1]}{reason}"
         if status is Status.NO_PROGRESS and without_minimum(certificate, run, self.problem, certificate.trace):
             return Status.UNBOUNDED, Status.UNBOUNDED.value
+        found = f"relative {certificate.proof} {certificate.relative:.2g}"
         if status is Status.NO_PROGRESS and certificate.convex:
-            found = f"relative {certificate.proof} {certificate.relative:.2g}"
             if certificate.residual < CLEARLY * certificate.relative:  # a weak bound hides small residuals
                 found = f"{found}, relative residuals {certificate.residual:.2g}"
             return status, f"{message}; {found}"
-        known_gap = math.inf if certificate.gap_relative is None else certificate.gap_relative
-        if status in LIMITS and certificate.convex and known_gap < math.inf:
-            message = f"{message}; F(M) - min F is proven to be at most {certificate.gap_relative:.2g} of its unit"
-        other = another_method(self.problem, run.geometry, self.method) if status is Status.ITERATION_LIMIT else ""
-        return status, f"{message}; {other} may need fewer steps" if other else message
+        if status in LIMITS and certificate.convex:
+            if certificate.gap_relative is not None and certificate.gap_relative < math.inf:
+                found = f"F(M) - min F is proven to be at most {certificate.gap_relative:.2g} of its unit"
+            message = f"{message}; {found}"
+        if status is Status.ITERATION_LIMIT:
+            message = f"{message}; {what_is_left(self.problem, run.geometry, self.method, self.given)}"
+        return status, message
 
     def better_at_zero(self) -> bool:
         """Whether M = 0 is certified optimal; tested once, after a step whose value is not below F(0).

@@ -58,6 +58,7 @@ def test_all_helps_fit_a_narrow_screen(monkeypatch) -> None:
     [
         ("if it is not a limit you want, pass escape=True or a larger rank",
          "if it is not a limit you want, leave out --rank and --geometry, or give a larger --rank"),
+        ("; pass a larger max_iterations or tol", "; give a larger --max-iterations or --tol"),
         ("(or pass disconnected='separate')", "(or add --set disconnected=separate)"),
         ("give max_iterations=100", "give --max-iterations 100"),
         ("tol=1e-3 is too coarse", "--tol 1e-3 is too coarse"),

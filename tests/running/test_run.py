@@ -12,6 +12,7 @@ from psdopt import (
     ConjugateGradient,
     Constrained,
     FlatQuotient,
+    ProjectedGradient,
     PSDCone,
     QuadraticSDP,
     Status,
@@ -409,17 +410,23 @@ def test_the_longest_time_of_a_criterion():
 
 
 def test_a_limit_of_iterations_names_another_method():
-    """One of second order where the Hessian is known, one of first order where it is not, none that does not fit."""
+    """One of second order where the Hessian is known, one of first order where it is not, none that does not fit.
+
+    After one of second order it is that of solve(); where that has run, or none fits, a larger limit is named.
+    """
     problem, tight = kta(np.random.default_rng(0)), {"tol": 1e-10, "max_iterations": 2}
     said = "TruncatedNewton may need fewer steps"
     assert solve(problem, FlatQuotient(8, 8), LBFGS(), **tight).message.endswith(said)
-    assert "may need" not in solve(problem, FlatQuotient(8, 8), TruncatedNewton(), tol=1e-14, max_iterations=1).message
-    assert "may need" not in solve(problem, PSDCone(8), BILGO(), **tight).message
+    larger = "; pass a larger max_iterations or tol"
+    own = "without method=, solve() takes ConjugateGradient + TruncatedNewton here"
+    assert solve(problem, FlatQuotient(8, 2), TruncatedNewton(), **tight).message.endswith(own)
+    assert solve(problem, FlatQuotient(8, 2), **tight).message.endswith(larger)
+    assert solve(problem, PSDCone(8), ProjectedGradient(), **tight).message.endswith(larger)
     without = kta(np.random.default_rng(0))
     without.abilities = without.abilities - {Ability.HESSIAN}
     hinted = solve(without, FlatQuotient(8, 8), ConjugateGradient(), **tight).message
     assert hinted.endswith("LBFGS may need fewer steps")
-    assert "may need" not in solve(without, FlatQuotient(8, 8), LBFGS(), **tight).message
+    assert solve(without, FlatQuotient(8, 8), LBFGS(), **tight).message.endswith(larger)
 
 
 def test_a_limit_of_the_rank_is_kept_or_refused() -> None:
