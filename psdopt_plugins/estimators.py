@@ -6,6 +6,7 @@ import inspect
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from numbers import Number
 from typing import Any, TypeVar, dataclass_transform
 
 import numpy as np
@@ -16,7 +17,7 @@ from sklearn.utils import check_random_state
 
 from psdopt import Constrained, FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, Status, solve
 from psdopt.checks import brief, is_name, one_of, vector
-from psdopt.devices import DeviceArray, held, released, transposed
+from psdopt.devices import DeviceArray, held, is_device_array, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import EPS, Array, rounding
 
@@ -165,6 +166,21 @@ def sample_weights(values: Any, size: int, of: str = "one per sample", name: str
         found = f"found {weights.min():g}" if weights.min(initial=0.0) < 0.0 else "found only zeros"
         raise InvalidInputError(f"{name} must be at least 0, and above 0 somewhere; {found}")
     return weights
+
+
+def of_one_kind(y: Any) -> None:
+    """InvalidInputError for labels y that are not all text or all numbers, with the first of each kind. O(m)."""
+    labels = np.empty(0) if is_device_array(y) else np.asarray(y)
+    if labels.dtype.kind != "O":
+        return
+    first: dict[str, Any] = {}
+    for label in labels.ravel():
+        number = isinstance(label, Number) and label == label  # NaN stands for a missing label
+        first.setdefault("text" if isinstance(label, str) else "number" if number else "", label)
+    if len(first) > 1:
+        raise InvalidInputError(
+            f"y must hold labels, all text or all numbers; found {' and '.join(map(repr, first.values()))}"
+        )
 
 
 def centred(X: Any, about: Any = None) -> Any:

@@ -18,6 +18,7 @@ from psdopt.checks import classes, finite, integer, real_array, weight
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import RowBlocks
 from psdopt_plugins.block_neighbours import OTHER, SAME, nearest_rows
+from psdopt_plugins.estimators import of_one_kind
 from psdopt_plugins.limits import FACTOR_ORDER
 from psdopt_plugins.pairs import Pairs, named_pairs, pair_codes, pairs_of
 
@@ -207,7 +208,8 @@ def check_consistent(must: Pairs, cannot: Pairs, n: int) -> None:
 
 
 def checked_labels(y: Any, n: int) -> NDArray[Any]:
-    """y as class labels (n,); InvalidInputError for another number of them and NaN, ValueError for other numbers."""
+    """y as class labels (n,); InvalidInputError for another count, several kinds and NaN, ValueError for fractions."""
+    of_one_kind(y)
     labels = real_array(y, "y").ravel()
     if labels.shape != (n,):
         raise InvalidInputError(f"y must hold one label per sample, shape ({n},); found {labels.shape}")

@@ -21,7 +21,7 @@ from psdopt.devices import device_of, held, is_device_array, on_host, placed, re
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg import EPS, Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
 from psdopt.problems.distributed import touched
-from psdopt_plugins.estimators import sample_weights
+from psdopt_plugins.estimators import of_one_kind, sample_weights
 from psdopt_plugins.limits import ALL_PAIRS, MINOR, ROUNDINGS
 from psdopt_plugins.tuples import samples_of_indices
 
@@ -40,7 +40,7 @@ def validated(
 
     Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length and,
     where X is a NumPy or SciPy array in memory, for entries so large that distances or XᵀX would be infinite; for text
-    in a column of a data frame, which it names, and among targets that must be numbers.
+    in a column of a data frame, which it names, among targets that must be numbers, and for labels of several kinds.
     """
     unmasked(X, "X")
     unmasked(y, "y")
@@ -56,6 +56,8 @@ def validated(
         X = samples_of_indices(X, getattr(estimator, "preprocessor", None))
         if options.get("y_numeric"):
             _numbers(y)
+        else:
+            of_one_kind(y)
         try:
             found = validate_data(estimator, X, y, **options)
         except (TypeError, ValueError) as error:

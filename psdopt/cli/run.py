@@ -35,7 +35,8 @@ examples:
   psdopt run sdp --data problem.dat-s.gz --output solution.npz
 
 data files:
-  .csv, .tsv  one sample per line; the label is --label, or the column called label, target or y, else the last one
+  .csv, .tsv  one sample per line; the label is --label, or the column called label, target or y, else the last one;
+              also with .gz, .bz2 or .xz
   .npz        X (m, d) and y (m,), or data, indices, indptr, shape of a CSR X, or symmetric K (topk, ...); .npy: X alone
   .parquet, .zarr, .h5, .npy over 64 MB  rows read in blocks (psd-regression, metric-...); labels as above, or y
   .dat-s, .dat  a semidefinite program in SDPA's format (for sdp), also with .gz

@@ -11,14 +11,15 @@ import scipy.sparse
 from psdopt.data.archives import SHARE, Archive, memory, read_npy
 from psdopt.data.columns import FOUND, Choice
 from psdopt.data.datasets import Dataset
-from psdopt.data.files import read_bytes
+from psdopt.data.files import read_bytes, unpacked, without_compression
 from psdopt.data.row_files import LARGE_FILE, ROW_SUFFIXES, named, read_rows_file
 from psdopt.data.text_tables import read_table
 from psdopt.errors import InvalidInputError, PsdoptError
 
 SUFFIXES = (".npz", ".npy", ".csv", ".tsv")
 SUFFIXES_TEXT = ".npz, .npy, .csv, .tsv, .parquet, .zarr, .h5"
-TABLES = (".csv", ".tsv", ".parquet")
+TEXT_TABLES = (".csv", ".tsv")
+TABLES = (*TEXT_TABLES, ".parquet")
 _CSR = ("data", "indices", "indptr", "shape")
 _USED = ("X", "K", "y", "class_names", *_CSR)
 
@@ -28,7 +29,7 @@ def read_data_file(path: str | Path, choice: Choice = FOUND) -> Dataset:
 
     .npz : arrays X (m, d) and y (m,), or a CSR matrix as data, indices, indptr, shape, and y; y may be absent. Instead
         of X a symmetric matrix K (n, n), which has no samples. .npy : X alone.
-    .csv, .tsv : one sample per line (see :func:`psdopt.data.text_tables.read_table`).
+    .csv, .tsv : one sample per line (see :func:`psdopt.data.text_tables.read_table`); also with .gz, .bz2 or .xz.
     .parquet, .zarr, .h5, large .npy : rows that are read in blocks (see :func:`psdopt.data.row_files.read_rows_file`).
 
     Sizes are read from the headers before any array is read. choice : the label and columns to leave out, in tables
@@ -39,7 +40,8 @@ def read_data_file(path: str | Path, choice: Choice = FOUND) -> Dataset:
     choice of columns where there are none.
     """
     path = Path(path)
-    suffix = path.suffix.lower()
+    plain = without_compression(path).suffix.lower()
+    suffix = plain if plain in TEXT_TABLES else path.suffix.lower()
     if choice and suffix not in TABLES:
         raise InvalidInputError(f"--label and --drop name columns of a table ({', '.join(TABLES)}); {path} is none")
     try:
@@ -47,7 +49,7 @@ def read_data_file(path: str | Path, choice: Choice = FOUND) -> Dataset:
             return read_rows_file(path, choice)
         if suffix not in SUFFIXES:
             raise InvalidInputError(f"{path}: a data file must end in {SUFFIXES_TEXT}; found {path.suffix!r}")
-        content = read_bytes(path)
+        content = unpacked(path, read_bytes(path), int(SHARE * memory()))
         if not content.strip():
             raise InvalidInputError(f"{path} is empty; expected one sample per line or the arrays X and y")
         if suffix == ".npz":

@@ -1,21 +1,31 @@
-"""Writing files completely or not at all, and reading them whole."""
+"""Writing files completely or not at all, and reading them whole, unpacked where they are compressed."""
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import io
+import lzma
 import os
 import stat
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from platform import node
 from typing import IO
 from uuid import uuid4
 
-from psdopt.errors import DataFileError
+from psdopt.errors import DataFileError, InvalidInputError
 
 #: Suffix of files that are being written.
 PARTIAL = ".partial"
+#: What opens files of these suffixes, which stand after that of the content.
+COMPRESSED: dict[str, Callable[[io.BytesIO], io.BufferedIOBase]] = {
+    ".gz": lambda packed: gzip.GzipFile(fileobj=packed),
+    ".bz2": bz2.BZ2File,
+    ".xz": lzma.LZMAFile,
+}
 #: Whether files have owners, and signals may ask whether a process lives: not on Windows.
 POSIX = hasattr(os, "chown")
 
@@ -75,6 +85,29 @@ def read_bytes(path: str | Path, kind: str = "") -> bytes:
         return Path(path).read_bytes()
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise DataFileError(f"cannot read {kind}{path}: {_reason(error)}") from error
+
+
+def without_compression(path: Path) -> Path:
+    """`path` less the suffix of a compression."""
+    return path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+
+
+def unpacked(path: Path, content: bytes, most: int) -> bytes:
+    """The `content` of the file `path`, unpacked if its suffix is that of a compression.
+
+    Raises InvalidInputError if it is damaged, or unpacks to more than `most` bytes.
+    """
+    opened = COMPRESSED.get(path.suffix.lower())
+    if opened is None:
+        return content
+    try:
+        with opened(io.BytesIO(content)) as file:
+            found = file.read(most + 1)
+    except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
+        raise InvalidInputError(f"{path} is a damaged {path.suffix} file: {error}") from error
+    if len(found) > most:
+        raise InvalidInputError(f"{path} must unpack to at most {most / 2**30:.3g} GiB, a share of the memory")
+    return found
 
 
 def _prefix(target: Path) -> str:

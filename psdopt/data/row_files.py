@@ -12,6 +12,7 @@ from psdopt.checks import brief
 from psdopt.data.archives import SHARE, memory
 from psdopt.data.columns import FOUND, INDEX_NAMES, Choice, columns_of
 from psdopt.data.datasets import Dataset
+from psdopt.data.files import without_compression
 from psdopt.errors import DataFileError, InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg.row_sources import SMALL_MAP, ArrowRows, RowSource, row_source
 
@@ -62,10 +63,11 @@ def read_rows_file(path: Path, choice: Choice = FOUND) -> Dataset:
 
 def named(path: Path, X: Any, y: Any = None, **fields: Any) -> Dataset:
     """The data set with these fields; its errors begin with the file."""
+    name = without_compression(path).stem
     try:
-        return Dataset(path.stem, X, y, **fields)
+        return Dataset(name, X, y, **fields)
     except PsdoptError as error:
-        raise InvalidInputError(str(error).replace(path.stem, str(path), 1)) from error
+        raise InvalidInputError(str(error).replace(name, str(path), 1)) from error
     except MemoryError as error:
         raise InvalidInputError(f"{path} does not fit into memory as numbers of 8 bytes") from error
 

@@ -19,6 +19,8 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import BLOCK
 
 SEPARATORS = ("\t", ";", ",")
+#: Cells of a column of truth values, in upper or lower case.
+TRUTH = {"true": 1.0, "false": 0.0}
 
 
 def read_table(path: Path, content: bytes, choice: Choice = FOUND) -> tuple[Array, Array, dict[str, Any]]:
@@ -29,9 +31,11 @@ def read_table(path: Path, content: bytes, choice: Choice = FOUND) -> tuple[Arra
     Columns are separated by tabs, semicolons or commas; with the first two, numbers may have decimal commas. A first
     line that contains a name is a header. The label is the column that `choice` names, or the one called label, target
     or y, else the last one. A first column without a name under a header holds names of rows and is not a feature.
+    A feature whose cells all say true or false is 1 or 0.
 
-    Raises InvalidInputError for ragged rows, missing or non-finite numbers, missing labels, fewer than two columns, or
-    more than BLOCK columns, since a cell of text takes ten times the memory of a number.
+    Raises InvalidInputError for ragged rows, missing or non-finite numbers, missing labels, numbers among labels of
+    text, fewer than two columns, or more than BLOCK columns, since a cell of text takes ten times the memory of a
+    number.
     """
     for number, raw in enumerate(io.BytesIO(content), 1):
         if len(raw) <= BLOCK:
@@ -66,10 +70,15 @@ def read_table(path: Path, content: bytes, choice: Choice = FOUND) -> tuple[Arra
     for line, row in body:
         if len(row) != width:
             raise InvalidInputError(f"{path}, line {line}: expected {width} values, as above it; found {len(row)}")
+    truths = {k for k in columns.features if all(row[k].lower() in TRUTH for _, row in body)}
+    for _, row in body:
+        for k in truths:
+            row[k] = str(TRUTH[row[k].lower()])
     X = np.array([_numbers(path, line, row, columns, comma) for line, row in body])
     names = [header[k] for k in columns.features] if header is not None else None
     y = _labels(path, [(line, row[columns.label]) for line, row in body], comma)
-    return X, y, {"feature_names": names, "notes": columns.notes() + ("decimal commas",) * comma}
+    notes = *columns.notes(), *("decimal commas",) * comma, *("true is 1, false 0",) * bool(truths)
+    return X, y, {"feature_names": names, "notes": notes}
 
 
 def _separator(text: str) -> str:
@@ -94,7 +103,7 @@ def _has_decimal_comma(rows: Iterable[Sequence[str]]) -> bool:
 def _is_header(row: Sequence[str], comma: bool) -> bool:
     """Whether the first row holds names: a label's name, or text in a column of features."""
     features = row[:-1] if len(row) > 1 else row
-    text = any(_number(cell, comma) is None for cell in features if cell)
+    text = any(_number(cell, comma) is None and cell.lower() not in TRUTH for cell in features if cell)
     return any(cell.lower() in LABEL_NAMES for cell in row) or text
 
 
@@ -114,12 +123,17 @@ def _numbers(path: Path, line: int, row: Sequence[str], columns: Columns, comma:
 
 
 def _labels(path: Path, cells: Sequence[tuple[int, str]], comma: bool) -> Array:
-    """Labels as numbers if all are numbers (integers if all are whole), else as text."""
+    """Labels as numbers if all are numbers (integers if all are whole), as text if none is."""
     for line, cell in cells:
         if not cell:
             raise InvalidInputError(f"{path}, line {line}: the label is missing")
     numbers = [_number(cell, comma) for _, cell in cells]
-    if any(number is None for number in numbers):
+    words = [k for k, number in enumerate(numbers) if number is None]
+    if 0 < len(words) < len(cells):
+        given = next(k for k, number in enumerate(numbers) if number is not None)
+        found = " and ".join(f"{brief(cells[k][1])} in line {cells[k][0]}" for k in (given, words[0]))
+        raise InvalidInputError(f"{path}: the labels must be all numbers or all text; found {found}")
+    if words:
         return np.array([cell for _, cell in cells])
     values = np.array(numbers, dtype=np.float64)
     for (line, cell), value in zip(cells, values, strict=True):

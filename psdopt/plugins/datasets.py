@@ -7,6 +7,7 @@ from pathlib import Path
 from psdopt.data.columns import FOUND, Choice
 from psdopt.data.data_files import SUFFIXES, SUFFIXES_TEXT, read_data_file
 from psdopt.data.datasets import Dataset
+from psdopt.data.files import without_compression
 from psdopt.data.row_files import ROW_SUFFIXES
 from psdopt.errors import InvalidInputError, UnknownNameError, unknown_name
 from psdopt.plugins.manager import PluginManager, plugin_manager
@@ -29,7 +30,7 @@ def load_dataset(source: str, manager: PluginManager | None = None, choice: Choi
             )
         return dataset
     path = Path(source)
-    if path.suffix.lower() in (*SUFFIXES, *ROW_SUFFIXES) or path.name != source or path.is_file():
+    if without_compression(path).suffix.lower() in (*SUFFIXES, *ROW_SUFFIXES) or path.name != source or path.is_file():
         return read_data_file(source, choice)
     error = unknown_name("data set", source, known)
     raise UnknownNameError(f"{error}; a file must end in {SUFFIXES_TEXT}")

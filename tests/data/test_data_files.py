@@ -1,5 +1,8 @@
 """Files of samples: what is read, tables as text among them, and the one clear error for whatever is wrong."""
 
+import bz2
+import gzip
+import lzma
 import tempfile
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,6 +20,7 @@ from psdopt.data.data_files import read_data_file
 from psdopt.data.text_tables import read_table
 from psdopt.errors import DataFileError, InvalidInputError, PsdoptError
 from psdopt.linalg.limits import BLOCK
+from psdopt.plugins.datasets import load_dataset
 from tests.data.test_archives import packed
 from tests.fuzz import examples, mutants
 from tests.refusals import refused
@@ -80,6 +84,10 @@ def test_csv_with_and_without_header(tmp_path: Path, text: str, labels: list[Any
         ("1,2,a\n3,1e999,b\n", "{}, line 2, column 2: expected a finite number; found '1e999'"),
         ("1,2,a\n3,4,\n", "{}, line 2: the label is missing"),
         ("1,2,0\n3,4,inf\n", "{}, line 2: the label must be finite; found 'inf'"),
+        ("1,2,0\n3,4,b\n", "{}: the labels must be all numbers or all text; found '0' in line 1 and 'b' in line 2"),
+        ("u,y\n1,NA\n3,4\n", "{}: the labels must be all numbers or all text; found '4' in line 3 and 'NA' in line 2"),
+        ("1,true,a\n3,0,b\n", "{}, line 1, column 2: expected a finite number; found 'true'. Column 3, the last one, "
+         "was taken as the label; --label NAME names another, --drop NAME leaves a column out"),
         (b"1,2,a\n3,4,\xff\n", "{}, line 2: not UTF-8 text; save the file as UTF-8"),
     ],
 )  # fmt: skip
@@ -213,6 +221,31 @@ def test_which_columns_are_features_and_which_numbers_labels_are() -> None:
     assert table("1,4\n2,1\n").y.dtype == np.int64
     with pytest.raises(InvalidInputError, match="expected a finite number; found '1_0'"):
         table("u,v,label\n1_0,2,0\n3,4,1\n")
+
+
+def test_true_and_false_are_features_and_names_of_classes() -> None:
+    found = table("True,2,FALSE\nfalse,3,TRUE\n")
+    assert found.X.tolist() == [[1.0, 2.0], [0.0, 3.0]]
+    assert found.y.tolist() == ["FALSE", "TRUE"]
+    assert found.notes[-1] == "true is 1, false 0"
+
+
+@pytest.mark.parametrize(
+    ("suffix", "compress"), [(".gz", gzip.compress), (".bz2", bz2.compress), (".XZ", lzma.compress)]
+)
+def test_compressed_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, compress: Any) -> None:
+    path = tmp_path / f"d.csv{suffix}"
+    path.write_bytes(compress(b"1,2,a\n3,4,b\n"))
+    found = load_dataset(str(path))
+    assert (found.name, found.X.tolist(), found.y.tolist()) == ("d", [[1.0, 2.0], [3.0, 4.0]], ["a", "b"])
+    path.write_bytes(compress(bytes(10**6))[:-9])
+    with pytest.raises(InvalidInputError, match=rf"d\.csv{suffix} is a damaged {suffix} file: "):
+        read_data_file(path)
+    monkeypatch.setattr("psdopt.data.data_files.memory", lambda: 10**5)
+    with pytest.raises(InvalidInputError, match=rf"d\.csv{suffix} must unpack to at most "):
+        read_data_file(path)
+    absent = tmp_path / "no.csv.gz"
+    refused(f"cannot read {absent}: No such file or directory", DataFileError, load_dataset, str(absent))
 
 
 @pytest.mark.parametrize("mark", [";", "\t"])

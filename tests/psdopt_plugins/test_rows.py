@@ -151,3 +151,14 @@ def test_a_column_of_text_and_targets_of_text_are_named(wine):
         PSDRegressor().fit(X, ["b", "a"] * (len(X) // 2))
     with pytest.raises(ValueError, match="NaN"):
         KTA().fit(table[["ash"]].assign(hue=np.nan), y)
+
+
+@pytest.mark.parametrize("estimator", [KTA, LMNN, PairwiseKernel])
+@pytest.mark.parametrize(
+    ("two", "found"), [((1, "a"), "1 and 'a'"), (("a", None), "'a' and None"), ((2, np.nan), "2 and nan")]
+)
+def test_labels_of_several_kinds_are_named(estimator, two, found, wine):
+    X, _ = wine
+    y = np.array(two * (len(X) // 2), dtype=object)
+    with pytest.raises(InvalidInputError, match=f"^y must hold labels, all text or all numbers; found {found}$"):
+        estimator().fit(X, y)
