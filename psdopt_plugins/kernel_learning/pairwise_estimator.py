@@ -75,8 +75,8 @@ class PairwiseKernel(ClusterMixin, Estimator):
     Cost: O((s + p) r²) an iteration of s samples drawn, with p pairs, r about √(2 s + 4 p); O(m s d) for the neighbours
     of the others. Memory: O((m + s) r). 100,000 × 50 took 9 s of processor time and 1.5 GB, most of it embedding_.
 
-    Raises InvalidInputError for pairs that contradict each other; they are named. Without pairs and y the kernel
-    comes from the graph and the diagonal alone.
+    Raises InvalidInputError for pairs that contradict each other; they are named. Without any pair it warns: the kernel
+    then comes from the graph and the diagonal alone.
     """
 
     n_clusters: int | None = None
@@ -110,6 +110,12 @@ class PairwiseKernel(ClusterMixin, Estimator):
         labels, whole = None if y is None else checked_labels(y, X.shape[0]), X
         X, must, cannot = self._drawn(X, labels, must_link, cannot_link, rng)
         clusters, pairs = self._clusters(labels, X.shape[0]), len(must) + len(cannot)
+        if pairs == 0:
+            warnings.warn(
+                "PairwiseKernel was given no links, so that its clusters come from the graph of neighbours alone; "
+                "give must_link and cannot_link, or labels y to sample them from",
+                stacklevel=2,
+            )
         rank, adaptive = self._first_rank(X.shape[0] + 2 * pairs, clusters, X.shape[0])
         self._say_if_long(whole, X, pairs, rank)
         self.result_ = self._solved(self._problem(X, must, cannot), rank, adaptive, rng)

@@ -1,7 +1,5 @@
 """PairwiseKernel, and kernels of new samples."""
 
-import warnings
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -39,7 +37,8 @@ def test_pairs_recover_clusters_that_the_graph_does_not_show():
     X, y = chessboard(100)
     must, cannot = sampled_pairs(y, 1.0, np.random.default_rng(0))
     with_pairs = PairwiseKernel(2, random_state=0).fit(X, must_link=must, cannot_link=cannot)
-    without = PairwiseKernel(2, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="PairwiseKernel was given no links"):
+        without = PairwiseKernel(2, random_state=0).fit(X)
     assert adjusted_rand_score(y, with_pairs.labels_) > 0.9
     assert adjusted_rand_score(y, without.labels_) < 0.5
     assert with_pairs.result_.optimal
@@ -129,9 +128,9 @@ def test_bad_input():
 
 def test_coinciding_samples_and_no_pairs():
     X = np.repeat(np.random.default_rng(0).random((6, 2)), 2, axis=0)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        fitted = PairwiseKernel(2, random_state=0).fit(X)
+    with pytest.warns(UserWarning, match="given no links") as warned:
+        fitted = PairwiseKernel(2, random_state=0).fit(X, must_link=[], cannot_link=[])
+    assert len(warned) == 1
     assert fitted.labels_.shape == (12,)
     assert np.all(fitted.labels_[::2] == fitted.labels_[1::2])
 
