@@ -201,11 +201,7 @@ def column_signs(V: Array) -> Array:
     return np.where(largest < 0.0, -1.0, 1.0)
 
 
-#: Warning about a metric M = 0 at the end of a fit.
-NO_METRIC = "all distances are zero; change lam or the pairs"
-
-
-def sorted_components(M: LowRankPSD, meaning: str = NO_METRIC) -> Array:
+def sorted_components(M: LowRankPSD, meaning: str) -> Array:
     """L (r, d) with M = LᵀL: orthogonal rows by decreasing norm, the largest entry of each positive.
 
     r is the numerical rank of M. For M = 0 one row of zeros is returned, with a warning that ends in `meaning`.

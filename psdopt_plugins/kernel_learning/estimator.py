@@ -24,6 +24,8 @@ from psdopt_plugins.pair_sampling import nearest_pairs
 from psdopt_plugins.pairs import signed_pairs
 from psdopt_plugins.rows import validated, validated_with
 
+NO_KERNEL = "all kernel values are zero; lower tau, or change the pairs"
+
 
 @parameters
 class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
@@ -94,7 +96,7 @@ class QuadraticKernel(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimat
         problem = quadratic_kernel_problem(N, T, self.tau, self.lam)
         result = solved(problem.whitened(), self.rank, self.solver_options)
         self.result_ = replace(result, matrix=problem.unwhitened(result.matrix))
-        self.embedding_ = sorted_components(self.result_.matrix).T
+        self.embedding_ = sorted_components(self.result_.matrix, NO_KERNEL).T
         self.kernel_ = LowRankPSD(self.embedding_)
         self.X_fit_ = X
         R = np.asarray(problem.root)  # of a dense N

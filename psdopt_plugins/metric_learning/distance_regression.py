@@ -191,6 +191,8 @@ class DistanceRegression(MahalanobisTransformer):
     random_state: Any = 0
     preprocessor: Any = None
 
+    no_metric = "all distances are zero; change lam, or the labels or pairs"
+
     #: Pairs are drawn by row number, so that permuted rows give other pairs.
     permutation_invariant = False
 

@@ -128,6 +128,8 @@ class Linearity(MahalanobisTransformer):
     solver_options: Mapping[str, Any] | None = None
     preprocessor: Any = None
 
+    no_metric = "all distances are zero; change lam, or the labels or pairs"
+
     def fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
         """Learn from X (m, d), dense or sparse, and labels y (m,) or `pairs`; if pairs are given, y is ignored.
 

@@ -120,6 +120,7 @@ class LMNN(MahalanobisTransformer):
 
     #: `result_` is in the coordinates of the scatter of target pairs, `components_` in those of X.
     components_of_result = False
+    no_metric = "all distances are zero; change lam, or the labels or triplets"
 
     #: A second copy of a sample is its nearest neighbour; weight 2 does not make a sample its own neighbour.
     expected_failed_checks: ClassVar[Mapping[str, str]] = {
@@ -185,7 +186,7 @@ class LMNN(MahalanobisTransformer):
         for name in ("_online", "loss_"):
             self.__dict__.pop(name, None)
         # before units are divided out: small rows would be rounding of large ones
-        found = sorted_components(LowRankPSD(Z if basis is None else basis @ Z))
+        found = sorted_components(LowRankPSD(Z if basis is None else basis @ Z), self.no_metric)
         self.components_ = found if units is None else found / units
         return self
 

@@ -28,12 +28,14 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
     components_: Array
     result_: Result
     n_features_in_: int
+    #: What a warning about M = 0 says.
+    no_metric = "all distances are zero; change lam or the labels"
     #: Maps indices of samples to samples; a parameter of every learner.
     preprocessor: Any = None
 
     def _learn(self, problem: Problem, rank: int | None, options: Mapping[str, Any] | None, **defaults: Any) -> Self:
         self.result_ = solved(problem, rank, options, **defaults)
-        self.components_ = sorted_components(self.result_.matrix)
+        self.components_ = sorted_components(self.result_.matrix, self.no_metric)
         return self
 
     def transform(self, X: Any) -> Array:

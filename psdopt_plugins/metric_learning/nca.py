@@ -91,6 +91,8 @@ class NCA(MahalanobisTransformer):
     solver_options: Mapping[str, Any] | None = None
     preprocessor: Any = None
 
+    no_metric = "all distances are zero; lower lam, or give features that tell samples apart"
+
     def fit(self, X: Any, y: Any) -> Self:
         """Learn from X (m, d), dense or sparse, and labels y (m,) of at least two classes, one of two samples.
 
@@ -122,7 +124,7 @@ class NCA(MahalanobisTransformer):
         L = np.eye(d) if rank == d else principal_axes(X, rank)
         result = self._rounds(linear_map(X, "X", checked=True, owned=True), codes, samples, L, options)
         self.result_ = finished(result)
-        self.components_ = sorted_components(result.matrix)
+        self.components_ = sorted_components(result.matrix, self.no_metric)
         return self
 
     def _rounds(self, data: LinearMap, codes: Indices, samples: Indices, L: Array, options: dict[str, Any]) -> Result:

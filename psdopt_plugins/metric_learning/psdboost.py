@@ -118,6 +118,8 @@ class PSDBoost(MahalanobisTransformer):
     solver_options: Mapping[str, Any] | None = None
     preprocessor: Any = None
 
+    no_metric = "all distances are zero; change nu, or the labels or triplets"
+
     def fit(self, X: Any, y: Any = None, *, triplets: Any = None) -> Self:
         """Learn from X (N, d), dense or sparse, and labels y (N,) or `triplets` (m, 3); if given, y is ignored.
 
@@ -143,7 +145,9 @@ class PSDBoost(MahalanobisTransformer):
         problem = triplet_margin_problem(data, among, self._cost(len(rows)))
         defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, **defaults)))
-        found = sorted_components(self.result_.matrix)  # before units are divided out, which would cost small rows
+        found = sorted_components(
+            self.result_.matrix, self.no_metric
+        )  # before units are divided out, which would cost small rows
         self.components_ = np.zeros((len(found), len(kept)))
         self.components_[:, kept] = found if units is None else found / units[kept]
         self.margin_, self.triplets_ = -self.result_.value, rows.array

@@ -62,6 +62,8 @@ def test_large_tau_gives_zero():
     bound = -np.linalg.eigvalsh(np.linalg.cholesky(N).T @ T.toarray() @ np.linalg.cholesky(N))[0]
     assert solve(quadratic_kernel_problem(N, T, 1.01 * bound, 1.0)).matrix.norm() == 0.0
     assert solve(quadratic_kernel_problem(N, T, 0.99 * bound, 1.0)).matrix.norm() > 0.0
+    with pytest.warns(UserWarning, match="M = 0: all kernel values are zero; lower tau, or change the pairs"):
+        assert QuadraticKernel(tau=1e6).fit(X, Y).embedding_.shape == (150, 1)
 
 
 @pytest.mark.parametrize(

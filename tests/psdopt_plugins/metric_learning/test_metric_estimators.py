@@ -81,10 +81,10 @@ def test_solver_options_reach_solve():
 
 def test_a_zero_metric_warns_and_is_certified_where_it_is_optimal():
     pairs = ([(i, i + 1) for i in range(0, 170, 2)], [])
-    with pytest.warns(UserWarning, match="the learned matrix is M = 0"):
+    with pytest.warns(UserWarning, match="M = 0: all distances are zero; change lam, or the labels or pairs"):
         model = Linearity(lam=100.0).fit(X, pairs=pairs)
     assert model.transform(X).shape == (178, 1)
-    with pytest.warns(UserWarning, match="the learned matrix is M = 0") as caught:
+    with pytest.warns(UserWarning, match="M = 0: all distances are zero; change lam or the labels$") as caught:
         model = KTA(rank=2, lam=1e-9, regularizer="trace").fit(X, Y)
     assert len(caught) == 1
     assert model.result_.optimal

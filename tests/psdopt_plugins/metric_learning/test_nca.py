@@ -113,7 +113,7 @@ def test_small_classes_and_few_samples():
 
 
 def test_equal_samples_are_told():
-    with pytest.warns(UserWarning, match="the learned matrix is M = 0"):
+    with pytest.warns(UserWarning, match="M = 0: all distances are zero; lower lam, or give features"):
         assert NCA().fit(np.ones((8, 3)), np.arange(8) % 2).components_.shape == (1, 3)
 
 
