@@ -94,7 +94,7 @@ def listed_pairs(pairs: Any) -> Pairs:
 
     Raises InvalidInputError for wrong shapes and other signs, InvalidTypeError for entries that are no integers.
     """
-    if isinstance(pairs, (tuple, list)) and len(pairs) == 2 and not _is_row_of_three(pairs[0]):
+    if isinstance(pairs, (tuple, list)) and len(pairs) == 2 and not all(map(_is_row, pairs)):
         similar, dissimilar = (
             indices(part, f"{kind} pairs", columns=2, floats=True) for part, kind in zip(pairs, KINDS, strict=True)
         )
@@ -103,7 +103,7 @@ def listed_pairs(pairs: Any) -> Pairs:
     if rows.size and (rows.ndim != 2 or rows.shape[1] != 3):
         raise InvalidInputError(
             "pairs must be (similar, dissimilar) with shapes (p, 2) and (q, 2), or one array (p, 3) of rows "
-            f"(i, j, sign); found shape {rows.shape}"
+            f"(i, j, +1) and (i, j, -1); found shape {rows.shape}"
         )
     listed = indices(rows, "pairs", columns=3, floats=True)
     if len(wrong := listed[np.abs(listed[:, 2]) != 1]):
@@ -188,7 +188,7 @@ def _each_once(codes: NDArray[np.intp], values: NDArray[Any]) -> tuple[Any, Any,
     return distinct, own, places, codes[values != own[places]]
 
 
-def _is_row_of_three(row: Any) -> bool:
-    """Whether `row` is (i, j, s), so that a list of two such rows is not read as two lists."""
-    array = np.asarray(row, dtype=object)
-    return array.ndim == 1 and array.size == 3
+def _is_row(part: Any) -> bool:
+    """Whether `part` is one row, such as (i, j, s), so that a list of two rows is not read as two lists of pairs."""
+    array = np.asarray(part, dtype=object)
+    return array.ndim < 2 and array.size > 0

@@ -63,6 +63,9 @@ def test_nearest_pairs_are_the_nearest(sparse):
         ([(0, 1, 2), (1, 2, 1), (3, 4, 1)], r"must be \+1 \(similar\) or -1 \(dissimilar\); found 2"),
         (([(0, 1, 2)], [(0, 1)]), r"similar pairs must have shape \(m, 2\); found \(1, 3\)"),
         (np.zeros((3, 4)), r"pairs must be \(similar, dissimilar\) with shapes .* found shape \(3, 4\)"),
+        ([(0, 1), (2, 3)], r"or one array \(p, 3\) of rows \(i, j, \+1\) and \(i, j, -1\); found shape \(2, 2\)"),
+        ((0, 1), r"pairs must be \(similar, dissimilar\) with shapes .* found shape \(2,\)"),
+        (([(0, 1)], (2, 3)), r"dissimilar pairs must have shape \(m, 2\); found \(2,\)"),
         (([(0, 1.5)], []), "similar pairs must hold integers; found dtype float64"),
     ],
 )
