@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,6 @@ from psdopt.errors import DataFileError, InvalidInputError
 from psdopt.reports import Report
 
 OUTPUT_SUFFIXES = (".npz", ".json")
-PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def check_output(path: str | None, argument: str = "--output", suffixes: tuple[str, ...] = OUTPUT_SUFFIXES) -> None:
@@ -41,9 +39,3 @@ def write_output(report: Report, path: str) -> None:
             return
         arrays = {name: np.asarray(array) for name, array in report.arrays.items()}
         np.savez_compressed(handle, **report.result.stored(numbers, arrays))
-
-
-def write_plot(figure: Any, path: str) -> None:
-    """`figure` in the format of the file's suffix."""
-    with atomic_write(Path(path)) as handle:
-        figure.savefig(handle, format=Path(path).suffix.lower().removeprefix("."))

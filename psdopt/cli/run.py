@@ -12,7 +12,7 @@ from typing import Any
 
 from psdopt.cli.flags import as_flags
 from psdopt.cli.needs import check_needs, library_errors
-from psdopt.cli.outputs import PLOT_SUFFIXES, check_output, write_output, write_plot
+from psdopt.cli.outputs import check_output, write_output
 from psdopt.cli.parameters import Settings, parse_settings
 from psdopt.cli.run_help import ApplicationHelp
 from psdopt.cli.sdp import SPEC, sdp_report
@@ -25,6 +25,7 @@ from psdopt.plugins import ApplicationSpec, PluginManager
 from psdopt.plugins.datasets import load_dataset
 from psdopt.reports import Report, RunOptions, fit_report
 from psdopt.running.plotting import plot_run
+from psdopt.running.plotting.style import PLOT_SUFFIXES, write_plot
 
 HELP = "run an application on data"
 EPILOG = """\

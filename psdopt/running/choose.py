@@ -36,7 +36,7 @@ from psdopt.methods import (
     TruncatedNewton,
 )
 from psdopt.methods.alternating import Confined, Settled
-from psdopt.running.compatibility import fits
+from psdopt.running.compatibility import fits, piece
 
 #: Methods that are tried, in this order, if the usual method does not fit a given geometry.
 PARTNERS: tuple[Method, ...] = (
@@ -113,9 +113,9 @@ def choose(
     """
     instance(problem, "problem", Problem)
     if geometry is not None:
-        instance(geometry, "geometry", Geometry)
+        piece(geometry, "geometry", Geometry)
     if method is not None:
-        instance(method, "method", Method)
+        piece(method, "method", Method)
     if geometry is not None and method is not None:
         return geometry, method, ()
     chosen = tuple(name for name, piece in (("geometry", geometry), ("method", method)) if piece is None)

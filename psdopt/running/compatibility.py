@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from psdopt.checks import instance
+from psdopt.checks import brief, instance
 from psdopt.contracts.abilities import MEMBERS, Verdict, as_text, missing_needs, name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
+from psdopt.errors import InvalidTypeError
 
 #: At most this many names are listed in a hint; more would bury the first ones.
 NAMED = 12
@@ -23,6 +25,17 @@ def _nothing(kind: str) -> Iterable[Any]:
 known: Callable[[str], Iterable[Any]] = _nothing
 
 
+def piece(value: Any, role: str, kind: type[Any]) -> None:
+    """InvalidTypeError unless `value` is a `kind`; for the name of an installed one it says which class is meant."""
+    if not isinstance(value, str):
+        instance(value, role, kind)
+        return
+    spelled = {name_of(each).lower(): name_of(each) for each in known(role)}
+    near = difflib.get_close_matches("".join(filter(str.isalnum, value)).lower(), spelled, n=1)
+    hint = f"; pass an instance of {spelled[near[0]]}" if near else ""
+    raise InvalidTypeError(f"{role} must be a {kind.__name__}; found {brief(value)}{hint}")
+
+
 def compatible(problem: Any, geometry: Any, method: Any) -> Verdict:
     """Whether `method` can run on `problem` over `geometry`, before any work. O(1).
 
@@ -31,8 +44,8 @@ def compatible(problem: Any, geometry: Any, method: Any) -> Verdict:
     else which other geometries, would work, those of plugins included.
     """
     instance(problem, "problem", Problem)
-    instance(geometry, "geometry", Geometry)
-    instance(method, "method", Method)
+    piece(geometry, "geometry", Geometry)
+    piece(method, "method", Method)
     subject = f"{name_of(problem)}, {name_of(geometry)} and {name_of(method)}"
     missing = _missing(problem, geometry, method)
     if not missing:

@@ -135,10 +135,18 @@ class Result:
         return self.matrix.rank
 
     def plot(self, axes: Any = None) -> Any:
-        """Value and certificate against iterations; returns the matplotlib axes."""
-        from psdopt.running.plotting import plot_convergence
+        """Value and certificate against iterations; returns the matplotlib axes.
 
-        return plot_convergence(self, axes)
+        axes : where to draw; a file name (.png, .pdf or .svg), to which the picture is written; or None.
+        """
+        from psdopt.running.plotting import plot_convergence
+        from psdopt.running.plotting.style import write_plot
+
+        if not isinstance(axes, (str, Path)):
+            return plot_convergence(self, axes)
+        drawn = plot_convergence(self)
+        write_plot(drawn.figure, axes)
+        return drawn
 
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers and strings, for a file."""

@@ -183,8 +183,15 @@ def test_wrong_kinds_of_pieces():
         solve(np.eye(3))
     with pytest.raises(InvalidTypeError, match=r"method must be a Method; found .*; call it to make an instance"):
         solve(problem, method=ConjugateGradient)
-    with pytest.raises(InvalidTypeError, match="geometry must be a Geometry; found 'flat'"):
+    with pytest.raises(InvalidTypeError, match=r"geometry must be a Geometry; found 'flat'$"):
         solve(problem, "flat")
+    for name, meant in (
+        ("lbfgs", "LBFGS"),
+        ("trust-regions", "TrustRegions"),
+        ("BILGO", "BILGO"),
+    ):
+        with pytest.raises(InvalidTypeError, match=rf"must be a Method; found '{name}'; pass an instance of {meant}$"):
+            solve(problem, method=name)
 
 
 def test_incompatible_pieces_are_refused_before_any_work():

@@ -1,8 +1,12 @@
-"""Colours, markers and sizes of all pictures. All drawing goes through Figure objects, never through pyplot's state."""
+"""Colours, markers, sizes, files of all pictures. All drawing goes through Figure objects, never pyplot's state."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from psdopt.data.files import atomic_write
+from psdopt.errors import InvalidInputError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -23,6 +27,7 @@ COLOURS = (
 MARKERS = "os^Dv<>PXh"
 BLUE, ORANGE, RED, GREY = COLOURS[0], COLOURS[6], COLOURS[2], COLOURS[8]
 RESOLUTION_DPI = 150
+PLOT_SUFFIXES = (".png", ".pdf", ".svg")
 
 
 def new_figure(width: float, height: float) -> Figure:
@@ -30,3 +35,12 @@ def new_figure(width: float, height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(width, height), dpi=RESOLUTION_DPI, layout="constrained")
+
+
+def write_plot(figure: Any, path: str | Path) -> None:
+    """`figure` in the format of the file's suffix, one of PLOT_SUFFIXES; InvalidInputError for another."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in PLOT_SUFFIXES:
+        raise InvalidInputError(f"a picture must end in {', '.join(PLOT_SUFFIXES)}; found {str(path)!r}")
+    with atomic_write(Path(path)) as handle:
+        figure.savefig(handle, format=suffix.removeprefix("."))

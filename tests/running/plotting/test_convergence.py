@@ -4,6 +4,7 @@ import io
 import itertools
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import matplotlib.colors
@@ -21,6 +22,7 @@ from psdopt import (
     constraints,
     solve,
 )
+from psdopt.errors import InvalidInputError
 from psdopt.running.plotting import plot_convergence, plot_run
 from psdopt.running.plotting.style import BLUE, COLOURS, GREY, MARKERS, ORANGE, RED
 from tests.reports.test_trace import random_problem
@@ -51,6 +53,14 @@ def test_convergence_shows_gap_stationarity_and_certificate(result: Result) -> N
     assert axes.lines[2].get_ydata()[-1] == result.certificate.relative
     assert result.plot(axes) is axes
     assert png(axes.figure).startswith(b"\x89PNG")
+
+
+def test_a_file_name_in_place_of_axes_writes_the_picture(result: Result, tmp_path: Path) -> None:
+    axes = result.plot(tmp_path / "run.PNG")
+    assert (tmp_path / "run.PNG").read_bytes().startswith(b"\x89PNG")
+    assert axes.get_yscale() == "log"
+    with pytest.raises(InvalidInputError, match=r"a picture must end in .png, .pdf, .svg; found 'run.bmp'"):
+        result.plot("run.bmp")
 
 
 def test_run_panels_have_names_with_units_and_the_tolerance(result: Result) -> None:
