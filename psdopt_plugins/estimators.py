@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import math
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 
-from psdopt import Constrained, FlatQuotient, Geometry, LowRankPSD, Polar, Problem, Result, Status, solve
+from psdopt import Constrained, FlatQuotient, Geometry, LowRankPSD, MaxTime, Polar, Problem, Result, Status, solve
 from psdopt.checks import brief, is_name, one_of, vector
 from psdopt.devices import DeviceArray, held, is_device_array, released, transposed
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -114,6 +115,20 @@ def one_of_several(result: Result) -> Result:
     """
     cut = next((status for status in CUT[:2] if status.value in result.message), result.status)
     return result if cut is result.status else replace(result, status=cut)
+
+
+def of_a_round(result: Result, problem: Problem, L: Array, max_time: Any = None) -> Result:
+    """`result` of one of several runs that share the limit `max_time`: the message names it where time was up.
+
+    If the run, from L (n, r), was cut before F was known there, the matrix is L Lᵀ and the value F(L Lᵀ).
+    """
+    left = result.ended_by
+    if not isinstance(left, MaxTime):
+        return result
+    whole = left if max_time is None else MaxTime(float(max_time))
+    if math.isnan(result.value):
+        result = replace(result, matrix=LowRankPSD(L), value=problem.at(L).value, message=left.reason())
+    return replace(result, message=result.message.replace(left.reason(), whole.reason()), ended_by=whole)
 
 
 def _or_zero(problem: Problem, result: Result, options: Mapping[str, Any]) -> Result:

@@ -25,7 +25,7 @@ from psdopt.running.escape import Escape
 from psdopt.running.result import History, Result
 from psdopt.running.run import NonFiniteStart, Rules, Run
 from psdopt.running.starts import fitted_start, plain_start
-from psdopt.running.verdicts import NOT_BEGUN, Conclusion
+from psdopt.running.verdicts import NOT_BEGUN, Conclusion, time_limit
 
 
 class Beginning:
@@ -113,6 +113,7 @@ class Beginning:
             method="" if self.method is None else name_of(self.method),
             chosen=self.chosen,
             tol=self.rules.tol,
+            ended_by=time_limit(status, self.rules.limits.longest),
         )
 
 

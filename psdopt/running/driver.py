@@ -21,7 +21,7 @@ from psdopt.running.judge import Judge
 from psdopt.running.patience import PATIENT_STEPS
 from psdopt.running.result import Result, Status
 from psdopt.running.run import NonFiniteStart, Rules, Run, Snapshot
-from psdopt.running.stopping import Progress
+from psdopt.running.stopping import Progress, Stopping
 from psdopt.running.verdicts import (
     CUTS,
     FINAL,
@@ -30,6 +30,7 @@ from psdopt.running.verdicts import (
     Conclusion,
     cut_by,
     in_short,
+    time_limit,
     unbounded,
     without_minimum,
 )
@@ -72,6 +73,7 @@ class Driver:
         self.calling = False
         self.kept = run.kept()
         self.word: Conclusion | None = None
+        self.met: Stopping | None = None
 
     def loop(self, fresh: bool) -> Conclusion:
         run = self.run
@@ -168,6 +170,7 @@ class Driver:
             run.best = None  # the point whose gap is proven is returned
         # a run that has just moved to a better point is stopped by its budgets only
         if met is not None and (not moved or met.status in BUDGETS):
+            self.met = met
             return met.status, f"{met.reason()}"
         if not moved and self.method.descends and run.idle_steps >= PATIENT_STEPS:
             verdict = self.judge.verdict(stationarity, True)
@@ -252,6 +255,7 @@ class Driver:
         if self.word is None and not settled:
             self.kept.history = run.history.copy()
         self.word = status, message
+        ended_by = self.met or time_limit(status, self.rules.limits.longest)
         if run.best is not None and status is not Status.OPTIMAL:
             run.state = run.best
         try:
@@ -283,6 +287,7 @@ class Driver:
             chosen=self.chosen,
             tol=self.tol,
             state=state,
+            ended_by=ended_by,
         )
 
     def _certified(self, status: Status, message: str) -> Conclusion:

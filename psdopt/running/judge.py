@@ -191,9 +191,9 @@ class Judge:
                 found = f"{found}, relative residuals {certificate.residual:.2g}"
             return status, f"{message}; {found}"
         if status in LIMITS and certificate.convex:
-            if certificate.gap_relative is not None and certificate.gap_relative < math.inf:
+            if certificate.gap_relative is not None:
                 found = f"F(M) - min F is proven to be at most {certificate.gap_relative:.2g} of its unit"
-            message = f"{message}; {found}"
+            message = f"{message}; {found}" if certificate.relative < math.inf else message
         if status is Status.ITERATION_LIMIT:
             message = f"{message}; {what_is_left(self.problem, run.geometry, self.method, self.given)}"
         return status, message

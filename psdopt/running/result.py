@@ -100,6 +100,8 @@ class Result:
     problem, geometry, method : names of what was used; `chosen` says which of them solve() chose.
     tol : the requested relative accuracy (nan if there was no run).
     state : the method's last state, from which a run can go on.
+    ended_by : the :class:`psdopt.Stopping` at which the run ended, such as MaxTime(2.0); None if it was not ended by
+        one, and in a result from a file.
     """
 
     matrix: LowRankPSD
@@ -118,6 +120,7 @@ class Result:
     chosen: tuple[str, ...] = ()
     tol: float = math.nan
     state: State | None = None
+    ended_by: Any = None
 
     @property
     def optimal(self) -> bool:
@@ -184,7 +187,7 @@ class Result:
 
     @classmethod
     def load(cls, path: str | Path) -> Result:
-        """A result written by :meth:`save`; its `point` is the factor, its `state` None. Nothing is executed.
+        """A result written by :meth:`save`; `point` is the factor, `state`, `ended_by` None. Nothing is executed.
 
         Its certificate is of the class that was saved and has the same fields. Files of versions before 0.2 are read.
 

@@ -50,9 +50,15 @@ NOT_BEGUN = "F at the start is not known"
 def cut_by(error: BaseException, seconds: float = math.inf) -> Conclusion:
     """The verdict on a run that one of CUTS has ended; `seconds` is the run's own time limit."""
     status = next(status for kind, status in CUTS.items() if isinstance(error, kind))
-    if status is Status.TIME_LIMIT and seconds < math.inf:
-        return status, MaxTime(seconds).reason()
+    limit = time_limit(status, seconds)
+    if limit is not None:
+        return status, limit.reason()
     return status, f"{status.value} ({error})" if str(error) else status.value
+
+
+def time_limit(status: Status, seconds: float) -> MaxTime | None:
+    """The run's own limit, `seconds`, if it has one and that is the reason for the cut."""
+    return MaxTime(seconds) if status is Status.TIME_LIMIT and seconds < math.inf else None
 
 
 def in_short(status: Status) -> str:

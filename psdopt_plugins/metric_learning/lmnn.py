@@ -17,7 +17,14 @@ from psdopt.checks import CheckedIndices, classes, integer, integer_or_none, one
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
 from psdopt.problems.distributed import touched
-from psdopt_plugins.estimators import finished, options_for_solve, parameters, sample_weights, sorted_components
+from psdopt_plugins.estimators import (
+    finished,
+    of_a_round,
+    options_for_solve,
+    parameters,
+    sample_weights,
+    sorted_components,
+)
 from psdopt_plugins.limits import SPECTRUM_ORDER
 from psdopt_plugins.long_fits import products, say_if_long, search
 from psdopt_plugins.metric_learning.lmnn_problem import lmnn_problem, triplet_loss, triplet_rows
@@ -248,7 +255,8 @@ class LMNN(MahalanobisTransformer):
         problem = lmnn_problem(data, targets, triplets, self.lam, self._weights)
         given = {"geometry": FlatQuotient(*Z.shape), "escape": self.rank is None, "tol": DEFAULT_TOL}
         start = LowRankPSD(Z) if norm(Z) > 0.0 else None
-        self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, start=start, **given)), 4)
+        result = solve(problem, **options_for_solve(self.solver_options, start=start, **given))
+        self.result_ = finished(of_a_round(result, problem, Z), 4)
         self.n_rounds_, self.n_iter_, self.warm_up_values_ = 1, self.result_.iterations, []
         self.n_triplets_, self.complete_ = len(triplets), True
         return self.result_.matrix.factor

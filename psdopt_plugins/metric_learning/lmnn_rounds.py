@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,7 +17,7 @@ from psdopt import ConjugateGradient, FlatQuotient, Problem, Result, TermSum, so
 from psdopt.checks import CheckedIndices
 from psdopt.linalg import EPS, Array, DaskRows, LinearMap, RowBlocks, inner, norm, pair_dots
 from psdopt.problems.distributed import OnDask, Summed, touched
-from psdopt_plugins.estimators import one_of_several, was_cut
+from psdopt_plugins.estimators import of_a_round, one_of_several, was_cut
 from psdopt_plugins.limits import MOST_PRODUCTS, SLIGHT
 from psdopt_plugins.metric_learning.impostors import Indices, merged, target_neighbours, violated_triplets
 from psdopt_plugins.metric_learning.lmnn_problem import across_columns, lmnn_problem
@@ -155,18 +154,17 @@ class Rounds:
             proof = "full" if patient else "cheap"
             # about a product with the differences a step, after which the triplets have changed
             result = solve(problem, start=Z, **{"max_iterations": MOST_PRODUCTS, "proof": proof, **given})
-        self._keep(result)
+            self._keep(result, problem, Z)
         self.made += 1
         self.iterations += result.iterations
 
-    def _keep(self, result: Result) -> None:
-        known, earlier = one_of_several(result), getattr(self, "result", None)
+    def _keep(self, result: Result, problem: Problem, Z: Array) -> None:
+        """Keep the result of a run on `problem` from Z, or the one before if no step of it was made."""
+        earlier = getattr(self, "result", None)
+        known = of_a_round(one_of_several(result), problem, Z, self.options.get("max_time"))
         self._cut = was_cut(known)
-        if self._cut and math.isnan(known.value) and earlier is not None:  # no step of it was made
-            known = replace(earlier, status=known.status, message=known.message)
-        if self._cut and self.options.get("max_time") is not None:  # the limit of all rounds, not what was left of it
-            spent = f"the time limit of {float(self.options['max_time']):g} s"
-            known = replace(known, message=re.sub(r"the time limit of \S+ s", spent, known.message))
+        if self._cut and math.isnan(result.value) and earlier is not None:
+            known = replace(earlier, status=known.status, message=known.message, ended_by=known.ended_by)
         # the state holds data that the next round replaces
         self.result = replace(known, state=None, tol=self.options.get("tol", TOL))
 
@@ -198,12 +196,13 @@ class Rounds:
             # all steps are made: no change is below EPS
             limits: dict[str, Any] = {"max_iterations": steps, "tol": EPS, **self._time_left()}
             result = solve(problem, geometry, method, start=Z, escape=False, proof="cheap", **limits)
+            self._keep(result, problem, Z)
         self.iterations += result.iterations
-        self._keep(result)
         values = [float(value) for value in result.history["value"]] or [result.value]
         self.warm_up_values += values[1:]
         # M = 0 may be optimal for these triplets; triplets found at Z keep M from vanishing
-        return result.matrix.factor if norm(result.matrix.factor) > 0.0 else Z
+        reached = self.result.matrix.factor
+        return reached if norm(reached) > 0.0 else Z
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from psdopt import FlatQuotient, Result, solve
 from psdopt.checks import classes, integer, integer_or_none, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, linear_map, norm, pair_dots
-from psdopt_plugins.estimators import finished, options_for_solve, parameters, sorted_components, was_cut
+from psdopt_plugins.estimators import finished, of_a_round, options_for_solve, parameters, sorted_components, was_cut
 from psdopt_plugins.limits import MOST_PRODUCTS
 from psdopt_plugins.long_fits import entries, products, say_if_long, search
 from psdopt_plugins.metric_learning.lmnn_start import centred, principal_axes
@@ -142,7 +142,8 @@ class NCA(MahalanobisTransformer):
             given = {"geometry": FlatQuotient(*L.shape), "escape": False, "proof": "cheap", **options, "start": L}
             if isinstance(limit, Real) and float(limit) >= 0.0:
                 given["max_time"] = max(float(limit) - (time.perf_counter() - clock), 0.0)
-            result = solve(nca_problem(data, codes, candidates, lam), **{"max_iterations": MOST_PRODUCTS, **given})
+            problem = nca_problem(data, codes, candidates, lam)
+            result = of_a_round(solve(problem, **{"max_iterations": MOST_PRODUCTS, **given}), problem, L, limit)
             L = result.matrix.factor
             self.n_rounds_ += 1
             self.n_iter_ += result.iterations

@@ -17,6 +17,7 @@ from psdopt.problems import QuadraticSDP
 from psdopt.running.choose import choose
 from psdopt.running.judge import Judge
 from psdopt.running.patience import PATIENT_STEPS
+from psdopt.running.stopping import MaxIterations
 from psdopt.running.verdicts import CUTS
 from tests.running.problems import Waiting, planted
 
@@ -210,6 +211,16 @@ def test_the_limit_of_a_criterion_cuts_a_step_too(slow):
     cut = solve(quadratic(), FlatQuotient(3, 2), slow, stopping=MaxTime(0.35) | ValueBelow(-100.0), tol=1e-15)
     assert cut.iterations == 1
     assert cut.seconds == pytest.approx(0.4)
+    assert cut.ended_by == MaxTime(0.35)
+
+
+def test_a_result_names_the_criterion_at_which_its_run_ended():
+    met = solve(quadratic(), FlatQuotient(3, 2), stopping=ValueBelow(100.0) | MaxTime(9.0))
+    assert met.ended_by == ValueBelow(100.0)
+    assert solve(quadratic(), FlatQuotient(3, 2), max_iterations=0, tol=1e-15).ended_by == MaxIterations(0)
+    assert solve(quadratic(), max_time=0.0).ended_by == MaxTime(0.0)
+    assert solve(quadratic(), callback=lambda snapshot: True).ended_by is None
+    assert solve(quadratic()).ended_by is None
 
 
 def test_the_clock_starts_with_the_call(clock, monkeypatch):

@@ -422,6 +422,8 @@ def test_a_limit_of_iterations_names_another_method():
     assert solve(problem, FlatQuotient(8, 2), TruncatedNewton(), **tight).message.endswith(own)
     assert solve(problem, FlatQuotient(8, 2), **tight).message.endswith(larger)
     assert solve(problem, PSDCone(8), ProjectedGradient(), **tight).message.endswith(larger)
+    at_zero = solve(PROBLEM, max_iterations=0)  # no unit, and so no relative gap
+    assert at_zero.message == f"the limit of 0 iterations was reached{larger}"
     without = kta(np.random.default_rng(0))
     without.abilities = without.abilities - {Ability.HESSIAN}
     hinted = solve(without, FlatQuotient(8, 8), ConjugateGradient(), **tight).message

@@ -333,6 +333,25 @@ def test_the_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
         model = LMNN(solver_options={"max_time": 0.0}).fit(X, Y_LABELS)
     assert limits == [0.0]
     assert model.result_.status is psdopt.Status.TIME_LIMIT
+    assert model.result_.message == "the time limit of 0 s was reached"
+
+
+@pytest.mark.parametrize("given", [{"y": Y_LABELS}, {"triplets": [(0, 1, 20), (3, 2, 21)]}], ids=["labels", "triplets"])
+def test_the_value_of_a_fit_cut_before_its_first_step_is_that_at_its_start(given, monkeypatch):
+    problems = []
+
+    def cut(problem, *pieces, **options):
+        problems.append(problem)
+        return psdopt.solve(problem, *pieces, **{**options, "max_time": 0.0})
+
+    for module in ("lmnn_rounds", "lmnn"):
+        monkeypatch.setattr(f"psdopt_plugins.metric_learning.{module}.solve", cut)
+    with pytest.warns(ConvergenceWarning, match=r"the time limit of 0 s was reached$"):
+        result = LMNN().fit(X, **given).result_
+    assert len(problems) == 1
+    assert result.ended_by == psdopt.MaxTime(0.0)
+    assert result.matrix.norm() > 0.0
+    assert result.value == pytest.approx(problems[0].at(result.matrix.factor).value, rel=1e-12)
 
 
 @pytest.mark.parametrize("before", [1, 2, 4])

@@ -11,7 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.preprocessing import StandardScaler
 
-from psdopt import Status
+from psdopt import Status, solve
 from psdopt.errors import InvalidInputError
 from psdopt_plugins.metric_learning import KTA, NCA, nca_problem
 from psdopt_plugins.metric_learning.nca_problem import nearest_candidates
@@ -125,6 +125,22 @@ def test_rounds_end_when_no_candidate_changes_and_a_limit_warns():
             model = NCA(solver_options=limit | {"tol": 1e-9}).fit(*quarters(300))
         assert model.result_.status is status
     assert model.n_rounds_ == 1  # out of time
+
+
+def test_the_limit_of_time_is_that_of_all_rounds_together(monkeypatch):
+    """The second round is cut before its first step; its value is F at the end of the first, on new candidates."""
+    runs = []
+
+    def cut(problem, **options):
+        runs.append((problem, solve(problem, **{**options, "max_time": 0.0 if runs else 100.0})))
+        return runs[-1][1]
+
+    monkeypatch.setattr("psdopt_plugins.metric_learning.nca.solve", cut)
+    with pytest.warns(ConvergenceWarning, match=r"the time limit of 50 s was reached$"):
+        result = NCA(solver_options={"max_time": 50.0}).fit(X, Y).result_
+    (_, first), (problem, second) = runs
+    assert np.isnan(second.value)
+    assert result.value == pytest.approx(problem.at(first.matrix.factor).value, rel=1e-12)
 
 
 def test_what_is_given_is_left_alone():
