@@ -39,12 +39,15 @@ def result_rows(
 
 
 def residual_table(result: Result) -> Table | None:
-    """The optimality certificate, each residual absolute and relative; None without a certificate."""
+    """The optimality certificate, each residual absolute and relative; None without a certificate.
+
+    Where F(M) is not below F(0), there is no unit, and no residual has a relative size.
+    """
     certificate = result.certificate
     if certificate is None:
         return None
     rows = [
-        (label, f"{absolute:.3e}", "" if relative is None else f"{relative:.3e}")
+        (label, f"{absolute:.3e}", "" if relative in (None, math.inf) else f"{relative:.3e}")
         for label, absolute, relative, *_ in certificate.rows()
     ]
     return Table("Optimality certificate, with S = ∇F(M)", ("residual", "absolute", "relative"), rows)

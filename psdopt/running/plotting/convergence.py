@@ -105,6 +105,7 @@ def _draw_feasibility(axes: Axes, result: Shown) -> None:
 def draw_certificate(axes: Axes, result: Shown, certificates: tuple[Array, Array] | None, tol: float | None) -> None:
     """Stationarity and certificates along the run, with the requested tolerance."""
     at, relative = certificates if certificates is not None else _certificates(result)
+    at, relative = np.asarray(at)[np.isfinite(relative)], np.asarray(relative)[np.isfinite(relative)]
     history = result.history
     _curve(axes, history["iteration"], history["stationarity"], color=GREY, lw=1.0, label="stationarity |S Y|")
     if len(at):

@@ -75,6 +75,12 @@ def test_run_panels_have_names_with_units_and_the_tolerance(result: Result) -> N
     assert plot_run(result).axes[0].get_title() == "Objective, above the run's best value"
 
 
+def test_certificates_without_a_relative_size_are_not_drawn(result: Result) -> None:
+    right = plot_run(result, (np.array([0, 3]), np.array([np.inf, np.inf])), tol=1e-6).axes[1]
+    assert [text.get_text() for text in right.get_legend().get_texts()] == ["stationarity |S Y|", "asked for: 1e-06"]
+    assert right.get_title() == "Stationarity"
+
+
 def test_widenings_are_marked_and_a_rank_limited_run_is_shown_above_its_own_best() -> None:
     rng = np.random.default_rng(3)
     C = rng.standard_normal((30, 30))
