@@ -173,6 +173,7 @@ class Certificate:
     rounding: float = 0.0
     constraints: ConstraintRecord | None = None
     _slack: Callable[[], Any] | None = field(default=None, repr=False, compare=False)  # left out of copies and files
+    _found: Any = field(default=None, repr=False, compare=False)  # what `begun` of certify() goes on from; likewise
 
     def slack(self) -> Any:
         """S = ∇F(M) + A*(y) (n, n), symmetric, for the `multipliers` y; ∇F(M) without constraints.
@@ -193,7 +194,7 @@ class Certificate:
         return self._slack()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_slack": None}
+        return {**vars(self), "_slack": None, "_found": None}
 
     @property
     def omega(self) -> float:
@@ -312,7 +313,7 @@ class Certificate:
     def as_dict(self) -> dict[str, Any]:
         """Plain numbers for files, those of the constraints included."""
         own = {} if self.constraints is None else self.constraints.as_dict()
-        plain = {**asdict(replace(self, constraints=None, _slack=None)), **own}
-        for name in ("eigenvector", "descent", "constraints", "_slack"):
+        plain = {**asdict(replace(self, constraints=None, _slack=None, _found=None)), **own}
+        for name in ("eigenvector", "descent", "constraints", "_slack", "_found"):
             plain.pop(name)
         return {**plain, "omega": self.omega, "relative": self.relative, "proof": self.proof}

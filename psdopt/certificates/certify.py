@@ -36,6 +36,7 @@ def certify(
     geometry: Geometry | None = None,
     tried: float = math.inf,
     proof: str = "full",
+    begun: Certificate | None = None,
 ) -> Certificate:
     """Certificate of M for `problem`, computed from scratch: images are recomputed, and no method is involved.
 
@@ -48,8 +49,9 @@ def certify(
     `proof` : "full", or "cheap" to use only the eigenpair, the multipliers and the problem's own bound, without the
     curvature of F or a search for a matrix near M at which the gradient is semidefinite; or "needed", as "full" but
     without bounds too weak to prove `tol`. With "full" a bound is sought at every M, however far from an optimum, and
-    the same whatever `tol` is. Cost: one evaluation and one extreme eigenpair of S; where F is curved or M not optimal,
-    a spectrum or some factorisations of order n, see :mod:`psdopt.certificates.curved_bound` and
+    the same whatever `tol` is. `begun` : a certificate of this very `matrix` and `tol` with "needed"; "full" then adds
+    what that one left out. Cost: one evaluation and one extreme eigenpair of S; where F is curved or M not optimal, a
+    spectrum or some factorisations of order n, see :mod:`psdopt.certificates.curved_bound` and
     :mod:`psdopt.certificates.dense_proof`.
     """
     problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
@@ -62,16 +64,24 @@ def certify(
         return certify_constrained(
             constrained_of(problem), evaluation, tol=tol, start=start, seed=seed, dual=dual, proof=proof
         )
-    found = Computation(problem, evaluation, tol, trace, dual, proof)
-    found.find_eigenpair(start, seed)
-    found.measure_residuals()
-    found.collect_bounds(geometry)
-    found.resolve()
+    found = None if begun is None else begun._found
+    if found is None or found.Y is not evaluation.factor or found.tol != tol or proof != "full":
+        found = Computation(problem, evaluation, tol, trace, dual, proof)
+        found.find_eigenpair(start, seed)
+        found.measure_residuals()
+        found.collect_bounds(geometry)
+        found.resolve()
+    else:
+        found.go_on()
     if found.worth_a_proof:
         found.prove_or_refute(tried)
     if proof == "full":
         found.bound_anyway()
-    return Certificate(**found.fields(), _slack=partial(slack_matrix, problem, evaluation.factor, dual))
+    return Certificate(
+        **found.fields(),
+        _slack=partial(slack_matrix, problem, evaluation.factor, dual),
+        _found=found if proof == "needed" else None,
+    )
 
 
 def _evaluation(problem: Problem, matrix: LowRankPSD | Evaluation | Array) -> Evaluation:

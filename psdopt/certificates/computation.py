@@ -182,6 +182,14 @@ class Computation:
         formed: dict[str, Any] = {"S": self.dense} if self.dense is not None and accepts(ask, "S") else {}
         return ask(self.evaluation, self.dual, **formed)
 
+    def go_on(self) -> None:
+        """Seek the best bounds from here on; searches that ended where they would not prove `tol` are made anew."""
+        self.proof, self.searched, self.shortfall = "full", False, 0.0
+        ended = [each for each in self.used if each.form is not None]
+        if ended:
+            self.used = [each for each in self.used if each.form is None]
+            self.bound_by_curvature(thorough=False)
+
     @property
     def outside(self) -> bool:
         """Whether tr M differs from the fixed trace."""

@@ -150,10 +150,7 @@ class TermEvaluation(Evaluation):
         forces = [
             force
             for k, term in enumerate(self.problem.terms)
-            for force in (
-                *term.gradient(self.images, self.feature(k), images),
-                *term.hessian(self.images, self.feature(k), images, self.images),
-            )
+            for force in term.factor_hessian(self.images, self.feature(k), images)
         ]
         return 2.0 * combine(forces, D.shape)
 

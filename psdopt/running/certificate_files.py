@@ -33,7 +33,7 @@ def stored(certificate: Certificate) -> dict[str, Any]:
     known = certificate.constraints
     members = {field.name: getattr(certificate, field.name) for field in fields(certificate)}
     members |= {} if known is None else {name: getattr(known, name) for name in RECORD}
-    for name in ("constraints", "_slack"):
+    for name in ("constraints", "_slack", "_found"):
         members.pop(name)
     for name, each in members.items():
         value = on_host(each)

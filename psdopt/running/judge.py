@@ -126,6 +126,7 @@ class Judge:
         """
         run, tol = self.run, self.tol if tol is None else max(tol, self.tol)
         begun = now()
+        known = run.certificate if self.certified is run.state else None
         start = None if run.certificate is None else run.certificate.eigenvector
         # a new seed each time: the probabilistic bound on λ_min assumes an S that does not depend on the seed
         run.certificate = certify(
@@ -139,6 +140,7 @@ class Judge:
             geometry=run.geometry,
             tried=math.inf if ended else run.patience.worth_trying,
             proof="needed" if self.proof == "full" and not ended else self.proof,
+            begun=known,
         )
         run.patience.note(run.certificate, tol)
         self.certified, self.ended = run.state, run.state if ended or self.proof == "cheap" else None

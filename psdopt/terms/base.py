@@ -75,6 +75,13 @@ class Term(ABC):
         """∇²f(M)[U Dᵀ + D Uᵀ] V; only if `has_hessian`."""
         raise InvalidTypeError(f"{type(self).__name__} offers no Hessian")
 
+    def factor_hessian(self, U: Images, features: Any, D: Images) -> Forces:
+        """∇f(M) D + ∇²f(M)[U Dᵀ + D Uᵀ] U, half the Hessian of U ↦ f(U Uᵀ) applied to D; only if `has_hessian`.
+
+        Override it together with :meth:`hessian` where both parts share work.
+        """
+        return [*self.gradient(U, features, D), *self.hessian(U, features, D, U)]
+
     def curvatures(self, U: Images, features: Any, thorough: bool) -> list[Curvature]:
         """Lower bounds on the curvature of a convex f seen from M = U Uᵀ (:class:`~psdopt.contracts.Curvature`).
 

@@ -82,6 +82,15 @@ class ProductTerm(Term):
         BUV, BDV = self.B.gram(U, V), self.B.gram(D, V)
         return self.A.force(U, w * BDV) + self.A.force(D, w * BUV) + self.B.force(U, w * ADV) + self.B.force(D, w * AUV)
 
+    def factor_hessian(self, U: Images, features: tuple[Array, Array], D: Images) -> Forces:
+        w, (P, Q), AUD = self.weight, features, self.A.gram(U, D)
+        moved = AUD + AUD.T
+        if self.same:
+            return self.A.force(U, 2.0 * w * moved) + self.A.force(D, 2.0 * w * P)
+        BUD = self.B.gram(U, D)
+        first = self.A.force(U, w * (BUD + BUD.T)) + self.A.force(D, w * Q)
+        return first + self.B.force(U, w * moved) + self.B.force(D, w * P)
+
     def curvatures(self, U: Images, features: Any, thorough: bool) -> list[Curvature]:
         """w tr(A E B E) = w |A^½ E A^½|² for A = B, and at least w λ_min(A) λ_min(B) |E|²."""
         cheap = self.n <= DENSE_LIMIT or (self.n <= SPECTRUM_ORDER and self.A.dense_is_cheap and self.B.dense_is_cheap)

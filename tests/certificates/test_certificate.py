@@ -55,6 +55,20 @@ def test_every_number_equals_its_dense_twin(name, r, seed, log_scale):
         assert certificate.complementarity_relative == pytest.approx(abs(np.vdot(S, M)) / unit, rel=1e-4, abs=1e-9)
 
 
+@pytest.mark.parametrize("name", sorted(INSTANCES))
+@pytest.mark.parametrize("columns", [2, N])
+def test_a_certificate_that_is_gone_on_from_equals_the_whole_one(name, columns):
+    problem = INSTANCES[name](np.random.default_rng(0)).problem
+    here = solve(problem, FlatQuotient(N, columns), ConjugateGradient(), tol=1e-2, max_iterations=30).state.evaluation
+    for tol in (1e-6, 0.5):
+        whole, begun = certify(problem, here, tol=tol), certify(problem, here, tol=tol, proof="needed", tried=0.0)
+        both = certify(problem, here, tol=tol, begun=begun)
+        assert both.as_dict() == whole.as_dict()
+        assert np.array_equal(both.eigenvector, whole.eigenvector)
+    other = problem.at(1.5 * here.factor)
+    assert certify(problem, other, begun=begun).as_dict() == certify(problem, other).as_dict()
+
+
 def test_it_accepts_matrices_in_every_form_and_recomputes_images():
     instance = INSTANCES["qsdp-dense"](np.random.default_rng(0))
     Y = np.random.default_rng(1).standard_normal((N, 2))

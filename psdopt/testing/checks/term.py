@@ -19,6 +19,7 @@ from psdopt.terms.losses import Loss
 from psdopt.terms.measurements import Measurement as Linear
 from psdopt.testing.checks.common import (
     PASSED,
+    bend_unit,
     compare,
     compare_slope,
     defined,
@@ -207,8 +208,8 @@ def plane_model(term: Term, case: Case) -> Deviations:
 
 
 @check("term", "0.2", when=lambda term: term.has_hessian, reason="says that it has no Hessian")
-def hessian_slope(term: Term, case: Case) -> Deviation:
-    """hessian(D, V) = d/dh ∇f((Y + hD)(Y + hD)ᵀ) V at h = 0, for blocks V other than Y."""
+def hessian_slope(term: Term, case: Case) -> Deviations:
+    """hessian(D, V) = d/dh ∇f((Y + hD)(Y + hD)ᵀ) V at h = 0, for V other than Y; factor_hessian(D) agrees."""
     at = look(term, case)
     D, V = case.direction(at.Y), case.rng.standard_normal((term.n, 2))
     found = at.hessian(D, V)
@@ -219,7 +220,10 @@ def hessian_slope(term: Term, case: Case) -> Deviation:
     slope = at.gradient_unit(V)
     unit = slope + Unit.of(norm(found), lambda: lost(at.alone, at.Y, hessian))
     values = Unit(0.0, slope.sampled)
-    return compare_slope("Hessian", found, lambda h: Look(term, at.Y + h * D).gradient(V), unit, term.n, values)
+    yield compare_slope("Hessian", found, lambda h: Look(term, at.Y + h * D).gradient(V), unit, term.n, values)
+    along = combine(term.factor_hessian(at.images, at.features, at.of(D)), D.shape)
+    unit = bend_unit(at.alone, at.alone.at(at.Y), D)
+    yield compare("factor_hessian(D)", along, at.gradient(D) + at.hessian(D, at.Y), unit, term.n)
 
 
 @check("term", "0.2", when=lambda term: term.convex, reason="says that it is not convex")

@@ -98,6 +98,8 @@ class HessianSign(Healthy):
 
     def product(self, form: MatrixForm) -> Term:
         class Negated(ProductTerm):
+            factor_hessian = Term.factor_hessian
+
             def hessian(self, U: Images, features: Any, D: Images, V: Images) -> Forces:
                 return [(m, -G) for m, G in super().hessian(U, features, D, V)]
 
@@ -111,6 +113,8 @@ class SkewHessian(Healthy):
 
     def product(self, form: MatrixForm) -> Term:
         class Skew(ProductTerm):
+            factor_hessian = Term.factor_hessian
+
             def hessian(self, U: Images, features: Any, D: Images, V: Images) -> Forces:
                 return [*super().hessian(U, features, D, V), (None, K @ D.factor)]
 
