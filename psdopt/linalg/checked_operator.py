@@ -54,11 +54,14 @@ class CheckedOperator:
         product = self.S @ X
         return on_host(product) if self.device is not None and not isinstance(X, DeviceArray) else product
 
-    def to_dense(self, width: int) -> Array:
-        """S (n, n): S itself if it is an array, its `entries` if it has this method, else products with `width`
-        columns of I at a time."""
+    def entries(self) -> Array | None:
+        """S (n, n), not to be changed: S itself if it is an array, what its member `entries` returns if it has one."""
         own = getattr(self.S, "entries", None)
-        S = self.S if isinstance(self.S, np.ndarray) else None if own is None else own()
+        return self.S if isinstance(self.S, np.ndarray) else None if own is None else own()
+
+    def to_dense(self, width: int) -> Array:
+        """S (n, n): its :meth:`entries` if they are at hand, else products with `width` columns of I at a time."""
+        S = self.entries()
         if S is None:
             eye = np.eye(self.n)
             blocks = [self(eye[:, j : j + width]) for j in range(0, self.n, width)]
@@ -79,11 +82,11 @@ class CheckedOperator:
         """S x for |x| = 1, without the checks for blocks, which would cost as much as a small product."""
         deadline.ask()
         image = np.asarray(self.S @ x.reshape(-1, 1), dtype=float)
-        square = np.vdot(image, image)
-        if image.shape != (self.n, 1) or not _safe(square):
+        size = length(image[:, 0]) if image.shape == (self.n, 1) else math.nan
+        if not 0.0 < size < math.inf:
             return self(x.reshape(-1, 1))[:, 0]
         self.products += 1
-        self.norm = max(self.norm, math.sqrt(square))
+        self.norm = max(self.norm, size)
         return np.asarray(image[:, 0])
 
     def operator(self, unit: bool = False) -> LinearOperator:
@@ -140,6 +143,12 @@ def column_norms(X: Array) -> Array:
     top = np.max(np.abs(X), axis=0, initial=0.0)
     safe = np.where(top > 0.0, top, 1.0)
     return np.asarray(top * np.sqrt(np.sum((X / safe) ** 2, axis=0)), dtype=float)
+
+
+def length(x: Array) -> float:
+    """|x| of a vector (n,), as :func:`column_norms`, in one pass where squares are safe."""
+    square = float(x.dot(x))
+    return math.sqrt(square) if _safe(square) else float(column_norms(x[:, None])[0])
 
 
 def _safe(squares: Any) -> Any:

@@ -51,12 +51,16 @@ class LinearMap:
     def apply(self, V: Array) -> Array:
         """A V for a block V (n, k)."""
         self._count(V)
-        if self.symmetric and V.shape[1] == 1 and isinstance(self.data, np.ndarray) and self.data.flags.forc:
-            stored = self.data if self.data.flags.f_contiguous else self.data.T  # by columns, so that none is copied
+        A = self.data
+        if not isinstance(A, np.ndarray):
+            return sparse_product(A, V) if self.is_sparse and isinstance(V, np.ndarray) else as_dense(A @ V)
+        if self.by_columns:
+            return (V.T @ A.T).T
+        if self.symmetric and V.shape[1] == 1 and A.flags.forc:
+            stored = A if A.flags.f_contiguous else A.T  # by columns, so that none is copied
             return np.asarray(dsymv(1.0, stored, V[:, 0], lower=1)[:, None])  # reads half of A
-        if self.by_columns and isinstance(self.data, np.ndarray):
-            return (V.T @ self.data.T).T
-        return sparse_product(self.data, V) if self.is_sparse and isinstance(V, np.ndarray) else as_dense(self.data @ V)
+        product: Array = A @ V
+        return product
 
     def adjoint(self, W: Array) -> Array:
         """Aᵀ W for a block W (p, k)."""
@@ -89,6 +93,10 @@ class LinearMap:
             ones = np.ones((self.shape[1], 1))
             return float(sparse_product(with_data(self.data, np.abs(self.data.data)), ones).max())
         return float(np.abs(self.data).sum(axis=1).max())
+
+    def entries(self) -> Array | None:
+        """The data themselves, not to be changed, if they are an ndarray; else None."""
+        return self.data if isinstance(self.data, np.ndarray) else None
 
     def to_dense(self) -> Array:
         """The (p, n) array; a ``LinearOperator`` is applied to the identity (n columns)."""
@@ -137,15 +145,16 @@ def _asymmetry(A: LinearMap) -> tuple[float, float]:
 
 
 def _dense_asymmetry(A: Array) -> tuple[float, float]:
-    """max |A - Aᵀ| and max |A| of a dense A (n, n), in tiles that stay in the cache, each pair of them once."""
-    defect, scale = 0.0, 0.0
+    """max |A - Aᵀ| and, unless that is 0, max |A| of a dense A (n, n), in tiles that stay in the cache, each pair of
+    them once."""
+    defect = 0.0
     for i in range(0, len(A), TILE):
         for j in range(i, len(A), TILE):
             rows, columns = slice(i, i + TILE), slice(j, j + TILE)
-            part = A[rows, columns]
-            defect = max(defect, _largest(part - A[columns, rows].T))
-            scale = max(scale, _largest(part), _largest(A[columns, rows]) if defect else 0.0)
-    return defect, scale
+            part, mirrored = A[rows, columns], A[columns, rows].T
+            if defect or not np.array_equal(part, mirrored):
+                defect = max(defect, _largest(part - mirrored))
+    return defect, _largest(A) if defect else 0.0
 
 
 def _largest(numbers: Array) -> float:

@@ -4,33 +4,37 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.linalg
+from scipy.linalg.lapack import dsyevr, dsyevr_lwork
 
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import EPS
 
 
 def eigenpairs(matrix: Array, first: int, last: int) -> tuple[Array, Array]:
     """(values (k,), vectors (n, k)): eigenpairs number first, ..., last of a symmetric matrix (n, n), ascending.
 
-    A few pairs cost a quarter of all, at small orders as much.
-    In one of many millions of cases LAPACK's ``syevr`` fails with an internal error
-    on an ordinary matrix; ``syev`` then finds all pairs. Raises FloatingPointError where the matrix is not finite.
-    O(n³).
+    A few pairs cost a quarter to a third of all. In one of many millions of cases LAPACK's ``syevr`` fails with an
+    internal error on an ordinary matrix; ``syev`` then finds all pairs. Raises FloatingPointError where the matrix is
+    not finite. O(n³).
     """
+    found = _some(matrix, first, last)
+    if found is not None:
+        return found
+    if not np.isfinite(matrix).all():
+        raise FloatingPointError("a matrix whose eigenvalues are needed is not finite")
+    values, V = scipy.linalg.eigh(matrix, driver="ev", check_finite=False)
+    return values[first : last + 1], V[:, first : last + 1]
+
+
+def _some(matrix: Array, first: int, last: int, vectors: bool = True) -> tuple[Array, Array] | None:
+    """:func:`eigenpairs` by ``syevr``, without vectors if they are not wanted; None where it fails."""
     deadline.ask()
-    if len(matrix) <= SMALL_ORDER and np.isfinite(matrix).all():
-        values, V = np.linalg.eigh(matrix)
-        return values[first : last + 1], V[:, first : last + 1]
-    try:
-        values, V = scipy.linalg.eigh(matrix, subset_by_index=[first, last], check_finite=False)
-    except np.linalg.LinAlgError:
-        if not np.isfinite(matrix).all():
-            raise FloatingPointError("a matrix whose eigenvalues are needed is not finite") from None
-        values, V = scipy.linalg.eigh(matrix, driver="ev", check_finite=False)
-        values, V = values[first : last + 1], V[:, first : last + 1]
-    return values, V
+    work, integers, _ = dsyevr_lwork(len(matrix))
+    options = {"compute_v": vectors, "range": "I", "il": first + 1, "iu": last + 1}
+    # a matrix stored by rows is its transpose to LAPACK: the triangle that is read is the lower one
+    values, V, count, _, failed = dsyevr(matrix.T, lower=0, lwork=int(work), liwork=int(integers), **options)
+    return (values[:count], V) if not failed and count == last - first + 1 else None
 
 
 def spectrum(matrix: Array) -> tuple[Array, Array]:
@@ -42,11 +46,8 @@ def spectrum(matrix: Array) -> tuple[Array, Array]:
 
 def least_eigenvalue(matrix: Array) -> float:
     """λ_min of a symmetric matrix (n, n). Raises as :func:`eigenpairs`."""
-    deadline.ask()
-    try:
-        return float(scipy.linalg.eigvalsh(matrix, subset_by_index=[0, 0], check_finite=False)[0])
-    except np.linalg.LinAlgError:
-        return float(eigenpairs(matrix, 0, 0)[0][0])
+    values, _ = _some(matrix, 0, 0, vectors=False) or eigenpairs(matrix, 0, 0)
+    return float(values[0])
 
 
 def principal_axes(Y: Array, floor: float | None = None) -> tuple[Array, Array]:

@@ -65,8 +65,8 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """The k largest positive eigenvalues of a symmetric K (n, n), and K ≈ Σ λ_i u_i u_iᵀ.
 
     L (n, k) minimises |L Lᵀ − K|_F² (Yuan et al., eq. 3). "lanczos" minimises it exactly over all factor
-    gradients since the last restart (Lanczos, :func:`psdopt.linalg.leading.top_eigenpairs`); "factor" runs
-    a factor method of psdopt on it, takes the eigenvectors from LᵀL = V D Vᵀ as U = L V D^-½ (eq. 4) on the
+    gradients since the last restart (Lanczos, :func:`psdopt.linalg.leading.top_eigenpairs`), or leaves K to LAPACK
+    where K is an array and that takes less time; "factor" runs a factor method of psdopt on it, takes the eigenvectors from LᵀL = V D Vᵀ as U = L V D^-½ (eq. 4) on the
     numerical rank of L, and adds a Rayleigh-Ritz step with K. Repeated eigenvalues need no special care, whatever
     their multiplicity: an orthonormal basis of their space is returned.
 
@@ -118,27 +118,26 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
         if known := not isinstance(K, LinearOperator):
             K = validated(self, K, devices=True, accept_sparse=["csr", "csc"], dtype=np.float64)
         data = symmetric_map(K, "K", checked=known)
-        problem = TopKProblem(data, integer(self.k, "k", 1, data.shape[0], "n"))
-        self.n_features_in_ = problem.n
-        guard = integer(self.guard, "guard", 0)
+        n = self.n_features_in_ = data.shape[0]
+        k, guard = integer(self.k, "k", 1, n, "n"), integer(self.guard, "guard", 0)
         if use_factor:
-            result = leading_factor(problem, min(problem.n, problem.k + guard), self.solver_options)
+            result = leading_factor(TopKProblem(data, k), min(n, k + guard), self.solver_options)
             self.result_: Result | None = finished(result)
-            self.eigenvalues_, self.eigenvectors_, self.residuals_ = rayleigh_ritz(problem.K, result.matrix, problem.k)
+            self.eigenvalues_, self.eigenvectors_, self.residuals_ = rayleigh_ritz(data, result.matrix, k)
         else:
             self.result_ = None
-            top = top_eigenpairs(problem.K, problem.k, tol=float(self.tol))
+            top = top_eigenpairs(data, k, tol=float(self.tol))
             if not top.converged:
                 warnings.warn(f"eigenvalues are right to {top.error:.1e} only", ConvergenceWarning, stacklevel=2)
             self.eigenvalues_, self.residuals_ = top.values, top.residuals
             self.eigenvectors_ = top.vectors * column_signs(top.vectors)
-        self.products_ = problem.K.columns
+        self.products_ = data.columns
         # M = 0 is kept as one zero column
         columns = self.eigenvectors_ * np.sqrt(self.eigenvalues_)
-        self.approximation_ = LowRankPSD(columns if columns.shape[1] else np.zeros_like(columns, shape=(problem.n, 1)))
-        if problem.device is not None:
+        self.approximation_ = LowRankPSD(columns if columns.shape[1] else np.zeros_like(columns, shape=(n, 1)))
+        if data.device is not None:
             for name in ("eigenvalues_", "residuals_", "eigenvectors_"):
-                setattr(self, name, released(placed(getattr(self, name), problem.device)))
+                setattr(self, name, released(placed(getattr(self, name), data.device)))
         return self
 
     def transform(self, K: Any) -> Array:

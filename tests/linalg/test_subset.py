@@ -2,13 +2,20 @@
 
 import numpy as np
 import pytest
-import scipy.linalg
 import scipy.sparse
+import scipy.sparse.linalg
+from scipy.linalg.lapack import dsyevr
 
+from psdopt.linalg import subset
 from psdopt.linalg.leading import top_eigenpairs
 from psdopt.linalg.subset import eigenpairs, least_eigenvalue, principal_axes
 from psdopt.linalg.tolerances import EPS
 from tests.linalg.instances import matrix
+
+
+def failing(a: np.ndarray, **options: object) -> object:
+    """``syevr`` where it ends with an internal error."""
+    return *dsyevr(a, **options)[:4], 1
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -16,29 +23,17 @@ def test_they_are_those_of_all_pairs(fails: bool, monkeypatch: pytest.MonkeyPatc
     G = np.random.default_rng(0).standard_normal((7, 7))
     A = G + G.T
     if fails:
-        whole = scipy.linalg.eigh
-
-        def eigh(matrix: np.ndarray, subset_by_index: list[int] | None = None, **options: object) -> object:
-            if subset_by_index is not None:
-                raise np.linalg.LinAlgError("Internal Error.")
-            return whole(matrix, **options)
-
-        def eigvalsh(matrix: np.ndarray, **options: object) -> object:
-            raise np.linalg.LinAlgError("Internal Error.")
-
-        monkeypatch.setattr(scipy.linalg, "eigh", eigh)
-        monkeypatch.setattr(scipy.linalg, "eigvalsh", eigvalsh)
+        monkeypatch.setattr(subset, "dsyevr", failing)
     values, V = eigenpairs(A, 1, 3)
     assert np.allclose(values, np.linalg.eigvalsh(A)[1:4])
     assert np.allclose(A @ V, V * values)
     assert least_eigenvalue(A) == pytest.approx(np.linalg.eigvalsh(A)[0])
 
 
-def test_what_is_not_finite_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def eigh(matrix: np.ndarray, **options: object) -> object:
-        raise np.linalg.LinAlgError("Internal Error.")
-
-    monkeypatch.setattr(scipy.linalg, "eigh", eigh)
+@pytest.mark.parametrize("fails", [False, True])
+def test_what_is_not_finite_is_said(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    if fails:
+        monkeypatch.setattr(subset, "dsyevr", failing)
     with pytest.raises(FloatingPointError, match="not finite"):
         eigenpairs(np.full((3, 3), np.nan), 0, 0)
 
@@ -122,12 +117,24 @@ def test_the_error_that_is_told_bounds_that_of_the_sum_on_a_cube_of_points(k: in
 def test_the_stop_is_not_late() -> None:
     """Columns of one Lanczos run to 1e-6, by how soon the exact error falls below it, and those of the look after."""
     G = np.random.default_rng(0).standard_normal((600, 600))
-    K = (G + G.T) / np.sqrt(1200.0)
+    K = scipy.sparse.linalg.aslinearoperator((G + G.T) / np.sqrt(1200.0))
     top = top_eigenpairs(K, 10)
     assert top.products <= 240
     start = top_eigenpairs(K, 10, start=top.vectors)
     assert start.converged
     np.testing.assert_allclose(start.values, top.values, rtol=1e-5)
+
+
+def test_an_array_that_would_take_longer_is_left_to_lapack() -> None:
+    """A clustered spectrum after the first error; one that falls, and an operator, of which no entry is known, not."""
+    G = np.random.default_rng(0).standard_normal((400, 400))
+    clustered = (G + G.T) / np.sqrt(800.0)
+    top = top_eigenpairs(clustered, 5)
+    assert top.products < 30
+    np.testing.assert_allclose(top.values, np.linalg.eigvalsh(clustered)[:-6:-1], rtol=1e-12)
+    assert top_eigenpairs(scipy.sparse.linalg.aslinearoperator(clustered), 5).products > 90
+    assert top_eigenpairs(matrix(0.9 ** np.arange(400.0), 0), 5).blocks > top.blocks
+    assert top_eigenpairs(clustered, 30).products == 30  # at so low an order, at once
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-165, 1e100])
