@@ -9,6 +9,8 @@ in its forms only if a branch joins them.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -21,7 +23,7 @@ TIE = (0.02, 0.1)
 
 
 def tiled(network: Network, copies: int, seed: int = 0) -> Network:
-    """`copies` of the network, demands times factors in (0.9, 1), the last bus of each tied to the first of the next."""
+    """`copies` of it, demands times factors in (0.9, 1), the last bus of each tied to the first of the next."""
     rng, n = np.random.default_rng(seed), len(network.buses)
     buses, generators, branches = [], [], []
     for k in range(copies):
@@ -87,7 +89,7 @@ def power_flow(network: Network) -> Constrained:
     return Constrained(QuadraticSDP(C=0.5 * C), groups)
 
 
-def _entries(i: Array, j: Array, numbers: Array, size: int) -> sp.csr_array:
+def _entries(i: Any, j: Any, numbers: Any, size: int) -> sp.csr_array:
     """The symmetric A with ⟨A, M⟩ = Σ numbers M_ij."""
     half = sp.csr_array((0.5 * np.asarray(numbers, dtype=float), (i, j)), shape=(size, size))
     return sp.csr_array(half + half.T)

@@ -42,7 +42,7 @@ class Cliques:
         return np.searchsorted(codes, k * n + i), np.searchsorted(codes, k * n + j)
 
     def copies(self) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """Entries of M' that stand for the same entry of M, (2, q) as rows and columns, in a clique and in its parent."""
+        """Entries of M', (2, q) as rows and columns, of a clique and its parent that stand for the same ones of M."""
         own, above = [np.zeros((2, 0), dtype=np.intp)], [np.zeros((2, 0), dtype=np.intp)]
         for k, (places, up) in enumerate(self.shared):
             pairs = np.array(np.triu_indices(len(places)))
@@ -79,7 +79,8 @@ def cliques_of(i: NDArray[np.intp], j: NDArray[np.intp], blocks: list[NDArray[np
         label[block] = k
     edges, sizes = np.bincount(label[i[i != j]], minlength=len(blocks)), np.array([len(block) for block in blocks])
     sparse = (sizes > least) & (2.0 * edges <= sizes**1.5)
-    rows, parent = [], []
+    rows: list[NDArray[np.intp]] = []
+    parent: list[int] = []
     used = sparse[label[i]] & (i != j)
     near: dict[int, set[int]] = {k: set() for block in np.flatnonzero(sparse) for k in blocks[block].tolist()}
     for a, b in zip(i[used].tolist(), j[used].tolist(), strict=True):
@@ -146,7 +147,7 @@ def _merged(rows: list[set[int]], parent: list[int]) -> tuple[list[NDArray[np.in
             both = rows[k] | rows[p]
             if cost(both, parent[p]) <= cost(rows[k], p) + cost(rows[p], parent[p]):
                 rows[p], into[k] = both, p
-    place, kept, ups = {-1: -1}, [], []
+    place, kept, ups = {-1: -1}, list[NDArray[np.intp]](), list[int]()
     for k, p in enumerate(parent):
         if into[k] != k:
             place[k] = place[into[k]]

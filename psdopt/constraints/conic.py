@@ -159,7 +159,7 @@ class Conic:
 
     @property
     def flops(self) -> float:
-        """Estimated flops of a step of an interior point method, 40 Σ s³ for blocks of order s and the Schur complement."""
+        """Estimated flops of a step of an interior point method, 40 Σ s³ for blocks of order s and the complement."""
         return 40.0 * self.cubes + self.complement_flops
 
     @cached_property

@@ -91,7 +91,7 @@ def _units(diagonal: Array, rest_finite: bool) -> Array:
 def refined(
     once: Callable[[Array], Array], off: Callable[[Array, Array], Array], scale: Array | float, right: Array
 ) -> Array:
-    """w with M w = `right` for once(b) near M⁻¹ b and off(b, w) = b − M w, until a round no longer halves scale · off."""
+    """w with M w = `right` for once(b) near M⁻¹ b and off(b, w) = b − M w, until a round no longer halves scale off."""
     w = once(right)
     rest = off(right, w)
     for _ in range(ROUNDS):

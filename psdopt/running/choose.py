@@ -236,7 +236,7 @@ def _mostly_inequalities(problem: Constrained) -> bool:
 
 
 def _decomposable(problem: Constrained) -> bool:
-    """Whether a step of an interior point method is affordable, over the cliques of sparse blocks if that is cheaper."""
+    """Whether a step of an interior point method is affordable, over cliques if that is cheaper."""
     conic = problem.central
     if conic is None:
         return False

@@ -88,7 +88,9 @@ class MahalanobisTransformer(ClassNamePrefixFeaturesOutMixin, TransformerMixin, 
 
 
 class MahalanobisMetric:
-    """(u, v) ↦ |L (u − v)| for u, v (d,) or (1, d), or numbers if d = 1. A later fit of the estimator does not change it. O(r d).
+    """(u, v) ↦ |L (u − v)| for u, v (d,) or (1, d), or numbers if d = 1. O(r d).
+
+    A later fit of the estimator does not change it.
 
     Parameters
     ----------

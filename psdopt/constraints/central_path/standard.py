@@ -15,6 +15,7 @@ from psdopt.constraints.central_path.equilibrium import in_units, row_units
 from psdopt.constraints.central_path.orthant import Orthant
 from psdopt.constraints.central_path.second_order import SecondOrder
 from psdopt.constraints.central_path.semidefinite import Semidefinite
+from psdopt.constraints.cliques import Cliques
 from psdopt.constraints.conic import Conic, barrier_value
 from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.stacks import Stack
@@ -48,7 +49,9 @@ class StandardForm:
         self.units: Array | None = None if np.all(units == 1.0) else units
         conic = conic if self.units is None else in_units(conic, units)
         self.whole, self.W = conic, W
-        conic, self.cliques = (split and conic.split) or (conic, None)
+        self.cliques: Cliques | None = None
+        if split and conic.split is not None:
+            conic, self.cliques = conic.split
         self.conic = conic
         lower, upper = conic.lower, conic.upper
         equal = lower == upper
