@@ -205,7 +205,7 @@ def moved(
     elif bound > provable and near:
         coarse = limit is None or lost > SLIGHT * abs(value - bound)  # then S has to be definite entry by entry
         # far from the end, while all goes well, the certificate may prove it
-        late = old.since > 0 or relative_gap(problem, evaluation, bound) <= MINOR
+        late = old.since > 0 or old.extras.get("gap", math.inf) <= MINOR
         proven = coarse and late and (limit is None or not splits) and _definite(form, v)
         lost = 0.0 if proven else lost
         if bound - lost > provable and (proven or limit is not None):
