@@ -57,6 +57,10 @@ class Stack:
         return u
 
 
+#: No blocks, of order one.
+NONE = Stack(np.zeros((0, 1), dtype=np.intp), False, *np.zeros((4, 0), dtype=np.intp))
+
+
 def stacked(groups: Sequence[tuple[Indices, bool]], n: int, i: NDArray[Any], j: NDArray[Any]) -> list[Stack]:
     """A :class:`Stack` for each of the `groups`, rows (K, s) of whole blocks and whether these are arrows, with the
     places (i, j) that lie there."""

@@ -84,3 +84,31 @@ def test_a_tie_is_a_few_roundings_of_the_larger_scale(value, other, scale):
     assert tie(value, other) == 4.0 * EPS * scale
     assert tie(2.0**40 * value, 2.0**40 * other) == 2.0**40 * tie(value, other)
     assert value + tie(value, other) != value
+
+
+@pytest.mark.parametrize("most", [0, 2**15])
+def test_products_are_those_of_the_sparse_array(most, monkeypatch) -> None:
+    monkeypatch.setattr(arrays, "CACHED", most)
+    A = sp.random_array((7, 5), density=0.4, random_state=np.random.default_rng(0), format="csr")
+    forth, back = arrays.both_ways(A)
+    assert isinstance(forth, np.ndarray) is isinstance(back, np.ndarray) is (most > 0)
+    x, y = np.arange(5.0), np.arange(7.0)
+    assert np.allclose(forth @ x, A.toarray() @ x, rtol=1e-14, atol=0)
+    assert np.allclose(back @ y, A.toarray().T @ y, rtol=1e-14, atol=0)
+
+
+def test_entries_of_rows_come_row_by_row() -> None:
+    A = sp.csr_array(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 4.0]]))
+    numbers, counts = arrays.entries_of(np.array([2, 1, 0, 2]), A.indptr)
+    assert counts.tolist() == [2, 0, 2, 2]
+    assert A.data[numbers].tolist() == [3.0, 4.0, 1.0, 2.0, 3.0, 4.0]
+    assert len(arrays.entries_of(np.zeros(0, dtype=np.intp), A.indptr)[0]) == 0
+
+
+def test_rows_and_columns_are_scaled() -> None:
+    A = sp.csr_array(np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 4.0]]))
+    r, c = np.array([2.0, 3.0]), np.array([1.0, 10.0, 100.0])
+    for rows, columns in ((r, c), (r, None), (None, c), (None, None)):
+        expected = A.toarray() * (1.0 if rows is None else rows[:, None]) * (1.0 if columns is None else columns)
+        assert np.array_equal(arrays.scaled(A, rows, columns).toarray(), expected)
+    assert A.data.tolist() == [1.0, 2.0, 3.0, 4.0]

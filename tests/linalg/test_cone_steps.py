@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.cone_steps import cone_step, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.cone_steps import cone_step, cone_steps, inverse_of, lower_factor, triangular_inverse
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.simplex import project_simplex
 from tests.linalg.instances import matrix, symmetric
@@ -57,6 +57,8 @@ def test_of_several_matrices_the_first_to_leave_the_cone_ends_the_step(n) -> Non
     for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3]):
         expected = min(longest[k] for k in order)
         assert cone_step(L[order], D[order], 0.01) == pytest.approx(expected, rel=1e-8)
+    assert cone_steps(np.linalg.inv(L), D) == pytest.approx(longest, rel=1e-8)
+    assert cone_steps(np.linalg.inv(L), P).tolist() == [math.inf] * 4
 
 
 @pytest.mark.parametrize("n", [1, 30, 90])

@@ -18,8 +18,8 @@ from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.constraints.cliques import Cliques
 from psdopt.constraints.conic import Conic, barrier_value
 from psdopt.constraints.limits import NUMBERS
-from psdopt.constraints.stacks import Stack
-from psdopt.linalg.arrays import Array, entries_of, norm
+from psdopt.constraints.stacks import NONE, Stack
+from psdopt.linalg.arrays import Array, entries_of, norm, scaled
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
@@ -75,21 +75,17 @@ class StandardForm:
             if self.nu[rows[0]] > 0.0:
                 self.first[rows], self.width = self.width, self.width + len(rows)
         self.b, self.m = b / self.beta, len(b)
-        B = conic.forms.B
-        numbers, counts = entries_of(self.source, B.indptr)
-        k, shape = conic.places[3][B.indices[numbers]], (self.m, len(conic.places[0]))
-        by_place, data = np.argsort(k, kind="stable"), np.repeat(self.row_scale, counts) * B.data[numbers]
-        t, ends = np.repeat(np.arange(self.m), counts), np.searchsorted(k[by_place], np.arange(shape[1] + 1))
-        columns = sp.csc_array((data[by_place], t[by_place], ends), shape=shape)
+        forms, (_, _, C, at) = scaled(conic.forms.B[self.source], self.row_scale), conic.places
+        columns = sp.csr_array((forms.data, at[forms.indices], forms.indptr), shape=(self.m, len(C))).tocsc()
         self.parts: list[Part] = []
         for stack in conic.stacks:
             if stack.arrow:
                 self.parts.append(self._cones(columns, stack))
             elif stack.order > 1:
                 self.parts += self._matrices(columns, stack)
-        singles = next((stack for stack in conic.matrices if stack.order == 1), None)
-        if singles is not None or len(signs):
-            self.parts.append(self._nonnegative(columns, singles, signs))
+        singles = [stack for stack in conic.stacks if stack.order == 1]
+        if singles or len(signs):
+            self.parts.append(self._nonnegative(columns, singles[0] if singles else NONE, signs))
         self.order = sum(part.degree for part in self.parts)
 
     def _matrices(self, columns: sp.csc_array, stack: Stack) -> Iterator[Semidefinite]:
@@ -108,8 +104,8 @@ class StandardForm:
 
     def _weights(self, rows: NDArray[np.intp], others: int = 0) -> Array | None:
         """ν of the blocks with these first `rows`, in the units of the form, then zeros; None if all are zero."""
-        scaled = np.append(self.nu[rows] / (self.beta * self.gamma), np.zeros(others))
-        return scaled if np.any(scaled) else None
+        own = np.append(self.nu[rows] / (self.beta * self.gamma), np.zeros(others))
+        return own if np.any(own) else None
 
     def _cones(self, columns: sp.csc_array, stack: Stack) -> SecondOrder:
         """The arrows: B has the diagonal entry of A_tk, and half of the others."""
@@ -118,17 +114,14 @@ class StandardForm:
         B = sp.csr_array((np.where(k % d == 0, 1.0, 0.5) * numbers, (t, k)), shape=(self.m, len(stack) * d))
         return SecondOrder(stack.rows, stack.first_rows(self.conic.places[2]) / self.gamma, B)
 
-    def _nonnegative(self, columns: sp.csc_array, singles: Stack | None, signs: Array) -> Orthant:
+    def _nonnegative(self, columns: sp.csc_array, singles: Stack, signs: Array) -> Orthant:
         """The blocks of order one, `singles`, and the slacks of the last rows, which have these signs."""
-        rows, C, parts = np.zeros(0, dtype=np.intp), np.zeros(0), [(np.zeros(0, dtype=np.intp),) * 2 + (np.zeros(0),)]
-        if singles is not None:
-            rows, C = singles.rows[:, 0], singles.dense(self.conic.places[2]).reshape(-1) / self.gamma
-            parts = [_taken(columns, singles.held, singles.block)]
-        slacks = np.arange(len(signs))
-        parts.append((slacks + self.m - len(signs), slacks + len(rows), signs))
-        t, k, numbers = (np.concatenate(each) for each in zip(*parts, strict=True))
-        B = sp.csr_array((numbers, (t, k)), shape=(self.m, len(rows) + len(signs)))
-        return Orthant(rows, np.append(C, np.zeros(len(signs))), B, self._weights(rows, len(signs)))
+        rows, slacks = singles.rows[:, 0], np.arange(len(signs))
+        t, k, numbers = _taken(columns, singles.held, singles.block)
+        t, k = np.append(t, slacks + self.m - len(signs)), np.append(k, slacks + len(rows))
+        B = sp.csr_array((np.append(numbers, signs), (t, k)), shape=(self.m, len(rows) + len(signs)))
+        costs = np.append(singles.dense(self.conic.places[2]) / self.gamma, np.zeros(len(signs)))
+        return Orthant(rows, costs, B, self._weights(rows, len(signs)))
 
     @cached_property
     def normal_factor(self) -> Any:
