@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import scipy.linalg
@@ -10,7 +12,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.limits import CANCELLED, FEASIBLE, NEGLIGIBLE, NUMBERS
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, as_dense, for_products, with_data
 from psdopt.linalg.tolerances import EPS, MINOR, rounding
 
 
@@ -69,20 +71,23 @@ def eliminate(A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> Elimination
     while state.singletons():
         pass
     Z, Z_sizes, free = state.dense_rest()
-    return Elimination(state.offset, state.size, state.K, state.K_sizes, Z, Z_sizes, state.used, free)
+    K, K_sizes, Z, Z_sizes = (sp.csr_array(each) for each in (state.K, state.K_sizes, Z, Z_sizes))
+    return Elimination(state.offset, state.size, K, K_sizes, Z, Z_sizes, state.used, free)
 
 
 class _State:
-    """x = offset + K s so far, with zeros for unknowns that are not `known`."""
+    """x = offset + K s so far, with zeros for unknowns that are not `known`. `made` gives all arrays one type: sparse,
+    or dense where A has few entries in all."""
 
     def __init__(self, A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> None:
-        self.A, self.b, self.order = A, b, order
-        self.pattern = sp.csr_array((np.where(A.data != 0.0, 1.0, 0.0), A.indices, A.indptr), shape=A.shape)
+        self.A, self.b, self.order = for_products(A), b, order
+        self.made: Callable[[Any], Any] = as_dense if self.A is not A else sp.csr_array
+        self.pattern = self.made(with_data(A, np.where(A.data != 0.0, 1.0, 0.0)))
         self.weight = np.asarray(self.pattern.sum(axis=1)).ravel()
         self.largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(A.shape[0])
         rows, columns = A.shape
         self.offset, self.size = np.zeros(columns), np.zeros(columns)
-        self.K = self.K_sizes = sp.csr_array((columns, rows))
+        self.K = self.K_sizes = self.made(sp.csr_array((columns, rows)))
         self.known = np.zeros(columns, dtype=bool)
         self.used = np.zeros(rows, dtype=bool)
 
@@ -90,7 +95,7 @@ class _State:
         """Use all rows with a single unknown, one row for each unknown; False if there is none."""
         left = np.asarray(self.pattern @ (~self.known).astype(np.float64))
         candidates = np.flatnonzero((left == 1.0) & ~self.used & (self.order >= 0))
-        part = self.A[candidates].tocoo()
+        part = sp.coo_array(self.A[candidates])
         row, column, pivot = candidates[part.coords[0]], part.coords[1], part.data
         keep = ~self.known[column] & (pivot != 0.0) & (np.abs(pivot) >= MINOR * self.largest[row])
         row, column, pivot = row[keep], column[keep], pivot[keep]
@@ -101,7 +106,7 @@ class _State:
         sequence = np.lexsort((row, self._reluctance(row) / share))
         row, column, pivot = row[sequence], column[sequence], pivot[sequence]
         column, first = np.unique(column, return_index=True)
-        inverse = sp.csr_array(sp.diags_array(1.0 / pivot[first]))
+        inverse = self.made(sp.diags_array(1.0 / pivot[first]))
         self._define(row[first], column.astype(np.intp), inverse, abs(inverse))
         return True
 
@@ -109,27 +114,25 @@ class _State:
         """Rows of a low order and sparse rows are preferred."""
         return np.asarray(np.sqrt(self.weight[row]) * (1.0 + 9.0 * self.order[row]))
 
-    def _define(
-        self, row: NDArray[np.intp], column: NDArray[np.intp], inverse: sp.csr_array, sizes: sp.csr_array
-    ) -> None:
+    def _define(self, row: NDArray[np.intp], column: NDArray[np.intp], inverse: Any, sizes: Any) -> None:
         """x[column] = inverse (b − s − A x_known)[row]; `sizes` : |E⁻¹| |E| |E⁻¹| for the inverse of E."""
-        part, known = sp.csr_array(self.A[row]), self.offset
-        mine, place = placed(row, self.A.shape[0]).T, placed(column, self.A.shape[1])
-        K_sizes = sp.csr_array(sizes @ (mine + abs(part) @ self.K_sizes))
-        K = pruned(sp.csr_array(inverse @ (-(mine + part @ self.K))), K_sizes)
-        self.K, self.K_sizes = sp.csr_array(self.K + place @ K), sp.csr_array(self.K_sizes + place @ K_sizes)
+        made, part, known = self.made, self.made(self.A[row]), self.offset
+        mine, place = made(placed(row, self.A.shape[0]).T), made(placed(column, self.A.shape[1]))
+        K_sizes = made(sizes @ (mine + abs(part) @ self.K_sizes))
+        K = pruned(made(inverse @ (-(mine + part @ self.K))), K_sizes)
+        self.K, self.K_sizes = made(self.K + place @ K), made(self.K_sizes + place @ K_sizes)
         self.offset = known + place @ (inverse @ (self.b[row] - part @ known))
         self.size = self.size + place @ (sizes @ (np.abs(self.b[row]) + abs(part) @ self.size))
         self.known[column] = True
         self.used[row] = True
 
-    def dense_rest(self) -> tuple[sp.csr_array, sp.csr_array, NDArray[np.intp]]:
+    def dense_rest(self) -> tuple[Any, Any, NDArray[np.intp]]:
         """Solve the remaining rows for the remaining unknowns; Z, its sizes, and the unknowns that stay free."""
         unknown, N = np.flatnonzero(~self.known), len(self.known)
         left = np.asarray(self.pattern[:, unknown].sum(axis=1)).ravel() if len(unknown) else np.zeros(len(self.used))
         rows = np.flatnonzero((left > 0.0) & ~self.used & (self.order >= 0))
         if len(rows) and len(unknown) and len(rows) * len(unknown) <= NUMBERS:
-            E = self.A[rows][:, unknown].toarray()
+            E = as_dense(self.A[rows][:, unknown])
             scale = 1.0 / (np.linalg.norm(E, axis=1) * self._reluctance(rows))
             R, chosen = scipy.linalg.qr(E.T * scale, mode="r", pivoting=True)
             diagonal = np.abs(np.diagonal(R))
@@ -141,10 +144,11 @@ class _State:
             unit = np.max(np.abs(square), axis=1)  # LU is accurate in each row only if all rows have the same size
             inverse = np.linalg.inv(square / unit[:, None]) / unit
             sizes = np.abs(inverse) @ np.abs(square) @ np.abs(inverse)
-            self._define(rows[chosen], unknown[columns], sp.csr_array(inverse), sp.csr_array(sizes))
-            solved, Z = placed(unknown[columns], N), placed(unknown[rest], N)
-            Z_sizes = sp.csr_array(Z + solved @ sp.csr_array(sizes @ np.abs(beside)))
-            return pruned(sp.csr_array(Z - solved @ sp.csr_array(inverse @ beside)), Z_sizes), Z_sizes, unknown[rest]
+            made = self.made
+            self._define(rows[chosen], unknown[columns], made(inverse), made(sizes))
+            solved, Z = made(placed(unknown[columns], N)), made(placed(unknown[rest], N))
+            Z_sizes = made(Z + solved @ made(sizes @ np.abs(beside)))
+            return pruned(made(Z - solved @ made(inverse @ beside)), Z_sizes), Z_sizes, unknown[rest]
         Z = placed(unknown, N)
         return Z, Z, unknown
 
@@ -154,8 +158,10 @@ def placed(rows: NDArray[np.intp], size: int) -> sp.csr_array:
     return sp.csr_array((np.ones(len(rows)), (rows, np.arange(len(rows)))), shape=(size, len(rows)))
 
 
-def pruned(product: sp.csr_array, sizes: sp.csr_array) -> sp.csr_array:
-    """A sparse product without entries that are rounding; `sizes` are the sums of the sizes of their terms."""
+def pruned(product: Any, sizes: Any) -> Any:
+    """A product without entries that are rounding; `sizes` are the sums of the sizes of their terms."""
+    if isinstance(product, np.ndarray):
+        return np.where(np.abs(product) > CANCELLED * EPS * sizes.max(axis=1, keepdims=True, initial=0.0), product, 0.0)
     if not product.nnz:
         return product
     largest = sizes.max(axis=1).toarray().ravel()
