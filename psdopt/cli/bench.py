@@ -28,7 +28,7 @@ def run(arguments: argparse.Namespace, manager: PluginManager) -> int:
         raise DataFileError(
             "benchmarks are not installed with psdopt: clone the repository, and run `python -m benchmarks` in it"
         )
-    text = "psdopt bench is deprecated and will be removed in 0.4: run `python -m benchmarks` in the repository"
+    text = "psdopt bench is deprecated, removed in 0.4: run `python -m benchmarks` in the repository"
     warnings.warn(text, FutureWarning, stacklevel=2)  # a category that users see
     if str(root) not in sys.path:
         sys.path.insert(0, str(root))

@@ -161,7 +161,7 @@ def test_it_says_what_to_write_and_hands_over(psdopt_command: Any) -> None:
     assert code == 0
     assert "mvu" in out
     assert err == (
-        "psdopt: warning: psdopt bench is deprecated and will be removed in 0.4: run `python -m benchmarks` in the repository\n"
+        "psdopt: warning: psdopt bench is deprecated, removed in 0.4: run `python -m benchmarks` in the repository\n"
     )
     code, _, err = psdopt_command("bench", "mvvu", "--size", "3")
     assert code == 2
