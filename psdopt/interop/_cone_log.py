@@ -43,6 +43,7 @@ class Log:
         row = [str(snapshot.iteration), *cells, format(snapshot.seconds, ".2f")]
         print("".join(f"{cell:>{width}}" for cell, (_, width) in zip(row, COLUMNS, strict=True)), flush=True)
 
-    def ended(self, message: str) -> None:
-        """The last line."""
-        print(message, flush=True)
+
+def note(text: str) -> None:
+    """A line between or after runs: how one ended, or why another one follows."""
+    print(text, flush=True)

@@ -18,7 +18,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_ending import Ending, feasibility, may_fall, proofs, recession, refutation
 from psdopt.interop._cone_epigraph import EpigraphForm
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
-from psdopt.interop._cone_log import Log
+from psdopt.interop._cone_log import Log, note
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls, scaled
 from psdopt.linalg.arrays import Array
@@ -98,6 +98,8 @@ def solved_in_either(
     if not limited and answer.ending is None and PROOFS[proven] != "everywhere":
         other = next(forms, None)
     if other is not None:
+        if verbose:
+            note("the proof is not complete in this form: the other form follows")
         second = _own(other, solved(other, options, None, verbose), options)
         further = not proven and (second.ending is not None or second.residual < answer.residual)
         if further or PROOFS.index(second.proven(tol)) > proven:
@@ -157,10 +159,13 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         reached = tol if gap is None else min(gap * share / SLIGHT**2, tol)
         chosen["tol"] = max(0.5 * share * reached, ROUNDINGS * EPS)
         dual = _multipliers(result.certificate) if form.m and result.certificate is not None else None
+        if log is not None:
+            above = f"the largest DIMACS error, {answer.residual:.1e}, is above 10 tol"
+            note(f"{above}: a finer run follows from there, to tol = {chosen['tol']:.1e}")
         result = solve(problem, method=method, start=result.matrix, dual=dual, callback=log, **chosen)
         answer = _answer(form, result, tol)
     if log is not None:
-        log.ended(answer.message)
+        note(answer.message)
     return answer if answer.proven(tol) else _ended(form, problem, answer, limits, verbose)
 
 
@@ -208,6 +213,8 @@ def _unbounded(form: PrimalForm | DualForm, answer: Answer, x: Array, limits: di
     proof = scaled(form.program, x)
     if not form.swapped and missed <= limits["tol"]:
         return replace(answer, ending=Ending.UNBOUNDED, proof=proof)
+    if verbose:
+        note("the objective falls along a ray: whether there is a feasible point follows")
     point: Answer = solved(feasibility(form.program), limits, None, verbose)
     if point.ending is Ending.INFEASIBLE:
         return replace(answer, message=point.message, ending=Ending.INFEASIBLE, proof=point.proof)

@@ -1,10 +1,14 @@
 """The table that verbose runs print: its head, a row for each step, both objectives of the program itself."""
 
+import re
+
+import cvxpy as cp
 import numpy as np
 import pytest
 
 from psdopt.interop._cone_forms import DualForm, PrimalForm
 from psdopt.interop._cone_solve import solved
+from psdopt.interop.cvxpy import PSDOPT
 from tests.interop.cone_programs import random_cone_program
 
 
@@ -24,6 +28,16 @@ def test_rows_end_at_the_objectives_of_the_program(form, capsys) -> None:
     assert max(last[3:6]) <= 1e-7
     gaps = [float(row.split()[5]) for row in rows]
     assert gaps[-1] < gaps[0]
+
+
+def test_a_line_says_why_a_finer_run_follows(capsys) -> None:
+    G = np.random.default_rng(0).standard_normal((6, 6))
+    X = cp.Variable((6, 6), PSD=True)
+    cp.Problem(cp.Minimize(cp.sum_squares(X - G - G.T)), [cp.diag(X) == 1]).solve(solver=PSDOPT(), verbose=True)
+    lines = capsys.readouterr().out.splitlines()
+    first, second = (k for k, line in enumerate(lines) if line.split()[:1] == ["1"])
+    assert re.match(r"the largest DIMACS error, .*, is above 10 tol: a finer run follows", lines[second - 1])
+    assert first < second - 1
 
 
 def test_quiet_runs_print_nothing(capsys) -> None:
