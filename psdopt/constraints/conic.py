@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.cliques import Cliques, cliques_of
-from psdopt.constraints.limits import SPARSE
+from psdopt.constraints.limits import SPARSE, SPLIT
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.stacks import Stack, stacked
 from psdopt.linalg.arrays import Array
@@ -165,7 +165,7 @@ class Conic:
     @cached_property
     def split(self) -> tuple[Conic, Cliques] | None:
         """This problem over the cliques of its large sparse blocks, whose copies of entries are set equal by further
-        constraints after its own; None unless a step then costs less than half of the flops."""
+        constraints after its own; None unless a step then takes far fewer flops."""
         i, j, C, at = self.places
         if self.weights is not None or all(len(rows) <= SMALL_ORDER for rows in self.blocks):
             return None
@@ -177,7 +177,7 @@ class Conic:
         costs = sp.coo_array((np.where(i == j, 0.5, 1.0) * C, (i, j)), shape=(n, n))
         lower, upper = (np.append(bound, np.zeros(own.shape[1])) for bound in (self.lower, self.upper))
         conic = Conic(sp.csr_array(costs + costs.T), self.constant, forms, lower, upper)
-        return (conic, cliques) if 2.0 * conic.flops < self.flops else None
+        return (conic, cliques) if SPLIT * conic.flops < self.flops else None
 
     @property
     def cheapest(self) -> Conic:

@@ -9,6 +9,9 @@ SPARED, FLOPS = 1e8, 4e9
 #: A matrix with less than one nonzero entry in this many is multiplied faster as a sparse array, and if fewer of the
 #: entries of a matrix are asked for, they are gathered one by one.
 SPARSE = 25.0
+#: How many times fewer flops a step over cliques takes, at least, where a program is split: more calls, and equations
+#: that are degenerate at solutions of low rank, cost the rest (thetaG11 with 2.4 times fewer takes 1.2 times as long).
+SPLIT = 4.0
 #: Default violation, relative to the scale of each constraint, up to which M is feasible.
 FEASIBLE = 1e-6
 #: A sum below this many eps times the sum of the sizes of its terms is zero, such as an entry of A*(y) or F(M) − F(0).

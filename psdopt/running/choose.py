@@ -203,11 +203,10 @@ def _splits(problem: Constrained) -> bool:
     """Whether a dozen Newton steps of m³/3 flops cost more than a few hundred decompositions of the blocks."""
     if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
         return False
-    conic = problem.conic.cheapest
-    work = conic.complement_flops
+    work = problem.conic.cheapest.complement_flops
     if work <= THRESHOLDS.cheap or _mostly_inequalities(problem):
         return False
-    return 3.0 * work > THRESHOLDS.many**3 * conic.cubes
+    return 3.0 * work > THRESHOLDS.many**3 * problem.conic.cubes
 
 
 def _light(problem: Constrained) -> bool:

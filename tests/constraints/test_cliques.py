@@ -119,7 +119,7 @@ def program(kind: str, n: int, seed: int) -> Constrained:
 def eager(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
     """Blocks of more than four rows are split, whatever it costs."""
     monkeypatch.setattr(psdopt.constraints.conic, "SMALL_ORDER", 4)
-    monkeypatch.setattr(Conic, "flops", property(lambda self: 10.0 ** -len(self.blocks)))
+    monkeypatch.setattr(Conic, "flops", property(lambda self: 100.0 ** -len(self.blocks)))
     return monkeypatch
 
 
