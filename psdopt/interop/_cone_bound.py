@@ -19,6 +19,7 @@ from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_solve import solved_in_either
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.least_squares import least_squares
+from psdopt.linalg.threads import one_blas_thread
 
 #: Shares of psdopt's own multipliers at which those of the answer are tried again, the least first.
 SHARES = tuple(10.0**k for k in range(-8, 0))
@@ -41,6 +42,7 @@ class Bound:
     message: str = ""
 
 
+@one_blas_thread()
 def bounded(program: ConeProgram, x: Array, y: Array, value: float, tol: float, own_run: bool = True) -> Bound:
     """The bound of multipliers y (R,) at x (N,), for any of both. `value` : the objective at the answer.
 

@@ -22,6 +22,7 @@ from psdopt.interop._cone_log import Log, note
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls, scaled
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.threads import one_blas_thread
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, ROUNDINGS, SLIGHT
 from psdopt.methods import InteriorPoint
 from psdopt.running.choose import choose
@@ -84,6 +85,7 @@ class Answer:
         return "within" if lost <= tol * (1.0 + abs(c.value)) else ""
 
 
+@one_blas_thread()
 def solved_in_either(
     forms: Iterator[PrimalForm | DualForm], options: dict[str, Any], last: Any, verbose: bool
 ) -> tuple[PrimalForm | DualForm, Answer]:

@@ -259,7 +259,8 @@ def _singular(A: Array, b: Array, w: Array, q: int) -> Array | None:
             best, nearest, clear = off, w, q < n and bool(values[q] > SEPARATE * values[-1] and values[-1] > SEPARATE)
         V = Q[:, :q]
         conditions = np.vstack([(V.T @ A @ V)[:, i, j].T, b])
-        _, sizes, rows = np.linalg.svd(conditions)
+        # all right singular vectors, but of many conditions few left ones
+        _, sizes, rows = np.linalg.svd(conditions, full_matrices=len(conditions) < len(w))
         sizes = np.concatenate([sizes, np.zeros(len(w) - len(sizes))]) if len(sizes) < len(w) else sizes
         free = rows[sizes <= SEPARATE * sizes[0]] if sizes[-1] <= SEPARATE * sizes[0] else rows[-1:]
         moved = free.T @ (free @ w)
