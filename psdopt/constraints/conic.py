@@ -108,16 +108,7 @@ class Conic:
     @cached_property
     def stacks(self) -> list[Stack]:
         """The blocks, those of one order together by increasing order, arrows apart and after the others."""
-        kinds = np.array([(k in self.hubs, len(rows)) for k, rows in enumerate(self.blocks)]).reshape(-1, 2)
-        groups = []
-        for arrow, s in np.unique(kinds, axis=0):
-            numbers = np.flatnonzero(np.all(kinds == (arrow, s), axis=1))
-            rows = np.array([self.blocks[k] for k in numbers])
-            if arrow:
-                hubs = np.array([[self.hubs[int(k)]] for k in numbers])
-                rows = np.take_along_axis(rows, np.argsort(rows != hubs, axis=1, kind="stable"), axis=1)
-            groups.append((rows, bool(arrow)))
-        return stacked(groups, self.n, *self.places[:2])
+        return stacked(self.blocks, self.n, *self.places[:2], self.hubs)
 
     @property
     def matrices(self) -> list[Stack]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -61,12 +61,22 @@ class Stack:
 NONE = Stack(np.zeros((0, 1), dtype=np.intp), False, *np.zeros((4, 0), dtype=np.intp))
 
 
-def stacked(groups: Sequence[tuple[Indices, bool]], n: int, i: NDArray[Any], j: NDArray[Any]) -> list[Stack]:
-    """A :class:`Stack` for each of the `groups`, rows (K, s) of whole blocks and whether these are arrows, with the
-    places (i, j) that lie there."""
+def stacked(
+    blocks: Sequence[Indices], n: int, i: NDArray[Any], j: NDArray[Any], hubs: Mapping[int, int] | None = None
+) -> list[Stack]:
+    """The blocks of one order together, by increasing order, with the places (i, j) that lie in them.
+
+    `hubs` : the common rows of the blocks that are arrows, by the numbers of the blocks; arrows follow all others.
+    """
+    groups: dict[tuple[bool, int], list[Indices]] = {}
+    for number, rows in enumerate(blocks):
+        hub = None if hubs is None else hubs.get(number)
+        ordered = rows if hub is None else np.append(hub, rows[rows != hub])
+        groups.setdefault((hub is not None, len(rows)), []).append(ordered)
+    kinds = [(np.array(groups[kind]), kind[0]) for kind in sorted(groups)]
     of, block, place = np.full((3, n), -1)
-    for number, (rows, _) in enumerate(groups):
+    for number, (rows, _) in enumerate(kinds):
         of[rows], block[rows], place[rows] = number, np.arange(len(rows))[:, None], np.arange(rows.shape[1])
     order, (low, high) = np.argsort(of[i], kind="stable"), np.sort([place[i], place[j]], axis=0)
-    held = np.split(order, np.searchsorted(of[i][order], np.arange(len(groups) + 1)))[1:-1]
-    return [Stack(*group, at, block[i[at]], low[at], high[at]) for group, at in zip(groups, held, strict=True)]
+    held = np.split(order, np.searchsorted(of[i][order], np.arange(len(kinds) + 1)))[1:-1]
+    return [Stack(*kind, at, block[i[at]], low[at], high[at]) for kind, at in zip(kinds, held, strict=True)]

@@ -114,9 +114,7 @@ def _of_small(S: sp.csr_array, blocks: list[NDArray[np.intp]]) -> Iterator[tuple
     """Of the small blocks of each order the rows of the one with the least bound on its eigenvalues, and its pair."""
     i, j = np.repeat(np.arange(S.shape[0]), np.diff(S.indptr)), S.indices
     upper = (i <= j) & (S.data != 0.0)  # zeros may lie between blocks
-    orders = np.array([len(rows) for rows in blocks], dtype=np.intp)
-    groups = [(np.array([blocks[k] for k in np.flatnonzero(orders == s)]), False) for s in np.unique(orders)]
-    for stack in stacked(groups, S.shape[0], i[upper], j[upper]):
+    for stack in stacked(blocks, S.shape[0], i[upper], j[upper]):
         matrices = stack.dense(S.data[upper])
         deadline.ask()
         values, V = np.linalg.eigh(matrices)
