@@ -9,6 +9,8 @@ import pytest
 from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.linalg.tolerances import MINOR
+from psdopt.methods.primal_dual import state as primal_dual_state
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved, settled
 from tests.instances import symmetric
 
@@ -155,6 +157,25 @@ def test_without_a_trace_bound_the_least_eigenvalue_of_the_slack_decides(least, 
     after = moved(state, form_start(form), state.Z, v, step=1.0, outcome=Outcome.RUNNING, patience=5, splits=splits)
     assert (after.dual.best is not None) is (least >= 1e-9)
     assert (after.bound == pytest.approx(1.0)) if least >= 1e-9 else (after.bound == -math.inf)
+
+
+def test_slacks_are_proven_definite_near_the_end_only(monkeypatch) -> None:
+    """Before, the multipliers of the best bound are kept without a proof, and a certificate proves it."""
+    problem = program(trace=False)
+    assert problem.trace_limit is None
+    proofs, known = [], primal_dual_state._definite
+    monkeypatch.setattr(primal_dual_state, "_definite", lambda form, v: proofs.append(1) or known(form, v))
+    state, early = solved(problem, 0), []
+    while state.extras.get("gap", math.inf) > 1e-8:
+        late, before = state.since > 0 or state.extras.get("gap", math.inf) <= MINOR, len(proofs)
+        state = InteriorPoint().step(state)
+        assert late or len(proofs) == before
+        early += [] if late or state.dual.best is None else [state.dual.best]
+    assert early
+    assert proofs
+    assert state.bound == pytest.approx(state.evaluation.value, rel=1e-7)
+    bounds = [certify(problem, state.evaluation.factor, dual=y).dual_value for y in early]
+    assert all(bound is None or bound <= state.evaluation.value * (1.0 + 1e-7) for bound in bounds)
 
 
 def form_start(form: StandardForm) -> list[np.ndarray]:
