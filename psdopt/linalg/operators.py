@@ -13,7 +13,7 @@ from psdopt.checks import finite, unmasked
 from psdopt.devices import Device, DeviceMatrix, device_of, held, is_device_array, on_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, as_dense, sparse_product, with_data
+from psdopt.linalg.arrays import Array, as_dense, product, sparse_product, with_data
 from psdopt.linalg.row_sources import row_source
 from psdopt.linalg.tolerances import asymmetry_allowed
 
@@ -59,15 +59,14 @@ class LinearMap:
         if self.symmetric and V.shape[1] == 1 and A.flags.forc:
             stored = A if A.flags.f_contiguous else A.T  # by columns, so that none is copied
             return np.asarray(dsymv(1.0, stored, V[:, 0], lower=1)[:, None])  # reads half of A
-        product: Array = A @ V
-        return product
+        return product(A, V)
 
     def adjoint(self, W: Array) -> Array:
         """Aᵀ W for a block W (p, k)."""
         self._count(W)
         if isinstance(self.data, LinearOperator):
             return as_dense(self.data.rmatmat(W))
-        return as_dense(self.data.T @ W)
+        return product(self.data.T, W) if isinstance(self.data, np.ndarray) else as_dense(self.data.T @ W)
 
     def __matmul__(self, V: Array) -> Array:
         """A V, like :meth:`apply`."""

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.linalg import lapack
 
 from psdopt.devices import Device, DeviceArray, DeviceMatrix, placed, transposed
-from psdopt.linalg.arrays import Array, as_array, inner
+from psdopt.linalg.arrays import Array, as_array, inner, product
 
 
 class EigenBasis:
@@ -98,9 +98,9 @@ def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, eta: float) 
     WT = W.T
     scale = basis.a[:, None] * p + 1.0
     if V is None:
-        return lambda R: ((R @ W) / scale) @ WT
+        return lambda R: product(product(R, W) / scale, WT)
     if basis.rest is None:
-        return lambda R: V @ (((V.T @ R) @ W / scale) @ WT)
+        return lambda R: product(V, product(product(product(V.T, R), W) / scale, WT))
     rest = 1.0 / (basis.rest * p + 1.0)
 
     def apply(R: Array) -> Array:

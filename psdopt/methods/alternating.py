@@ -16,6 +16,8 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 
 #: Outcomes after which a method has no next step, although the objective may still fall.
 ENDED = (Outcome.STALLED, Outcome.FINISHED)
+#: What every state has.
+OWN = tuple(each.name for each in fields(State))
 
 
 @dataclass(kw_only=True)
@@ -230,6 +232,6 @@ def _around(
     inner: State, before: Evaluation | None = None, *, steps: int = 0, turns: int = 0, stuck: bool = False
 ) -> AlternatingState:
     phase = 1.0 + inner.extras.get("phase", 0.0) if turns % 2 else 0.0
-    kept = {each.name: getattr(inner, each.name) for each in fields(State)}
+    kept = {name: getattr(inner, name) for name in OWN}
     kept["extras"] = {**inner.extras, "phase": phase}
     return AlternatingState(**kept, inner=inner, before=before, steps=steps, turns=turns, stuck=stuck)

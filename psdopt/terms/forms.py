@@ -16,7 +16,7 @@ from psdopt.checks import real, real_array
 from psdopt.contracts.images import Images
 from psdopt.devices import DeviceMatrix, is_device_array, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, as_array, as_dense, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, as_array, as_dense, inner, norm, product, row_dots
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.limits import FACTOR_ORDER, PROBES
 from psdopt.linalg.operators import LinearMap, symmetric_map
@@ -109,7 +109,7 @@ def times(Z: Array, T: Array | float) -> Array:
     """Z T for a matrix or scalar T."""
     if isinstance(T, (float, int)):
         return Z if T == 1.0 else T * Z
-    return Z @ T
+    return product(Z, T)
 
 
 class _AppliedForm(Form):
@@ -119,13 +119,13 @@ class _AppliedForm(Form):
     scale: float
 
     def gram(self, U: Images, V: Images) -> Array:
-        return times(U.factor.T @ V.of(self.A), self.scale)
+        return times(product(U.factor.T, V.of(self.A)), self.scale)
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(U.factor, V.of(self.A))
 
     def force(self, V: Images, T: Array | float = 1.0) -> Forces:
-        return [(None, times(V.of(self.A), self.scale * T))]
+        return [(None, times(V.of(self.A), T if self.scale == 1.0 else self.scale * T))]
 
 
 class IdentityForm(_AppliedForm):
@@ -210,7 +210,7 @@ class GramForm(Form):
         return U.derived(self, self.X, lambda XU: as_array(self.inner.T @ XU))
 
     def gram(self, U: Images, V: Images) -> Array:
-        return self.scale * (self._half(U).T @ self._half(V))
+        return self.scale * product(self._half(U).T, self._half(V))
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(self._half(U), self._half(V))

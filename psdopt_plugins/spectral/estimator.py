@@ -64,11 +64,11 @@ ALGORITHMS = ("auto", "lanczos", "factor")
 class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
     """The k largest positive eigenvalues of a symmetric K (n, n), and K ≈ Σ λ_i u_i u_iᵀ.
 
-    L (n, k) minimises |L Lᵀ − K|_F² (Yuan et al., eq. 3). "lanczos" minimises it exactly over all factor
-    gradients since the last restart (Lanczos, :func:`psdopt.linalg.leading.top_eigenpairs`), or leaves K to LAPACK
-    where K is an array and that takes less time; "factor" runs a factor method of psdopt on it, takes the eigenvectors
-    from LᵀL = V D Vᵀ as U = L V D^-½ (eq. 4) on the numerical rank of L, and adds a Rayleigh-Ritz step with K. Repeated
-    eigenvalues need no special care, whatever their multiplicity: an orthonormal basis of their space is returned.
+    L (n, k) minimises |L Lᵀ − K|_F² (Yuan et al., eq. 3). "lanczos" minimises it exactly over factor gradients since
+    the last restart (Lanczos, :func:`psdopt.linalg.leading.top_eigenpairs`), or leaves K to LAPACK where K is an array
+    and that takes less time; "factor" runs a factor method of psdopt on it, takes the eigenvectors from LᵀL = V D Vᵀ as
+    U = L V D^-½ (eq. 4) on the numerical rank of L, and adds a Rayleigh-Ritz step with K. Repeated eigenvalues need no
+    special care, whatever their multiplicity: an orthonormal basis of their space is returned.
 
     Parameters
     ----------
