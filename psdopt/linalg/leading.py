@@ -65,17 +65,18 @@ def top_eigenpairs(
     if not 1 <= k <= n:
         raise InvalidInputError(f"k must be between 1 and the order {n} of K; found {k}")
     capacity = 4 * k + 32
-    entries = op.entries()
-    if n <= (max(200, 2 * capacity) if entries is None else min(4 * capacity, SPECTRUM_ORDER)):
+    entries = op.entries() if n <= SPECTRUM_ORDER else None
+    if n <= (max(200, 2 * capacity) if entries is None else 4 * capacity):
         return _by_lapack(op, entries, k)
 
     rng = np.random.default_rng(seed)
     fresh = op.placed(rng.standard_normal((n, 1)))
-    most = math.inf if entries is None or n > SPECTRUM_ORDER else REDUCTION * n
+    most = math.inf if entries is None else REDUCTION * n
     aside = _Aside(op, k, tol, np.empty_like(fresh, shape=(n, 0)), np.empty(0), max_products - 2 * k, most)
     ended = False
     if start is not None and np.any(given := np.asarray(on_host(start), float).reshape(n, -1).sum(axis=1)):
         aside.look(op.placed(given[:, None]), capacity)  # not random, so that it proves nothing
+        ended = aside.slow
     while not ended:
         ended = aside.look(fresh, capacity)
         fresh = op.placed(rng.standard_normal((n, 1)))

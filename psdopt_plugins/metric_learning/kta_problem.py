@@ -79,11 +79,11 @@ def kta_problem(
         sums = _class_sums(data, Y)
         XX = _gram(data) if forms_gram(data, gram) else None
     linear = linear_part(GramForm(LinearMap(sums, "Y'X"), -lam), reg)
-    root = math.sqrt(lam)
+    scale = math.sqrt(lam)
     if XX is not None:
-        A = MatrixForm(LinearMap(root * XX, "X'X", owned=True), psd=True)
+        A = MatrixForm(LinearMap(scale * XX, "X'X", owned=True), psd=True)
         return QuadraticSDP(A, reg.b, linear, constant=constant)
-    problem = QuadraticSDP(GramForm(data, root), reg.b, linear, constant=constant)
+    problem = QuadraticSDP(GramForm(data, scale), reg.b, linear, constant=constant)
     return without_large_arrays(problem, data)
 
 
