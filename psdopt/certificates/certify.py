@@ -80,7 +80,7 @@ def certify(
     return Certificate(
         **found.fields(),
         _slack=partial(slack_matrix, problem, evaluation.factor, dual),
-        _found=found if proof == "needed" else None,
+        _found=found if proof == "needed" and not found.proven else None,
     )
 
 

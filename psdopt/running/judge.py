@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -147,7 +148,7 @@ class Judge:
         run.history.note("certificate", run.certificate.relative)
         self.seconds += now() - begun
         if run.nearest is None or nearer(run.certificate, run.nearest[1]):
-            run.nearest = run.state, run.certificate
+            run.nearest = run.state, replace(run.certificate, _found=None)  # which holds images of the factor
         return run.certificate
 
     def proven_gap(self, awaited: float, near: bool, elapsed: float) -> float:
