@@ -64,7 +64,7 @@ def certify(
         return certify_constrained(
             constrained_of(problem), evaluation, tol=tol, start=start, seed=seed, dual=dual, proof=proof
         )
-    found = None if begun is None else begun._found
+    found = None if begun is None else instance(begun, "begun", Certificate)._found
     if found is None or found.Y is not evaluation.factor or found.tol != tol or proof != "full":
         found = Computation(problem, evaluation, tol, trace, dual, proof)
         found.find_eigenpair(start, seed)

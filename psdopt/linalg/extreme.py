@@ -169,7 +169,8 @@ def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Arra
     # one digit of the norm is enough for the size of rounding
     op.norm = max(float(np.max(np.abs(values))), norm_estimate(matrix))
     residual = float(column_norms(matrix @ V[:, :1] - V[:, :1] * values[:1])[0])
-    return ExtremePair(values, V, residual, float(values[0]) - op.rounding, 0.0, op.norm, op.products, "dense", True)
+    bound = float(values[0]) - residual - op.rounding  # some eigenvalue is within the residual, and this is the least
+    return ExtremePair(values, V, residual, bound, 0.0, op.norm, op.products, "dense", True)
 
 
 def _lanczos(

@@ -42,8 +42,9 @@ def _squares(M: Any) -> Any:
 
 
 class NoClosedForm(_Declares):
-    """Declares a closed form."""
+    """Declares a closed form, for which the choice of a method asks as well."""
 
+    rejected_by = ("problem.abilities_kept", "problem.methods_run")
     ability = Ability.CLOSED_FORM
     solve_in_closed_form = None  # type: ignore[assignment]
 
