@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from benchmarks.papers.data import Array
+from benchmarks.papers.power_flow import power_flow, tiled
+from benchmarks.papers.power_networks import THIRTY
 from psdopt import Constrained, QuadraticSDP, constraints
 
 
@@ -250,6 +252,7 @@ PROGRAMS: dict[str, Callable[..., Constrained]] = {
     "box": box,
     "signed_cut": signed_cut,
     "grid_theta": grid_theta,
+    "power_flow": lambda n, seed=0: power_flow(tiled(THIRTY, n, seed)),
     "infeasible": infeasible,
     "unbounded": unbounded,
 }

@@ -11,7 +11,7 @@ from benchmarks.papers.sdp_families import PROGRAMS, hinf, qap
 from psdopt import Status, solve
 
 SIZES = {"control": 3, "hinf": 4, "truss": 3, "arch": 3, "qap": 4, "box": 20, "signed_cut": 30, "grid_theta": 40,
-         "infeasible": 8, "unbounded": 8, "wide_control": 4, "shifted_control": 4}  # fmt: skip
+         "infeasible": 8, "unbounded": 8, "wide_control": 4, "shifted_control": 4, "power_flow": 1}  # fmt: skip
 
 
 @pytest.mark.parametrize("family", sorted(PROGRAMS))
