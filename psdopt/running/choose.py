@@ -107,9 +107,10 @@ def choose(
     With neither given, and any rank allowed: the closed form if the problem has one, else splitting in coordinates in
     which its Hessian is diagonal, if it has these; for margins, which scale with the trace, column
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
-    Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few measurements,
-    truncated ones where the Hessian is known and n r <= 16384. Beyond order 2000 its block form is chosen for
-    problems that can be restricted to a span. With one of geometry and method given: the first partner that fits.
+    Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few measurements
+    without a limit of the rank, truncated ones where the Hessian is known and n r <= 16384. Beyond order 2000 its block
+    form is chosen for problems that can be restricted to a span. With one of geometry and method given: the first
+    partner that fits.
     """
     instance(problem, "problem", Problem)
     if geometry is not None:
@@ -280,7 +281,8 @@ def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) ->
     if geometry is not None and not {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities:
         return ConjugateGradient()
     rank = (geometry and geometry.rank) or min(first_rank(problem.n), most or problem.n)
-    if LagrangeNewton.is_efficient_for(problem, rank):
+    # where a limit of the rank binds, S is indefinite, and Newton's method on Lagrange's conditions gains less
+    if (most is None or most >= problem.n) and LagrangeNewton.is_efficient_for(problem, rank):
         return LagrangeNewton()
     if problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities:
         return BlockConjugateGradient()

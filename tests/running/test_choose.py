@@ -28,7 +28,7 @@ from psdopt.margins.problem import MarginProblem
 from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
-from psdopt.running.choose import choose, first_rank
+from psdopt.running.choose import SECOND_ORDER, choose, first_rank
 from psdopt.running.compatibility import compatible, fits
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms
 from tests.instances import psd, symmetric
@@ -54,6 +54,19 @@ def test_what_was_chosen_is_named():
     assert chosen == ("geometry",)
     assert geometry.rank == N
     assert choose(problem(), geometry, method)[2] == ()
+
+
+def test_a_limit_of_the_rank_leaves_lagranges_conditions_aside():
+    n, rng = 12, np.random.default_rng(3)
+    i, j = np.triu_indices(n, 1)
+    fit = TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(rng.uniform(-1.0, 1.0, len(i))), 1.0)])
+    assert isinstance(choose(fit, None, None)[1], LagrangeNewton)
+    assert isinstance(choose(fit, None, None, n)[1], LagrangeNewton)  # which is none
+    limited = choose(fit, None, None, 2)[1]
+    assert limited is SECOND_ORDER
+    result, other = solve(fit, max_rank=2, rng=0), solve(fit, method=LagrangeNewton(), max_rank=2, rng=0)
+    assert result.status is Status.STATIONARY
+    assert result.value <= other.value + 1e-6 * abs(other.value)
 
 
 def test_newton_begins_where_constraints_leave_a_face():
