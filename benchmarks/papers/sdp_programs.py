@@ -34,8 +34,6 @@ COARSE = {"hinf1": 1e-5}
 GRAPH_SIZES = {"max_cut": (300, 1000, 2000), "torus": (2000,), "partition": (120, 300, 801), "theta": (60, 100)}
 FAMILY_SIZES = {
     "control": (5, 10),
-    "wide_control": (10, 20, 30),
-    "shifted_control": (10, 20, 30),
     "hinf": (4, 8, 12),
     "truss": (4, 8),
     "arch": (4, 8, 14),
@@ -43,7 +41,6 @@ FAMILY_SIZES = {
     "box": (200, 500),
     "signed_cut": (300, 1000),
     "grid_theta": (100, 200),
-    "power_flow": (1, 4, 10),
     "infeasible": (10, 40),
     "unbounded": (10, 40),
 }
