@@ -11,7 +11,7 @@ import numpy as np
 from psdopt.certificates.scales import natural_trace
 from psdopt.contracts.abilities import Ability, name_of
 from psdopt.contracts.method import Method, Outcome
-from psdopt.contracts.problem import Problem
+from psdopt.contracts.problem import Problem, finite_value
 from psdopt.devices import released
 from psdopt.errors import CheckpointError, DataFileError
 from psdopt.linalg.deadline import now, unhurried, until
@@ -186,10 +186,16 @@ class Driver:
         return self.judge.proven_gap(awaited, near, now() - self.clock)
 
     def _diverged(self) -> bool:
-        run = self.run
+        """Whether tr M has grown beyond any scale. It has not where F rises further out: the first M was tiny then."""
+        run, here = self.run, self.run.state.evaluation
         if not self.method.descends or run.iteration == 0 or run.first_trace == 0.0:
             return False
-        return run.state.evaluation.size**2 > DIVERGED * run.first_trace
+        if not here.size**2 > DIVERGED * run.first_trace:
+            return False
+        if here.value < finite_value(lambda: float(self.problem.at(2.0 * here.factor).value)) < math.inf:
+            run.first_trace = here.size**2
+            return False
+        return True
 
     def _lacks_minimum(self) -> bool:
         """Whether F falls without end: tested for descending methods, whenever tr M has grown a thousandfold.

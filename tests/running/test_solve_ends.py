@@ -14,6 +14,7 @@ from psdopt import (
     PSDCone,
     QuadraticSDP,
     Status,
+    TruncatedNewton,
     solve,
 )
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
@@ -33,6 +34,17 @@ def test_unbounded_problem_is_called_unbounded(method, r):
     result = solve(QuadraticSDP(np.diag([1.0, 0.0]), None, -np.eye(2)), FlatQuotient(2, r), method)
     assert result.status is Status.UNBOUNDED
     assert not result.converged
+
+
+@pytest.mark.parametrize("method", [*METHODS, TruncatedNewton()], ids=lambda m: m.name)
+@pytest.mark.parametrize("scale", [1e-52, 1e-60])
+def test_growth_from_a_tiny_start_is_no_sign_of_an_unbounded_problem(method, scale):
+    """|M|² + tr M² − 2 tr M is least at I/2, 1e104 and 1e120 times as large as M at the start."""
+    start = scale * np.random.default_rng(0).standard_normal((4, 4))
+    result = solve(QuadraticSDP(np.eye(4), 1.0, -np.eye(4)), FlatQuotient(4, 4), method, start=start)
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(-2.0)
+    assert solve(QuadraticSDP(C=-np.eye(4)), FlatQuotient(4, 4), method, start=start).status is Status.UNBOUNDED
 
 
 def test_unbounded_only_along_a_new_column():
