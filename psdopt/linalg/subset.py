@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import scipy.linalg
 from scipy.linalg.lapack import dsyevr, dsyevr_lwork
@@ -34,7 +36,8 @@ def _some(matrix: Array, first: int, last: int, vectors: bool = True) -> tuple[A
     options = {"compute_v": vectors, "range": "I", "il": first + 1, "iu": last + 1}
     # a matrix stored by rows is its transpose to LAPACK: the triangle that is read is the lower one
     values, V, count, _, failed = dsyevr(matrix.T, lower=0, lwork=int(work), liwork=int(integers), **options)
-    return (values[:count], V) if not failed and count == last - first + 1 else None
+    found = not failed and count == last - first + 1 and math.isfinite(values[0])
+    return (values[:count], V) if found else None
 
 
 def spectrum(matrix: Array) -> tuple[Array, Array]:
@@ -54,10 +57,10 @@ def principal_axes(Y: Array, floor: float | None = None) -> tuple[Array, Array]:
     """(values (k,), W (r, k)): the eigenvalues of YᵀY above `floor` times the largest, descending, and their vectors.
 
     The values are the positive eigenvalues of M = Y Yᵀ; the columns of Y W are orthogonal, with these squared lengths.
-    For Y (n, r), k <= r; k = 0 for Y = 0. The default of `floor`, max(n, r) eps, is the rounding level of the largest
-    eigenvalue. The signs of the columns of W are arbitrary. O(n r² + r³).
+    For Y (n, r), k <= r; k = 0 for Y = 0 and for r = 0. The default of `floor`, max(n, r) eps, is the rounding level of
+    the largest eigenvalue. The signs of the columns of W are arbitrary. O(n r² + r³).
     """
     values, W = np.linalg.eigh(Y.T @ Y)
-    level = (max(Y.shape) * EPS if floor is None else floor) * max(float(values[-1]), 0.0)
+    level = (max(Y.shape) * EPS if floor is None else floor) * float(np.max(values, initial=0.0))
     kept = np.flatnonzero(values > level)[::-1]
     return values[kept], W[:, kept]

@@ -34,8 +34,9 @@ def test_they_are_those_of_all_pairs(fails: bool, monkeypatch: pytest.MonkeyPatc
 def test_what_is_not_finite_is_said(fails: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     if fails:
         monkeypatch.setattr(subset, "dsyevr", failing)
-    with pytest.raises(FloatingPointError, match="not finite"):
-        eigenpairs(np.full((3, 3), np.nan), 0, 0)
+    for spoilt in (np.full((3, 3), np.nan), np.diag([1.0, np.inf, 2.0])):
+        with pytest.raises(FloatingPointError, match="not finite"):
+            eigenpairs(spoilt, 0, 0)
 
 
 def test_principal_axes_are_those_of_the_product_in_descending_order():
@@ -52,6 +53,7 @@ def test_principal_axes_of_no_size_are_left_out():
     Y = Y @ np.linalg.qr(rng.standard_normal((3, 3)))[0]
     assert principal_axes(Y)[1].shape == (3, 2)
     assert len(principal_axes(np.zeros((4, 2)))[0]) == 0
+    assert principal_axes(np.zeros((4, 0)))[1].shape == (0, 0)
     sizes = np.diag([1.0, 1e-2, 1e-4])
     assert len(principal_axes(sizes)[0]) == 3
     assert len(principal_axes(sizes, 1e-6)[0]) == 2
