@@ -53,7 +53,7 @@ def sparse_ridged_solver(M: sp.csc_array) -> Callable[[Array], Array]:
 
 
 def ridged_factor(M: Array) -> tuple[Array, Array]:
-    """(L, d): the Cholesky factor of d_i M_ij d_j + ridge I in the lower triangle of Lᵀ, d_i = M_ii^-½ or one; m³/3."""
+    """(L, d): the Cholesky factor of d_i M_ij d_j + ridge I in the lower triangle of Lᵀ, d_i = M_ii^-½. m³/3 flops."""
     scale = _units(np.diagonal(M), True)
     factor = np.empty_like(M)
     for ridge in RIDGES if len(M) else ():
@@ -85,7 +85,9 @@ def _sparse_factor(M: sp.csc_array) -> Any:
 def _units(diagonal: Array, rest_finite: bool) -> Array:
     if not (rest_finite and np.isfinite(diagonal).all()):
         raise np.linalg.LinAlgError("the system of the multipliers is not finite")
-    return 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
+    top = float(np.max(diagonal, initial=0.0))
+    # what is below the square of the rounding of the largest is rounding itself
+    return 1.0 / np.sqrt(np.where(diagonal > EPS**2 * top, diagonal, top or 1.0))
 
 
 def refined(
