@@ -16,9 +16,8 @@ from collections.abc import Sequence
 
 import cvxpy as cp
 import numpy as np
-import scipy.sparse as sp
 
-from benchmarks.papers.power_flow import power_flow, tiled
+from benchmarks.papers.power_flow import currents, power_flow, tiled
 from benchmarks.papers.power_networks import BASE, FOURTEEN, NINE, THIRTY, Network
 from psdopt import solve
 from psdopt.cli.tables import show_table
@@ -29,31 +28,22 @@ MOST = 30
 
 def hermitian(network: Network) -> cp.Problem:
     """The relaxation over a Hermitian W (n, n), in dollars per hour."""
-    n, (first, last, r, x, charge, limit, ratio) = len(network.buses), network.branches.T
-    first, last = first.astype(int), last.astype(int)
-    y, turns = 1.0 / (r + 1j * x), np.where(ratio > 0.0, ratio, 1.0)
-    own, far, mutual = (y + 0.5j * charge) / turns**2, y + 0.5j * charge, -y / turns
-    shunt = (network.buses[:, 2] + 1j * network.buses[:, 3]) / BASE
-    places = np.r_[first, last, first, last, np.arange(n)], np.r_[first, last, last, first, np.arange(n)]
-    Y = sp.csr_array((np.r_[own, far, mutual, mutual, shunt], places), shape=(n, n)).toarray()
+    n = len(network.buses)
+    Y, ends, at, limit = currents(network)
     W = cp.Variable((n, n), hermitian=True)
     bus, low_p, high_p, low_q, high_q, square, linear = network.generators.T
     p, q = cp.Variable(len(bus)), cp.Variable(len(bus))
-    at = np.zeros((n, len(bus)))
-    at[bus.astype(int), np.arange(len(bus))] = 1.0
-    flows = cp.diag(W @ Y.conj().T)
-    held = limit > 0.0
-    f, t = first[held], last[held]
-    out = cp.multiply(own[held].conj(), W[f, f]) + cp.multiply(mutual[held].conj(), W[f, t])
-    back = cp.multiply(far[held].conj(), W[t, t]) + cp.multiply(mutual[held].conj(), W[t, f])
+    place = np.zeros((n, len(bus)))
+    place[bus.astype(int), np.arange(len(bus))] = 1.0
+    flows = cp.diag(W @ Y.toarray().conj().T)
     voltages = cp.real(cp.diag(W))
     rows = [
         W >> 0,
-        cp.real(flows) == at @ p - network.buses[:, 0] / BASE,
-        cp.imag(flows) == at @ q - network.buses[:, 1] / BASE,
+        cp.real(flows) == place @ p - network.buses[:, 0] / BASE,
+        cp.imag(flows) == place @ q - network.buses[:, 1] / BASE,
         *(p >= low_p / BASE, p <= high_p / BASE, q >= low_q / BASE, q <= high_q / BASE),
         *(voltages >= network.buses[:, 5] ** 2, voltages <= network.buses[:, 4] ** 2),
-        *([cp.abs(each) <= limit[held] / BASE for each in (out, back)] if held.any() else []),
+        *([cp.abs(cp.sum(cp.multiply(W[at], ends.toarray().conj()), axis=1)) <= limit] if len(at) else []),
     ]
     cost = cp.sum(cp.multiply(square * BASE**2, cp.square(p))) + (linear * BASE) @ p
     return cp.Problem(cp.Minimize(cost + network.constant), rows)

@@ -38,25 +38,27 @@ def tiled(network: Network, copies: int, seed: int = 0) -> Network:
     return Network(np.vstack(buses), np.vstack(generators), np.vstack(branches), copies * network.constant, known)
 
 
-def power_flow(network: Network) -> Constrained:
-    """The relaxation; F(M) + `network.constant` is the cost in dollars per hour."""
+def currents(network: Network) -> tuple[sp.csr_array, sp.csr_array, Array, Array]:
+    """Rows y of currents yᵀv, per unit: at each bus, (n, n), and into both ends of each limited branch, (2 q, n); the
+    buses of these ends, and their limits of |S|."""
     n, (first, last, r, x, charge, limit, ratio) = len(network.buses), network.branches.T
     first, last = first.astype(int), last.astype(int)
     y, turns = 1.0 / (r + 1j * x), np.where(ratio > 0.0, ratio, 1.0)
-    from_own, to_own, mutual = (y + 0.5j * charge) / turns**2, y + 0.5j * charge, -y / turns
-    # rows of the admittance matrix: current at each bus, and at both ends of each limited branch
-    shunt = (network.buses[:, 2] + 1j * network.buses[:, 3]) / BASE
-    places = np.r_[first, last, first, last, np.arange(n)], np.r_[first, last, last, first, np.arange(n)]
-    admittance = sp.csr_array((np.r_[from_own, to_own, mutual, mutual, shunt], places), shape=(n, n))
-    held = np.flatnonzero(limit > 0.0)
-    e, at = np.arange(len(held)), np.r_[first[held], last[held]]
-    ends = sp.csr_array(
-        (
-            np.r_[from_own[held], mutual[held], to_own[held], mutual[held]],
-            (np.r_[e, e, e + len(e), e + len(e)], np.r_[first[held], last[held], last[held], first[held]]),
-        ),
-        shape=(2 * len(e), n),
-    )
+    own, far, mutual = (y + 0.5j * charge) / turns**2, y + 0.5j * charge, -y / turns
+    e = np.arange(len(y))
+    entries, at = np.r_[own, mutual, far, mutual], np.r_[first, last, last, first]
+    ends = sp.csr_array((entries, (np.r_[e, e, e + len(e), e + len(e)], at)), shape=(2 * len(e), n))
+    buses, k = np.r_[first, last], np.arange(2 * len(e))
+    incidence = sp.csr_array((np.ones(len(k)), (buses, k)), shape=(n, len(k)))
+    shunt = sp.diags_array((network.buses[:, 2] + 1j * network.buses[:, 3]) / BASE)
+    held = np.flatnonzero(np.tile(limit, 2) > 0.0)
+    return sp.csr_array(incidence @ ends + shunt), ends[held], buses[held], np.tile(limit, 2)[held] / BASE
+
+
+def power_flow(network: Network) -> Constrained:
+    """The relaxation; F(M) + `network.constant` is the cost in dollars per hour."""
+    n = len(network.buses)
+    admittance, ends, at, s = currents(network)
     bus, low_p, high_p, low_q, high_q, square, linear = network.generators.T
     bus, g = bus.astype(int), len(bus)
     size = 2 * n + 2 * g + 3 * len(at)
@@ -77,7 +79,6 @@ def power_flow(network: Network) -> Constrained:
         constraints.entries(cost + 1, cost + 1, size, 1.0),
     ]
     if len(at):
-        s = np.tile(limit[held], 2) / BASE
         beside = [
             flow - _entries([k], [k + column], [1.0], size)
             for column, flows in ((1, flow_p), (2, flow_q))

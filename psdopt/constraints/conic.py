@@ -157,18 +157,22 @@ class Conic:
     def split(self) -> tuple[Conic, Cliques] | None:
         """This problem over the cliques of its large sparse blocks, whose copies of entries are set equal by further
         constraints after its own; None unless a step then takes far fewer flops."""
-        i, j, C, at = self.places
         if self.weights is not None or all(len(rows) <= SMALL_ORDER for rows in self.blocks):
             return None
-        cliques = cliques_of(i, j, self.blocks, SMALL_ORDER)
+        cliques = cliques_of(*self.places[:2], self.blocks, SMALL_ORDER)
+        conic = self.over(cliques)
+        return (conic, cliques) if SPLIT * conic.flops < self.flops else None
+
+    def over(self, cliques: Cliques) -> Conic:
+        """This problem over the matrices of the `cliques`, with the equations between their copies of entries."""
+        i, j, C, at = self.places
         (i, j), (own, above), n = cliques.placed(i, j), cliques.copies(), len(cliques.origin)
         same = sp.eye_array(own.shape[1], format="csr")
         B = sp.csr_array(sp.block_diag([self.forms.B, sp.hstack([same, -same])]))
         forms = SparseForms(np.concatenate([i[at], own[0], above[0]]), np.concatenate([j[at], own[1], above[1]]), B, n)
         costs = sp.coo_array((np.where(i == j, 0.5, 1.0) * C, (i, j)), shape=(n, n))
         lower, upper = (np.append(bound, np.zeros(own.shape[1])) for bound in (self.lower, self.upper))
-        conic = Conic(sp.csr_array(costs + costs.T), self.constant, forms, lower, upper)
-        return (conic, cliques) if SPLIT * conic.flops < self.flops else None
+        return Conic(sp.csr_array(costs + costs.T), self.constant, forms, lower, upper)
 
     @property
     def cheapest(self) -> Conic:

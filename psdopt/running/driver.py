@@ -146,8 +146,9 @@ class Driver:
         run, state = self.run, self.run.state
         if not math.isfinite(state.evaluation.value) or isinstance(state, NonFiniteStart):
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} (at the start)"
-        if state.outcome is Outcome.UNBOUNDED or self._diverged():
-            return unbounded(self.judge.certify(), run, self.problem, self.tol, grown=self._diverged())
+        grown = self._diverged()
+        if grown or state.outcome is Outcome.UNBOUNDED:
+            return unbounded(self.judge.certify(), run, self.problem, self.tol, grown)
         if state.outcome is Outcome.DIVERGED:
             return Status.DIVERGED, Status.DIVERGED.value
         ended = state.outcome in (Outcome.STALLED, Outcome.FINISHED)
@@ -186,7 +187,8 @@ class Driver:
         return self.judge.proven_gap(awaited, near, now() - self.clock)
 
     def _diverged(self) -> bool:
-        """Whether tr M has grown beyond any scale. It has not where F rises further out: the first M was tiny then."""
+        """Whether tr M has grown beyond any scale; where F rises further out, the first M was tiny, and growth counts
+        from here on."""
         run, here = self.run, self.run.state.evaluation
         if not self.method.descends or run.iteration == 0 or run.first_trace == 0.0:
             return False

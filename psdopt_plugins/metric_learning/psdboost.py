@@ -145,9 +145,8 @@ class PSDBoost(MahalanobisTransformer):
         problem = triplet_margin_problem(data, among, self._cost(len(rows)))
         defaults = {"geometry": Spectraplex(problem.n), "method": ColumnGeneration(), "tol": TOLERANCE}
         self.result_ = finished(solve(problem, **options_for_solve(self.solver_options, **defaults)))
-        found = sorted_components(
-            self.result_.matrix, self.no_metric
-        )  # before units are divided out, which would cost small rows
+        # before units are divided out, which would cost small rows
+        found = sorted_components(self.result_.matrix, self.no_metric)
         self.components_ = np.zeros((len(found), len(kept)))
         self.components_[:, kept] = found if units is None else found / units[kept]
         self.margin_, self.triplets_ = -self.result_.value, rows.array

@@ -1,9 +1,11 @@
 """Power flow: powers against currents of each branch, published costs, and tied copies."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from benchmarks.papers.power_flow import power_flow, tiled
+from benchmarks.papers.power_flow import currents, power_flow, tiled
 from benchmarks.papers.power_networks import BASE, FOURTEEN, NINE, THIRTY, Network
 from psdopt import solve
 
@@ -34,6 +36,22 @@ def test_the_forms_are_the_powers_of_the_branches(network) -> None:
     np.testing.assert_allclose(a[:n], wanted.real, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(a[n : 2 * n], wanted.imag, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(a[2 * n : 3 * n], np.abs(v) ** 2, rtol=1e-10)
+
+
+@named
+def test_the_ends_of_limited_branches_have_their_powers_and_limits(network) -> None:
+    rng = np.random.default_rng(1)
+    v = rng.standard_normal(len(network.buses)) + 1j * rng.standard_normal(len(network.buses))
+    _, ends, at, limits = currents(network)
+    limited = network.branches[network.branches[:, 5] > 0.0]
+    wanted = []
+    for branch in limited:  # alone in a network without shunts
+        buses = network.buses * [1.0, 1.0, 0.0, 0.0, 1.0, 1.0]
+        power = injected(replace(network, buses=buses, branches=branch[None]), v)
+        wanted.append(power[branch[:2].astype(int)])
+    found = (v[at] * np.conj(ends @ v)).reshape(2, len(limited)).T
+    np.testing.assert_allclose(found, np.reshape(wanted, (len(limited), 2)), rtol=1e-10, atol=1e-10)
+    np.testing.assert_array_equal(limits, np.tile(limited[:, 5], 2) / BASE)
 
 
 @named

@@ -47,12 +47,9 @@ class StandardForm:
             if stack.arrow:  # alike on each of them, which keeps its form
                 units[stack.rows] = np.exp2(np.round(np.mean(np.log2(units[stack.rows]), axis=1, keepdims=True)))
         self.units: Array | None = None if np.all(units == 1.0) else units
-        conic = conic if self.units is None else in_units(conic, units)
-        self.whole, self.W = conic, W
-        self.cliques: Cliques | None = None
-        if split and conic.split is not None:
-            conic, self.cliques = conic.split
-        self.conic = conic
+        self.cliques: Cliques | None = conic.split[1] if split and conic.split is not None else None
+        self.whole, self.W = conic if self.units is None else in_units(conic, units), W
+        self.conic = conic = self.whole if self.cliques is None else self.whole.over(self.cliques)
         lower, upper = conic.lower, conic.upper
         equal = lower == upper
         some = conic.forms.norms > 0.0  # on a face some A_t vanish and need no multiplier
