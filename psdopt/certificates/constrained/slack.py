@@ -120,12 +120,12 @@ def _of_small(S: sp.csr_array, blocks: list[NDArray[np.intp]]) -> Iterator[tuple
         values, V = np.linalg.eigh(matrices)
         if not np.isfinite(values).all():
             raise FloatingPointError("S is not finite")
-        sizes = np.abs(values).max(axis=1)
-        bounds = values[:, 0] - rounding(1.0, stack.order, 4.0) * sizes
+        sizes, least = np.abs(values).max(axis=1), V[:, :, :1]
+        residuals = np.sqrt(np.sum((matrices @ least - values[:, :1, None] * least) ** 2, axis=(1, 2)))
+        bounds = values[:, 0] - residuals - rounding(1.0, stack.order, 4.0) * sizes
         k = int(np.argmin(bounds))
-        residual = norm(matrices[k] @ V[k, :, 0] - values[k, 0] * V[k, :, 0])
-        count, pair = stack.rows.size, (values[k, :1], V[k, :, :1], residual, float(bounds[k]), 0.0, float(sizes[k]))
-        yield stack.rows[k], ExtremePair(*pair, count, "dense", True)
+        count, pair = stack.rows.size, (values[k, :1], least[k], float(residuals[k]), float(bounds[k]), 0.0)
+        yield stack.rows[k], ExtremePair(*pair, float(sizes[k]), count, "dense", True)
 
 
 def pair_by_factor(S: Array, rest: Array, Y: Array) -> ExtremePair:

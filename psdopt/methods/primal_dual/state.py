@@ -167,8 +167,8 @@ def moved(
     (problem, conic), form = constrained(old.problem), old.form
     rest = norm(form.b - form.measure(X))
     inside = old.dual.inside
-    open_ = form.W is None and form.cliques is None and problem.n <= ITERATED_ORDER
-    if open_ and not splits and inside is None and rest <= NEGLIGIBLE:
+    whole = form.W is None and form.cliques is None  # then the matrix of X is definite
+    if whole and not splits and inside is None and rest <= NEGLIGIBLE and problem.n <= ITERATED_ORDER:
         inside = form.matrix(X)
     problem = problem if old.anew else problem.shown
     Y = form.factor(X) if factor is None else factor
