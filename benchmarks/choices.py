@@ -25,6 +25,7 @@ from psdopt import (
     ConjugateGradient,
     EntryFit,
     FlatQuotient,
+    InteriorPoint,
     LagrangeNewton,
     ProjectedGradient,
     PSDCone,
@@ -58,7 +59,7 @@ from psdopt_plugins.kernel_learning import pairwise_kernel_problem
 FAMILIES = ("product", "two products", "forms", "one-sided forms", "distances", "triplets", "completion", "entries",
             "kernel of pairs", "hinges of distances")  # fmt: skip
 RIVALS = (ConjugateGradient(), LBFGS(), TruncatedNewton(), TrustRegions(), LagrangeNewton(), BlockConjugateGradient(),
-          BILGO(), ProjectedGradient())  # fmt: skip
+          BILGO(), ProjectedGradient(), InteriorPoint())  # fmt: skip
 TOL = 1e-6
 #: How much longer than the best rival the default may take.
 WORST = 3.0

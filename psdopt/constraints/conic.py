@@ -18,10 +18,11 @@ from psdopt.linalg.limits import ITERATED_ORDER, SMALL_ORDER
 
 
 class Conic:
-    """min ⟨C, M⟩ − Σ_k ν_k log det M_k + constant over M ⪰ 0, lower <= A(M) <= upper, everything by entries.
+    """min ⟨C, M⟩ − Σ_k ν_k log det M_k + Σ_t s_t² / (2 δ_t) + constant over M ⪰ 0 and lower <= A(M) + s <= upper.
 
     Attributes: `C` sparse symmetric (n, n); `forms`; `lower`, `upper` (m,); `weights` (n,), the ν_k in the rows of the
-    diagonal block M_k, alike in all of them; None where F is linear.
+    diagonal block M_k, alike in all of them; None without log dets; `softness` δ (m,), with s_t = 0 where δ_t = 0; None
+    where all bounds hold. Everything is given by its entries.
     """
 
     def __init__(
@@ -32,9 +33,10 @@ class Conic:
         lower: Array,
         upper: Array,
         weights: Array | None = None,
+        softness: Array | None = None,
     ) -> None:
         self.C, self.constant, self.forms, self.lower, self.upper = C, constant, forms, lower, upper
-        self.n, self.m, self.weights = forms.n, forms.size, weights
+        self.n, self.m, self.weights, self.softness = forms.n, forms.size, weights, softness
 
     @cached_property
     def places(self) -> tuple[NDArray[np.intp], NDArray[np.intp], Array, NDArray[np.intp]]:
@@ -146,7 +148,9 @@ class Conic:
     @property
     def complement_flops(self) -> float:
         """Estimated flops of a factor of the Schur complement; the fill of a sparse one is not known before."""
-        return min(self.m**3 / 3.0, self.meetings**1.5 if self.sparse else np.inf)
+        flops = min(self.m**3 / 3.0, self.meetings**1.5 if self.sparse else np.inf)
+        p = float(len(self.forms.i))  # if all rows are soft, entries may take the place of the rows
+        return flops if self.softness is None else min(flops, self.m * p**2 + p**3)
 
     @property
     def flops(self) -> float:
@@ -172,7 +176,8 @@ class Conic:
         forms = SparseForms(np.concatenate([i[at], own[0], above[0]]), np.concatenate([j[at], own[1], above[1]]), B, n)
         costs = sp.coo_array((np.where(i == j, 0.5, 1.0) * C, (i, j)), shape=(n, n))
         lower, upper = (np.append(bound, np.zeros(own.shape[1])) for bound in (self.lower, self.upper))
-        return Conic(sp.csr_array(costs + costs.T), self.constant, forms, lower, upper)
+        soft = None if self.softness is None else np.append(self.softness, np.zeros(own.shape[1]))
+        return Conic(sp.csr_array(costs + costs.T), self.constant, forms, lower, upper, softness=soft)
 
     @property
     def cheapest(self) -> Conic:

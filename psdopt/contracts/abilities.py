@@ -21,6 +21,7 @@ class Ability(StrEnum):
     CONVEX = "convex"
     QUADRATIC = "quadratic"
     QUADRATIC_FIT = "quadratic-fit"  # linear terms and one quadratic loss of measurements
+    SOFT_BOUNDS = "soft-bounds"  # linear terms and squares of what measurements miss their bounds by, in memory
     PRECONDITIONER = "preconditioner"
     CLOSED_FORM = "closed-form"
     DIAGONAL_FORM = "diagonal-form"  # quadratic, with a diagonal Hessian in coordinates that keep M ⪰ 0
@@ -47,6 +48,7 @@ class Ability(StrEnum):
 #: Other abilities concern members that every problem or geometry has.
 MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.QUADRATIC_FIT: ("quadratic_fit",),
+    Ability.SOFT_BOUNDS: ("soft_bounds",),
     Ability.CONSTRAINTS: ("constrained",),
     Ability.CONIC: ("constrained",),
     Ability.LOG_DETS: ("constrained",),

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.linalg
 from scipy.linalg.blas import dtrsv
 from scipy.linalg.lapack import dpotrf, dpotrs
 
@@ -15,7 +16,7 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_array, norm
 from psdopt.linalg.krylov import extreme_ritz_values
 from psdopt.linalg.limits import MOST_STEPS, PROBES
-from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
+from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, ROUNDINGS, SLIGHT
 
 #: b ↦ (S − g I)⁻¹ b.
 Solve = Callable[[Array], Array]
@@ -133,3 +134,24 @@ def solver_of(K: Array) -> Callable[[Array], Array]:
         return np.asarray(dtrsv(L, v, lower=1, trans=1, overwrite_x=1))
 
     return solve
+
+
+def largest_share(C: Array, G: Array) -> float | None:
+    """A large θ in [0, 1] with C + θ G ⪰ 0, from an eigenvalue; None if none is proven."""
+    sizes = np.abs(np.diagonal(C)) + np.abs(np.diagonal(G))
+    largest = max(float(sizes.max()), float(np.abs(C).max()), float(np.abs(G).max()))
+    if largest == 0.0:
+        return 1.0
+    scale = 1.0 / np.sqrt(np.maximum(sizes, EPS**2 * largest))
+    C, G = (A * scale * scale[:, None] for A in (C, G))
+    allowed = -ROUNDINGS * len(C) * EPS
+    if factor_above(C + G, allowed) is not None:
+        return 1.0
+    try:
+        lowest = scipy.linalg.eigh(G, C - allowed * np.eye(len(C)), eigvals_only=True, subset_by_index=[0, 0])[0]
+    except np.linalg.LinAlgError:  # C is not positive semidefinite
+        return None
+    most = min(1.0, -1.0 / float(lowest)) if lowest < 0.0 else 1.0
+    # reduced until a factorisation proves it: the rounding of the eigenvalue grows with the condition of C
+    shares = (most * (1.0 - reserve) for reserve in (MINOR * ROOT_EPS, ROOT_EPS, MINOR))
+    return next((share for share in shares if factor_above(C + share * G, allowed) is not None), None)

@@ -7,17 +7,16 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-import scipy.linalg
 
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner
-from psdopt.linalg.definite import factor_above
+from psdopt.linalg.definite import largest_share
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.limits import SPECTRUM_ORDER
-from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, ROUNDINGS
+from psdopt.problems.multiplier_bound import MultiplierBound
 
 
 class ShareBound(Duality):
@@ -33,10 +32,17 @@ class ShareBound(Duality):
     S from the caller.
 
     `linear` : N ↦ c + ⟨C, N⟩ as a problem; None if F has no linear part. `least` : c if C ⪰ 0 is known, else None.
+    `by_multipliers` : the bound from dual variables of a method, where F has one.
     """
 
-    def __init__(self, linear: Problem | None, constant: float, least: float | None) -> None:
-        self.linear, self.constant, self.least = linear, constant, least
+    def __init__(
+        self,
+        linear: Problem | None,
+        constant: float,
+        least: float | None,
+        by_multipliers: MultiplierBound | None = None,
+    ) -> None:
+        self.linear, self.constant, self.least, self.by_multipliers = linear, constant, least, by_multipliers
 
     @cached_property
     def pull(self) -> Array | None:
@@ -46,6 +52,11 @@ class ShareBound(Duality):
         return dense_gradient(self.linear.at(np.zeros((self.linear.n, 1))))
 
     def dual_bound(self, evaluation: Evaluation, dual: Any = None, S: Array | None = None) -> float | None:
+        given = None if dual is None or self.by_multipliers is None else self.by_multipliers.value(dual)
+        found = [bound for bound in (given, self._of_share(evaluation, S)) if bound is not None]
+        return max(found, default=None)
+
+    def _of_share(self, evaluation: Evaluation, S: Array | None) -> float | None:
         formed = S is not None or evaluation.problem.n <= DENSE_LIMIT
         if not formed or self.pull is None:
             return self.least
@@ -54,29 +65,8 @@ class ShareBound(Duality):
         curved = float(evaluation.value) - self.constant - inner(self.pull @ Y, Y)
         if not (math.isfinite(curved) and np.all(np.isfinite(G)) and np.all(np.isfinite(self.pull))):
             return self.least
-        share = _largest_share(self.pull, G)
+        share = largest_share(self.pull, G)
         if share is None:
             return self.least
         bound = self.constant + share * (curved - inner(G @ Y, Y))
         return bound if self.least is None else max(bound, self.least)
-
-
-def _largest_share(C: Array, G: Array) -> float | None:
-    """A large θ in [0, 1] with C + θ G ⪰ 0, from an eigenvalue; None if none is proven."""
-    sizes = np.abs(np.diagonal(C)) + np.abs(np.diagonal(G))
-    largest = max(float(sizes.max()), float(np.abs(C).max()), float(np.abs(G).max()))
-    if largest == 0.0:
-        return 1.0
-    scale = 1.0 / np.sqrt(np.maximum(sizes, EPS**2 * largest))
-    C, G = (A * scale * scale[:, None] for A in (C, G))
-    allowed = -ROUNDINGS * len(C) * EPS
-    if factor_above(C + G, allowed) is not None:
-        return 1.0
-    try:
-        lowest = scipy.linalg.eigh(G, C - allowed * np.eye(len(C)), eigvals_only=True, subset_by_index=[0, 0])[0]
-    except np.linalg.LinAlgError:  # C is not positive semidefinite
-        return None
-    most = min(1.0, -1.0 / float(lowest)) if lowest < 0.0 else 1.0
-    # reduced until a factorisation proves it: the rounding of the eigenvalue grows with the condition of C
-    shares = (most * (1.0 - reserve) for reserve in (MINOR * ROOT_EPS, ROOT_EPS, MINOR))
-    return next((share for share in shares if factor_above(C + share * G, allowed) is not None), None)

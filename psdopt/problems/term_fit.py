@@ -12,7 +12,9 @@ from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.definite import solver_of
 from psdopt.terms.base import Term, combine, distinct_maps
+from psdopt.terms.losses import HalfSquaredOneSided
 from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
 from psdopt.terms.quadratic import LinearTerm
 
 
@@ -25,6 +27,19 @@ def is_quadratic_fit(terms: Sequence[Term]) -> bool:
     fit = losses[0]
     plain = fit.degree == 2 and fit.loss.separable and fit.measurement.couples
     return plain and float(_curvatures(fit).min()) > 0.0
+
+
+def are_soft_bounds(terms: Sequence[Term]) -> bool:
+    """Whether all but linear terms are squares of what measurements in memory miss their bounds by."""
+    fits = [term for term in terms if not isinstance(term, LinearTerm)]
+    return bool(fits) and all(
+        isinstance(term, MeasuredTerm)
+        and isinstance(term.loss, HalfSquaredOneSided)
+        and term.weight > 0.0
+        and all(each.is_matrix for each in term.maps)
+        and isinstance(term.measurement, (Entries, PairDistances, QuadraticForms, TripletDifferences))
+        for term in fits
+    )
 
 
 def _curvatures(fit: MeasuredTerm) -> Array:

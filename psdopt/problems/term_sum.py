@@ -21,10 +21,13 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.operators import LinearMap
 from psdopt.problems.moment_preconditioner import MomentPreconditioner
+from psdopt.problems.multiplier_bound import MultiplierBound
 from psdopt.problems.share_bound import ShareBound
-from psdopt.problems.term_fit import TermFit, is_quadratic_fit
+from psdopt.problems.term_fit import TermFit, are_soft_bounds, is_quadratic_fit
 from psdopt.problems.term_models import TermEvaluation
 from psdopt.terms.base import Term, distinct_maps
+from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.quadratic import LinearTerm
 
 
 @former_argument("curvature", None, "Hessians are computed term by term")
@@ -69,6 +72,7 @@ class TermSum(Problem):
             Ability.CONVEX: all(term.convex for term in terms),
             Ability.HESSIAN: all(term.has_hessian for term in terms),
             Ability.QUADRATIC: all(term.degree is not None for term in terms),
+            Ability.SOFT_BOUNDS: self.device is None and are_soft_bounds(terms),
             Ability.PRECONDITIONER: preconditioner is not None,
             Ability.QUADRATIC_FIT: self.device is None and is_quadratic_fit(terms),
         }
@@ -83,6 +87,14 @@ class TermSum(Problem):
         if Ability.QUADRATIC_FIT not in self.abilities:
             raise InvalidTypeError(f"{type(self).__name__} is no quadratic fit: it lacks the ability quadratic-fit")
         return self.once("quadratic fit", partial(TermFit, self.terms))
+
+    def soft_bounds(self) -> tuple[Sequence[LinearTerm], Sequence[MeasuredTerm], float]:
+        """(linear terms, half squares of measurements, constant), for sums with the ability ``soft-bounds``."""
+        linear = [term for term in self.terms if isinstance(term, LinearTerm)]
+        fits = [term for term in self.terms if isinstance(term, MeasuredTerm)]
+        if Ability.SOFT_BOUNDS not in self.abilities:
+            raise InvalidTypeError(f"{type(self).__name__} has terms that are no soft bounds: it lacks soft-bounds")
+        return linear, fits, self.constant
 
     def restricted(self, basis: Images, T: Array) -> Problem:
         """N ↦ F(W N Wᵀ) for orthonormal W = basis · T; for the classes that declare the ability."""
@@ -102,7 +114,12 @@ class TermSum(Problem):
         if not all(term.nonnegative and term.convex for term in self.terms if term.degree != 1):
             return Duality()
         part = TermSum(linear) if linear and Ability.QUADRATIC not in self.abilities else None
-        return ShareBound(part, self.constant, self.constant if all(term.nonnegative for term in linear) else None)
+        least = self.constant if all(term.nonnegative for term in linear) else None
+        if Ability.SOFT_BOUNDS not in self.abilities:
+            return ShareBound(part, self.constant, least)
+        pull, fits, constant = self.soft_bounds()
+        own = MultiplierBound(TermSum(pull) if pull else None, constant, fits)
+        return ShareBound(part, self.constant, least, own)
 
     def pieces(self) -> Mapping[str, Any]:
         maps = {f"map {k}": each for k, each in enumerate(self.maps)}

@@ -19,7 +19,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.deadline import now, until
 from psdopt.linalg.tolerances import MINOR, SLIGHT
-from psdopt.running.choose import choose
+from psdopt.running.choose import choose, wide_atoms
 from psdopt.running.compatibility import compatible
 from psdopt.running.escape import Escape
 from psdopt.running.result import History, Result
@@ -45,11 +45,11 @@ class Beginning:
         self.point: Any = None
 
     def choose(
-        self, geometry: Geometry | None, method: Method | None, escape: bool, max_rank: int | None
+        self, geometry: Geometry | None, method: Method | None, escape: bool, max_rank: int | None, warm: bool
     ) -> tuple[Geometry, Method]:
         """Geometry and method of the run. Raises IncompatibleError if the pieces do not fit."""
         with self._in_time():
-            geometry, method, self.chosen = choose(self.problem, geometry, method, max_rank)
+            geometry, method, self.chosen = choose(self.problem, geometry, method, max_rank, warm)
             compatible(self.problem, geometry, method).require()
             limit = max_rank or self.problem.n
             if (geometry.rank or self.problem.n) > limit:
@@ -70,7 +70,11 @@ class Beginning:
         """A run at its first state, with the pieces of :meth:`choose`, warm with the multipliers `dual`."""
         problem = self.problem
         with self._in_time():
-            self.point = plain_start(geometry, problem, start, rng, method)
+            atoms = wide_atoms(problem) if start is None and len(self.chosen) == 2 else None
+            if atoms is not None and geometry.rank == atoms.shape[1]:
+                self.point = geometry.from_factor(atoms)
+            else:
+                self.point = plain_start(geometry, problem, start, rng, method)
             point = fitted_start(geometry, problem, self.point, rng, method, given=start is not None)
             if problem.device is not None:
                 point = geometry.from_factor(problem.check_factor(geometry.factor(point)))

@@ -7,8 +7,8 @@ import pytest
 
 from psdopt import FlatQuotient, LowRankPSD, Status, TermSum, certify, solve
 from psdopt.contracts.gradient import dense_gradient
+from psdopt.linalg.definite import largest_share
 from psdopt.linalg.extreme import DENSE_LIMIT
-from psdopt.problems.share_bound import _largest_share
 from psdopt.terms import IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from psdopt.testing import run_checks
 
@@ -111,28 +111,28 @@ def test_sums_that_are_semidefinite_up_to_rounding_keep_their_share(seed, unit):
     rng = np.random.default_rng(seed)
     V = rng.standard_normal((N, 2))
     C = unit * V @ V.T
-    assert _largest_share(C, C) == 1.0
-    assert _largest_share(C, -0.5 * C) == 1.0
-    assert _largest_share(C, -4.0 * C) == pytest.approx(0.25, rel=1e-2)
+    assert largest_share(C, C) == 1.0
+    assert largest_share(C, -0.5 * C) == 1.0
+    assert largest_share(C, -4.0 * C) == pytest.approx(0.25, rel=1e-2)
     lifted = unit * (V @ V.T + np.eye(N))
-    assert _largest_share(lifted, C - lifted) == 1.0
-    assert _largest_share(lifted, 2.0 * (C - lifted)) == pytest.approx(0.5, rel=1e-2)
+    assert largest_share(lifted, C - lifted) == 1.0
+    assert largest_share(lifted, 2.0 * (C - lifted)) == pytest.approx(0.5, rel=1e-2)
 
 
 @pytest.mark.parametrize("unit", [1e-9, 1.0, 1e9])
-def test_the_largest_share_by_hand(unit):
+def test_thelargest_share_by_hand(unit):
     """C + θ G ⪰ 0 for C = diag(1, 4) and G with a negative eigenvalue: θ = min(1, −1 / λ_min(G, C))."""
     C = unit * np.diag([1.0, 4.0])
     for diagonal, expected in (((-2.0, 1.0), 0.5), ((-0.5, -2.0), 1.0), ((-1.25, -16.0), 0.25), ((3.0, 0.0), 1.0)):
-        share = _largest_share(C, unit * np.diag(diagonal))
+        share = largest_share(C, unit * np.diag(diagonal))
         assert expected * (1.0 - 1e-5) <= share <= expected
-    assert _largest_share(np.zeros((2, 2)), np.zeros((2, 2))) == 1.0
-    assert _largest_share(unit * np.diag([-1.0, 1.0]), unit * np.diag([0.5, 0.0])) is None
-    assert _largest_share(unit * np.diag([-1.0, 1.0]), unit * np.diag([2.0, 0.0])) == 1.0
+    assert largest_share(np.zeros((2, 2)), np.zeros((2, 2))) == 1.0
+    assert largest_share(unit * np.diag([-1.0, 1.0]), unit * np.diag([0.5, 0.0])) is None
+    assert largest_share(unit * np.diag([-1.0, 1.0]), unit * np.diag([2.0, 0.0])) == 1.0
     # rows of very different units
     D = np.diag([1e-4, 1e4])
-    assert _largest_share(D @ C @ D, D @ (unit * np.array([[-2.0, 0.1], [0.1, 1.0]])) @ D) == pytest.approx(
-        _largest_share(C, unit * np.array([[-2.0, 0.1], [0.1, 1.0]])), rel=1e-4
+    assert largest_share(D @ C @ D, D @ (unit * np.array([[-2.0, 0.1], [0.1, 1.0]])) @ D) == pytest.approx(
+        largest_share(C, unit * np.array([[-2.0, 0.1], [0.1, 1.0]])), rel=1e-4
     )
     empty = np.diag([1.0, 0.0])  # a row without entries in either
-    assert _largest_share(unit * empty, -2.0 * unit * empty) == pytest.approx(0.5, rel=1e-4)
+    assert largest_share(unit * empty, -2.0 * unit * empty) == pytest.approx(0.5, rel=1e-4)

@@ -28,9 +28,9 @@ from psdopt.margins.problem import MarginProblem
 from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
-from psdopt.running.choose import SECOND_ORDER, choose, first_rank
+from psdopt.running.choose import ONE_SIDED, SECOND_ORDER, choose, first_rank, wide_atoms
 from psdopt.running.compatibility import compatible, fits
-from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms
+from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from tests.instances import psd, symmetric
 
 N = 6
@@ -240,3 +240,40 @@ def test_a_closed_form_is_not_looked_for_where_the_rank_is_limited(monkeypatch):
     problem = QuadraticSDP(np.eye(6), 1.0, -np.eye(6))
     assert choose(problem, FlatQuotient(6, 2), None)[1].name == "ConjugateGradient + TruncatedNewton"
     assert choose(problem, None, None, 2)[0].rank == 2
+
+
+def hinges(n: int, m: int) -> TermSum:
+    rng = np.random.default_rng(n)
+    return TermSum(
+        [MeasuredTerm(QuadraticForms(rng.standard_normal((m, n))), SquaredHinge(1.0)), LinearTerm(np.eye(n))]
+    )
+
+
+def test_one_sided_squares_are_given_to_the_interior_point_by_the_price_of_its_steps():
+    """At once, after a hundred steps on a factor, or not at all; never under a limit of the rank, nor at once from a
+    start that the caller gives."""
+    assert isinstance(choose(hinges(8, 60), None, None)[1], InteriorPoint)
+    geometry, method, _ = choose(hinges(30, 600), None, None)
+    assert method is ONE_SIDED
+    assert geometry.rank == 30
+    assert choose(hinges(100, 5000), None, None)[1] is SECOND_ORDER
+    assert choose(hinges(8, 60), None, None, 3)[1] is SECOND_ORDER
+    assert choose(hinges(8, 60), FlatQuotient(8, 3), None)[1] is SECOND_ORDER
+    assert choose(hinges(8, 60), None, None, None, True)[1] is ONE_SIDED
+    squares = TermSum([MeasuredTerm(QuadraticForms(np.eye(8)), LeastSquares(1.0))])
+    assert not isinstance(choose(squares, None, None)[1], InteriorPoint)
+
+
+def test_a_quadratic_of_many_columns_begins_with_those_of_its_free_minimiser():
+    """Of order 160, with half of the eigenvalues of C negative: 40 columns at first had to grow to 80."""
+    rng, n = np.random.default_rng(0), 160
+    F = QuadraticSDP(psd(rng, n), 0.1 * psd(rng, n, condition=10.0), symmetric(rng, n))
+    atoms = wide_atoms(F)
+    assert atoms is not None
+    assert choose(F, None, None)[0].rank == atoms.shape[1] > first_rank(n)
+    assert choose(F, None, None, 10)[0].rank == 10
+    assert choose(F, None, ConjugateGradient())[0].rank == first_rank(n)
+    begun, grown = solve(F, rng=0), solve(F, FlatQuotient(n, 40), SECOND_ORDER, rng=0, escape=True)
+    assert begun.status is Status.OPTIMAL
+    assert begun.value == pytest.approx(grown.value, rel=1e-5)
+    assert 2 * begun.iterations < grown.iterations

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from psdopt.constraints.conic import Conic
+from psdopt.constraints.directed import DirectedForms
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array, scaled
 
@@ -50,5 +51,5 @@ def in_units(conic: Conic, d: Array) -> Conic:
     """
     forms = conic.forms
     B = scaled(forms.B, columns=d[forms.i] * d[forms.j])
-    there = SparseForms(forms.i, forms.j, B, conic.n)
-    return Conic(scaled(conic.C, d, d), conic.constant, there, conic.lower, conic.upper, conic.weights)
+    there = forms.in_units(d) if isinstance(forms, DirectedForms) else SparseForms(forms.i, forms.j, B, conic.n)
+    return Conic(scaled(conic.C, d, d), conic.constant, there, conic.lower, conic.upper, conic.weights, conic.softness)

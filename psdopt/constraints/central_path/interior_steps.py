@@ -7,6 +7,7 @@ Linearising A(X) = b, A*(v) + Z = C and X Z = t I in the HKM direction gives, wi
 T = dX' dZ' Z⁻¹ of the predictor in the corrector, each dX taken by its symmetric part. The parts of the cone are
 independent: a part knows the map D ↦ X D Z⁻¹, its products with the A_t, and Z⁻¹. A block with −ν log det in the
 objective has X Z = (t + ν) I on its path: the same equations with X − ν Z⁻¹ in the place of the X that is taken off.
+Of soft rows A(X) + δ ∘ v = b is linearised: diag(δ) is added to the system.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ class _Step:
 
     def __init__(self, form: StandardForm, at: Iterate, careful: bool) -> None:
         self.form, self.at = form, at
-        self.rp = form.b - form.measure(at.X)
+        self.rp = form.missed(at.X, at.v)
         states = zip(form.parts, at.X, at.Z, at.Lx, at.Lz, strict=True)
         self.parts = [part.local(X, Z, L, K, at.v, careful) for part, X, Z, L, K in states]
         self.known = sum((part.known for part in self.parts), self.rp)
@@ -120,22 +121,27 @@ class _Step:
     def refined(self, dX: list[Array], dZ: list[Array], dv: Array) -> Direction:
         """The direction with a smaller residual of A(dX) = b − A(X), which rounding of X dZ Z⁻¹ spoils."""
         form = self.form
-        rest = self.rp - form.measure(dX)
+        rest = self._rest(dX, dv)
         for _ in range(ROUNDS):
             if norm(rest) <= SLIGHT**2 * norm(self.rp):
                 break
             w = self.solve(rest)
             new_X = [dP + part.metric.moved(w) for part, dP in zip(self.parts, dX, strict=True)]
-            left = self.rp - form.measure(new_X)
+            left = self._rest(new_X, dv + w)
             if not norm(left) < 0.5 * norm(rest):
                 break
             dZ = [dS - part.adjoint(w) for part, dS in zip(form.parts, dZ, strict=True)]
             dX, dv, rest = new_X, dv + w, left
         return dX, dZ, dv
 
+    def _rest(self, dX: list[Array], dv: Array) -> Array:
+        """What dX and dv leave of b − A(X) − δ ∘ v."""
+        moved = self.form.measure(dX)
+        return self.rp - (moved if self.form.softness is None else moved + self.form.softness * dv)
+
     def sound(self, dX: list[Array], dv: Array) -> bool:
         """Whether the direction removes nearly all of b − A(X), measured by its size or by its effect on bᵀv."""
-        off, v = norm(self.rp - self.form.measure(dX)), self.at.v + dv
+        off, v = norm(self._rest(dX, dv)), self.at.v + dv
         return off <= SLIGHT**2 * norm(self.rp) or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
 
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.batched_couplings import BatchedCouplings
 from psdopt.constraints.central_path.couplings import Couplings
+from psdopt.constraints.directed import DirectedCouplings
 from psdopt.constraints.limits import SPARSE
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, both_ways, norm
@@ -27,6 +28,7 @@ class Semidefinite:
     rows : (K, s), the rows of M that each block has. C : (K, s, s). i, j : (p,), places within a block.
     B : (m, K p), the entries of the A_t at these places, block after block; those off the diagonal are doubled.
     weights : ν (K,) of −Σ_k ν_k log det X_k in the objective, None if there are none.
+    products : those of one block, if they are known otherwise than by the entries.
     """
 
     def __init__(
@@ -37,10 +39,13 @@ class Semidefinite:
         j: NDArray[np.intp],
         B: sp.csr_array,
         weights: Array | None = None,
+        products: DirectedCouplings | None = None,
     ) -> None:
         self.rows, self.C, self.i, self.j, self.B, self.weights = rows, C, i, j, B, weights
         self.count, self.size = rows.shape
         self.degree = self.count * self.size
+        if products is not None:
+            self.products = products
         first = self.size**2 * np.arange(self.count)[:, None]
         self.at = (first + (i * self.size + j)).ravel()
         self.mirrored = (first + (j * self.size + i)).ravel()
@@ -50,11 +55,16 @@ class Semidefinite:
         self.scattered = self.count == 1 and SPARSE * entries < self.size**2
 
     @cached_property
-    def products(self) -> Couplings | BatchedCouplings:
+    def products(self) -> Couplings | BatchedCouplings | DirectedCouplings:
         """(X, Q) ↦ [tr(A_s X A_t Q)]."""
         if self.count > 1:
             return BatchedCouplings(self.i, self.j, self.B, self.count)
         return Couplings(self.i, self.j, self.B, self.size)
+
+    @cached_property
+    def dense(self) -> Array:
+        """B (m, K p) as an array."""
+        return np.asarray(self.B.toarray())
 
     @cached_property
     def compact(self) -> tuple[NDArray[np.intp], Couplings]:
@@ -188,10 +198,10 @@ class SemidefiniteMetric:
     def add_to(self, M: Array, fresh: bool) -> None:
         """M (m, m) += [tr(A_s P A_t Q)], upper triangle; `fresh` : whether M is zero."""
         products = self.part.products
-        if isinstance(products, Couplings):
-            products.add(M, self.P[0], self.Q[0], fresh)
-        else:
+        if isinstance(products, BatchedCouplings):
             M += products.dense(self.P, self.Q)
+        else:
+            products.add(M, self.P[0], self.Q[0], fresh)
 
     def sparse(self) -> sp.csr_array:
         """[tr(A_s P A_t Q)] as a sparse array (m, m)."""

@@ -17,6 +17,7 @@ from psdopt.constraints.central_path.second_order import SecondOrder
 from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.constraints.cliques import Cliques
 from psdopt.constraints.conic import Conic, barrier_value
+from psdopt.constraints.directed import DirectedCouplings, DirectedForms
 from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.stacks import NONE, Stack
 from psdopt.linalg.arrays import Array, entries_of, norm, scaled
@@ -29,6 +30,8 @@ Part = Semidefinite | SecondOrder | Orthant
 
 class StandardForm:
     """min Σ_k ⟨C_k, X_k⟩ over X_k in cones, Σ_k A_k(X_k) = b, scaled to |A_t| = |b| = |C| = 1.
+
+    Soft rows are missed by s = δ ∘ v at a solution, which costs ½ vᵀ(δ ∘ v).
 
     The X_k are the `parts`: PSD blocks, those of one order together, then what is nonnegative: blocks of order one and
     the slacks of inequalities. An interval gives two rows. A part may have the `weights` ν of −ν log det X_k.
@@ -72,6 +75,10 @@ class StandardForm:
             if self.nu[rows[0]] > 0.0:
                 self.first[rows], self.width = self.width, self.width + len(rows)
         self.b, self.m = b / self.beta, len(b)
+        #: δ of the rows in these units, (rows,); None where no row is soft.
+        self.softness: Array | None = None
+        if conic.softness is not None:
+            self.softness = conic.softness[self.source] * self.row_scale**2 * (self.gamma / self.beta)
         forms, (_, _, C, at) = scaled(conic.forms.B[self.source], self.row_scale), conic.places
         columns = sp.csr_array((forms.data, at[forms.indices], forms.indptr), shape=(self.m, len(C))).tocsc()
         self.parts: list[Part] = []
@@ -97,7 +104,11 @@ class StandardForm:
             t, k, numbers = _taken(columns, part.held[filled], part.block[filled] * len(places) + which)
             B = sp.csr_array((numbers, (t, k)), shape=(self.m, len(part) * len(places)))
             costs, weights = part.dense(self.conic.places[2]) / self.gamma, self._weights(part.rows[:, 0])
-            yield Semidefinite(part.rows, costs, places // s, places % s, B, weights)
+            products = None
+            if isinstance(self.conic.forms, DirectedForms) and self.softness is not None:
+                # rows that must hold may be only what cancellation leaves of d_pᵀX d_q, and need their entries
+                products = DirectedCouplings.of(self.conic.forms, self.source, self.row_scale)
+            yield Semidefinite(part.rows, costs, places // s, places % s, B, weights, products)
 
     def _weights(self, rows: NDArray[np.intp], others: int = 0) -> Array | None:
         """ν of the blocks with these first `rows`, in the units of the form, then zeros; None if all are zero."""
@@ -136,14 +147,22 @@ class StandardForm:
         """Σ_k A_k(X_k), (rows,); b has norm 1."""
         return sum((part.measure(P) for part, P in zip(self.parts, X, strict=True)), np.zeros(self.m))
 
+    def missed(self, X: list[Array], v: Array) -> Array:
+        """b − A(X), less what soft rows may miss, δ ∘ v; (rows,)."""
+        rest = self.b - self.measure(X)
+        return rest if self.softness is None else rest - self.softness * v
+
     def mean_product(self, X: list[Array], Z: list[Array]) -> float:
         """mu: the mean of what the products X_k Z_k differ from ν_k."""
         off = sum(part.distance(P, S) for part, P, S in zip(self.parts, X, Z, strict=True))
         return float(off) / max(self.order, 1)
 
     def dual_value(self, v: Array, Z: list[Array]) -> float:
-        """The value of v and Z as a dual point: bᵀv, and Σ ν (s (1 − log ν) + log det S_k) for S_k = gamma Z_k in M."""
+        """The value of v and Z as a dual point: bᵀv − ½ vᵀ(δ ∘ v), and Σ ν (s (1 − log ν) + log det S_k) for S_k =
+        gamma Z_k in M."""
         value = float(self.b @ v) * self.beta * self.gamma + self.conic.constant
+        if self.softness is not None:
+            value -= 0.5 * float(v @ (self.softness * v)) * self.beta * self.gamma
         for part, S in zip(self.parts, Z, strict=True):
             if part.weights is not None and not isinstance(part, SecondOrder):
                 rows = part.rows.reshape(len(part.rows), -1)

@@ -25,12 +25,18 @@ from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import MINOR, SLIGHT, VANISHED
+from psdopt.methods.primal_dual import soft
+from psdopt.methods.primal_dual.soft import SoftState
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, length_of, moved, settled
 
 
 @dataclass(frozen=True)
-class InteriorPoint(Method[PrimalDualState]):
+class InteriorPoint(Method[PrimalDualState | SoftState]):
     """min ⟨C, M⟩ − Σ ν log det M_k under linear constraints: infeasible primal-dual path following, HKM direction.
+
+    Without constraints, min ⟨C, M⟩ + Σ w_t/2 (what ⟨A_t, M⟩ misses its bounds by)²: squared losses, one-sided ones and
+    squared hinges of measurements. Their multipliers v_t = w_t s_t are variables of the path, so that steps do not
+    depend on which hinges are active, nor on units.
 
     With the dual variables v, Z = C − A*(v) and X Z = mu I are linearised together. Elimination of dX and dZ leaves the
     Schur complement [tr(A_s X A_t Z⁻¹)] (m, m). Mehrotra's predictor and corrector share its factor and the inverses.
@@ -57,7 +63,7 @@ class InteriorPoint(Method[PrimalDualState]):
     patience: int = 12
 
     requires: ClassVar[Requires] = {
-        "problem": ((Ability.CONIC, Ability.LOG_DETS),),
+        "problem": ((Ability.CONIC, Ability.LOG_DETS, Ability.SOFT_BOUNDS),),
         "geometry": (Ability.FULL_CONE,),
     }
     ranks_by_value: ClassVar[bool] = False
@@ -68,19 +74,26 @@ class InteriorPoint(Method[PrimalDualState]):
         number(self.share, "share", above=0.0, below=1.0)
         integer(self.patience, "patience")
 
+    def on(self, problem: Problem) -> InteriorPoint:
+        return self if Ability.CONSTRAINTS in problem.abilities else SoftInteriorPoint(self.share, self.patience)
+
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
-    ) -> PrimalDualState:
+    ) -> PrimalDualState | SoftState:
+        if Ability.CONSTRAINTS not in problem.abilities:
+            return soft.begun(problem, geometry, start, evaluation)
         form = StandardForm(constrained(problem)[1], split=True)
         return begun(problem, geometry, start, evaluation, form, *first_iterate(form))
 
-    def warmed(self, state: PrimalDualState, multipliers: Array) -> PrimalDualState:
+    def warmed(self, state: PrimalDualState | SoftState, multipliers: Array) -> PrimalDualState | SoftState:
         """X, Z, v of M and `multipliers`, less a share of all by which the point misses the constraints, and as much of
         the identity, so that the path is joined where the solution of a nearby problem can still be followed from.
 
         Skajaa, Andersen, Ye (2013), with this share in place of a constant.
         """
         form = state.form
+        if isinstance(state, SoftState):
+            return state
         v = form.dual(multipliers)
         X, slacks = form.primal(state.evaluation.factor), form.slacks(v)
         Z = [part.split(D)[0] for part, D in zip(form.parts, slacks, strict=True)]
@@ -95,7 +108,17 @@ class InteriorPoint(Method[PrimalDualState]):
 
         return replace(state, X=inner(X), Z=inner(Z), v=(1.0 - share) * v)
 
-    def step(self, state: PrimalDualState) -> PrimalDualState:
+    def widened(
+        self, state: PrimalDualState | SoftState, geometry: Geometry, point: Any, evaluation: Evaluation
+    ) -> PrimalDualState | SoftState:
+        """`state` itself where no bound has to hold: X has all columns already."""
+        if isinstance(state, SoftState):
+            return replace(state, geometry=geometry, outcome=Outcome.RUNNING)
+        return super().widened(state, geometry, point, evaluation)
+
+    def step(self, state: PrimalDualState | SoftState) -> PrimalDualState | SoftState:
+        if isinstance(state, SoftState):
+            return soft.stepped(state, self.share, self.patience)
         after = self._stepped(state)
         if after.outcome is not Outcome.STALLED or after.anew:
             return after
@@ -168,6 +191,18 @@ class InteriorPoint(Method[PrimalDualState]):
         if not math.isfinite(after.evaluation.value):
             raise np.linalg.LinAlgError("a block with a log det is singular up to rounding")
         return replace(after, halves=(new.Lx, new.Lz), careful=careful)
+
+
+@dataclass(frozen=True)
+class SoftInteriorPoint(InteriorPoint):
+    """The method where no bound has to hold; its states report proven gaps."""
+
+    residual: ClassVar[Residual] = Residual.GAP
+
+    @property
+    def name(self) -> str:
+        """That of the method."""
+        return InteriorPoint.__name__
 
 
 def _within(known: Constrained) -> StandardForm | None:

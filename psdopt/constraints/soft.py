@@ -1,0 +1,53 @@
+"""Linear terms and squared losses of measurements, as a conic problem whose bounds are all soft."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.constraints.conic import Conic
+from psdopt.constraints.explicit import explicit_forms
+from psdopt.constraints.measurements import Stacked
+from psdopt.contracts.abilities import Ability, offered
+from psdopt.contracts.gradient import dense_gradient
+from psdopt.contracts.problem import Problem
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import SPECTRUM_ORDER
+from psdopt.problems.term_sum import TermSum
+from psdopt.terms.losses import HalfSquaredOneSided
+from psdopt.terms.measured import MeasuredTerm
+
+
+def soft_flops(problem: Problem) -> float:
+    """Estimated flops of a step of an interior point method on :func:`soft_conic`, without forming it."""
+    n, (_, fits, _) = problem.n, offered(problem, Ability.SOFT_BOUNDS, "psdopt.TermSum")
+    m = float(sum(term.measurement.size for term in fits))
+    p = 0.5 * n * (n + 1)
+    p = p if any(term.maps for term in fits) else min(p, n + m)
+    return 40.0 * float(n) ** 3 + min(m**3 / 3.0, m * p**2 + p**3)
+
+
+def soft_conic(problem: Problem) -> Conic | None:
+    """F(M) = ⟨C, M⟩ + c + Σ_t w_t/2 (what ⟨A_t, M⟩ misses its bound by)², with 1 / w_t as the softness of row t.
+
+    None where C or the A_t have too many entries; IncompatibleError without the ability ``soft-bounds``.
+    """
+    n, (linear, fits, constant) = problem.n, offered(problem, Ability.SOFT_BOUNDS, "psdopt.TermSum")
+    forms = explicit_forms(Stacked([term.measurement for term in fits]))
+    if forms is None or n > SPECTRUM_ORDER:
+        return None
+    C = dense_gradient(TermSum(linear).at(np.zeros((n, 1)))) if linear else np.zeros((n, n))
+    lower, upper, w = (np.concatenate(each) for each in zip(*map(_bounds, fits), strict=True))
+    unused = w == 0.0
+    lower, upper = np.where(unused, -np.inf, lower), np.where(unused, np.inf, upper)
+    return Conic(sp.csr_array(C), constant, forms, lower, upper, softness=1.0 / np.where(unused, 1.0, w))
+
+
+def _bounds(term: MeasuredTerm) -> tuple[Array, Array, Array]:
+    """Lower and upper bounds (m,) that the loss asks for, and its curvature beyond them."""
+    loss, ones = term.loss, np.ones(term.measurement.size)
+    assert isinstance(loss, HalfSquaredOneSided)
+    target, direction = loss.target * ones, loss.direction * ones
+    lower, upper = np.where(direction > 0.0, -np.inf, target), np.where(direction < 0.0, np.inf, target)
+    active = loss.second(target + direction) if loss.degree != 2 else loss.second(target)
+    return lower, upper, term.weight * active
