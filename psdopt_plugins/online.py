@@ -81,6 +81,7 @@ class OnlineModel:
     level: float = 0.0
     slope: float = 0.0
     curve: float = 0.0
+    ahead: Any = 0.0  # the iterate minus the mean, of a factor alone; a geometry has `mean`
 
     @classmethod
     def begun(cls, geometry: Geometry, point: Any, samples: int = 0, moment: Array | None = None) -> Self:
@@ -89,12 +90,12 @@ class OnlineModel:
         if isinstance(geometry, Polar) and geometry.restricted:
             return cls(point, point, samples, samples, geometry, sums, counted, counted)
         Y = np.ascontiguousarray(geometry.factor(point))
-        return cls(Y, Y.copy(), samples, samples, None, sums, counted, counted)
+        return cls(Y, None, samples, samples, None, sums, counted, counted)
 
     @property
     def factor(self) -> Array:
         """Y (n, r), the mean of the iterates."""
-        return self.mean.copy() if self.geometry is None else self.geometry.factor(self.mean)
+        return self.point - self.ahead if self.geometry is None else self.geometry.factor(self.mean)
 
     def learn(self, rows: Rows, loss: BatchLoss, count: int, batch_size: int = BATCH) -> float:
         """One update per `batch_size` of `count` samples, in their order.
@@ -122,7 +123,8 @@ class OnlineModel:
         Python and NumPy calls are most of the cost of a small batch: hence local names, and methods for operators.
         """
         geometry, point, mean, samples = self.geometry, self.point, self.mean, self.samples
-        mean_slope, mean_curve, total, dots = self.slope, self.curve, 0.0, np.vecdot
+        mean_slope, mean_curve, total, ahead = self.slope, self.curve, 0.0, self.ahead + 0.0
+        ones = np.ones(self.factor.shape[1])  # sums rows of a few entries in half the time of np.sum
         share = batch_size / (batch_size + self.known)
         for first in range(0, count, batch_size):
             part = slice(first, first + batch_size)
@@ -132,7 +134,7 @@ class OnlineModel:
                 self._renew(X, Y, samples, size)
             samples += size
             Z = X.dot(Y)
-            value, slopes, curvature = loss(part, dots(Z, Z))
+            value, slopes, curvature = loss(part, (Z * Z).dot(ones))
             total += value
             W = (slopes[:, None] * Z).dot(self.gram)
             if geometry is not None:
@@ -142,7 +144,7 @@ class OnlineModel:
             else:
                 D = self.inverse.dot(X.T.dot(W)) if Y.shape[1] <= size else X.dot(self.inverse).T.dot(W)
             V = X.dot(D)
-            along = dots(Z, V)
+            along = (Z * V).dot(ones)
             slope = float(slopes.dot(along))
             curve = 2.0 * curvature(along, V)
             if not (slope > 0.0 and value + curve < math.inf):
@@ -158,14 +160,14 @@ class OnlineModel:
             weight = (GROWTH + 1) * size / (samples + GROWTH * size)
             if geometry is None:
                 point = Y + D
-                D = point - mean
-                D *= weight
-                mean += D
+                ahead += D
+                ahead *= 1.0 - weight
             else:
                 point = geometry.retract(point, geometry.from_velocity(point, D))
                 D = weight * (geometry.factor(point) - geometry.factor(mean))
                 mean = geometry.retract(mean, geometry.from_velocity(mean, D))
-        self.point, self.mean, self.samples, self.slope, self.curve = point, mean, samples, mean_slope, mean_curve
+        self.point, self.mean, self.ahead, self.samples = point, mean, ahead, samples
+        self.slope, self.curve = mean_slope, mean_curve
         return total
 
     def _renew(self, X: Any, Y: Array, samples: int, size: int) -> None:

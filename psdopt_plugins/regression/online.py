@@ -79,10 +79,13 @@ def rank_one_gradient(batch: Batch, Y: Array) -> tuple[Array, float]:
 def half_squares(targets: Array, direction: Array | None) -> BatchLoss:
     """½ Σ_t (a_t − y_t)² of squared lengths a, one-sided where a direction says so."""
 
+    def all_count(along: Array, V: Array) -> float:
+        return float(along.dot(along))
+
     def loss(part: slice, a: Array) -> tuple[float, Array, Curvature]:
         residual = a - targets[part]
         if direction is None:
-            return 0.5 * float(residual.dot(residual)), residual, lambda along, V: float(along.dot(along))
+            return 0.5 * float(residual.dot(residual)), residual, all_count
         residual[direction[part] * residual < 0.0] = 0.0
         value, active = 0.5 * float(residual.dot(residual)), residual != 0.0
         return value, residual, lambda along, V: float((active * along).dot(along))

@@ -111,7 +111,7 @@ def test_the_first_update_is_the_formula(p, r):
     if 2.0 * 0.5 * residual @ residual > p * np.trace(Q) ** 2:
         step = min(step, np.linalg.norm(Z) / np.linalg.norm(X @ D))
     np.testing.assert_allclose(model.point, Y - step * D, rtol=1e-9)
-    np.testing.assert_array_equal(model.mean, model.point)  # the first iterate has all the weight
+    np.testing.assert_array_equal(model.factor, model.point)  # the first iterate has all the weight
 
 
 def test_the_mean_weights_iterates_like_cubes():

@@ -97,7 +97,7 @@ def test_partial_fit_warns_where_batches_contradict_each_other():
     """As here, where the mean of the iterates is at 100 and the last iterate at 1e4, as if pulled there."""
     X, y = np.ones((40, 1)), np.repeat([100.0, 1.0], [36, 4])
     model = PSDRegressor(batch_size=4).partial_fit(X, np.full(40, 100.0))
-    model._online.mean[:], model._online.point = 10.0, np.full((1, 1), 100.0)
+    model._online.ahead, model._online.point = np.full((1, 1), 90.0), np.full((1, 1), 100.0)
     with pytest.warns(ConvergenceWarning, match="partial_fit raised the mean loss of its rows from"):
         model.partial_fit(X, y)
 
