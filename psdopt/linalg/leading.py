@@ -9,9 +9,10 @@ import scipy
 
 from psdopt.devices import on_host
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, product
 from psdopt.linalg.checked_operator import CheckedOperator, length
 from psdopt.linalg.extreme import probable_bound
+from psdopt.linalg.leading_sum import ceilings
 from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.threads import one_blas_thread
@@ -22,6 +23,8 @@ CHANCE = 1e-3
 #: Steps of Lanczos that take the time in which LAPACK reduces an array of order n, as a share of n: measured 1/4 to 1/7
 #: from order 200 to 1,000. A run whose values are clustered takes about MORE times the steps that its first error says.
 REDUCTION, MORE = 0.2, 3.0
+#: Steps that a test costs in a small space.
+LEAST = 4
 
 
 @dataclass(frozen=True)
@@ -31,7 +34,7 @@ class TopK:
     values: Array  # (j,), j <= k
     vectors: Array  # (n, j), orthonormal
     residuals: Array  # |K u - theta u|_2, from products made after the run
-    error: float  # relative error of the sum of the values, with what may be missed
+    error: float  # proven bound on the relative error of the sum of the values; infinite if none at `tol` was found
     products: int  # columns K was applied to
     blocks: int  # calls of K @ X
     converged: bool
@@ -47,16 +50,17 @@ def top_eigenpairs(
     |Y Y' - K|_F^2 over the range of Q. Q grows by Lanczos with thick restarts (Wu and Simon 2000) from one random
     vector: no other Q made of as many products with K holds more. From one vector no eigenvalue is found twice,
     however. Therefore the pairs found are put aside and Lanczos *looks* at the rest of the space from a fresh random
-    vector, until it has found a missed pair, which is put aside too, or proves that no eigenvalue is left above the
-    k-th, by the bound of :func:`psdopt.linalg.extreme.smallest_eigenpair`, with probability 1 - 1e-3 for each look.
+    vector, until it has found a missed pair, which is put aside too, or proves that no eigenvalue that matters to the
+    sum is left, by the bound of :func:`psdopt.linalg.extreme.smallest_eigenpair`, with probability 1 - 1e-3 for each
+    look.
 
-    Stops when `error` is at most `tol` times the sum of the values: `sum_i min(r_i, r_i^2 / (theta_i - theta_{3k/2}))`
-    with r_i the residual, an estimate, and k times the excess of the bound over the k-th value. The values are lower
-    bounds of the eigenvalues. `start` (n,) or (n, j) gives the first vector, the sum of its columns.
+    Stops when `error` is at most `tol`: then the sum is right to `tol`, by a bound from the residuals of the pairs put
+    aside and the bound on the rest (:func:`psdopt.linalg.leading_sum.ceilings`), which uses no estimate of a gap. The
+    values are lower bounds of the eigenvalues. `start` (n,) or (n, j) gives the first vector, the sum of its columns.
     LAPACK computes the pairs of an array of order at most 4 (4 k + 32), and up to order 1500 those of an array for
     which the first error of Lanczos says that it would take longer.
     If K has a `device` (:mod:`psdopt.devices`), vectors are on that device.
-    Cost: `products` columns of K, at most 8 n (6 k + 32) flops for each, memory n (6 k + 32).
+    Cost: `products` columns of K, at most 8 n (7 k + 32) flops for each, memory n (7 k + 32).
 
     Raises InvalidInputError for shapes that do not fit, FloatingPointError if K returns NaN or infinity.
     """
@@ -72,35 +76,38 @@ def top_eigenpairs(
     rng = np.random.default_rng(seed)
     fresh = op.placed(rng.standard_normal((n, 1)))
     most = math.inf if entries is None else REDUCTION * n
-    aside = _Aside(op, k, tol, np.empty_like(fresh, shape=(n, 0)), np.empty(0), max_products - 2 * k, most)
+    none = np.empty(0)
+    aside = _Aside(op, k, tol, np.empty_like(fresh, shape=(n, 0)), none, none, max_products - 2 * k, most)
     ended = False
     if start is not None and np.any(given := np.asarray(on_host(start), float).reshape(n, -1).sum(axis=1)):
-        aside.look(op.placed(given[:, None]), capacity)  # not random, so that it proves nothing
-        ended = aside.slow
+        aside.look(op.placed(given[:, None]), capacity)
+        ended, aside.error = aside.slow, math.inf  # not random, so that it proves nothing
     while not ended:
         ended = aside.look(fresh, capacity)
         fresh = op.placed(rng.standard_normal((n, 1)))
     if aside.slow:
         return _by_lapack(op, entries, k)
-    error = aside.error + aside.open
-    return _finish(op, aside.vectors, k, error, op.products, error <= tol)
+    proven = aside.error <= tol
+    return _finish(op, aside.vectors[:, :k] if proven else aside.vectors, k, aside.error, op.products, proven)
 
 
 @dataclass
 class _Aside:
-    """Pairs put aside, and the relative errors of the sum: of these pairs, and by what may be missing."""
+    """Pairs put aside, descending, and what is known of the sum of their first k values."""
 
     op: CheckedOperator
     k: int
     tol: float
     vectors: Array  # (n, j), orthonormal
     values: Array  # (j,)
+    residuals: Array  # (j,), |P K u| on the complement of `vectors`
     budget: int
     most: float  # steps that take as long as LAPACK
     slow: bool = False  # whether there would be more, so that the first look was ended
-    error: float = 0.0
-    open: float = math.inf
-    lost: float = 0.0  # how far the pairs after the k-th can raise the spectrum of the rest
+    looks: int = 0  # that have put pairs aside
+    sharp: bool = False  # whether residuals are small enough for values that crowd at the k-th
+    ceiling: float = 0.0  # no eigenvalue of the rest above it proves the sum
+    error: float = math.inf  # relative error of the sum, proven
 
     def look(self, q: Array, capacity: int) -> bool:
         """Lanczos from q (n, 1) on the complement of `vectors`; its leading pairs are put aside. True at the end."""
@@ -111,20 +118,18 @@ class _Aside:
         Q[:, j : j + 1] = q / np.linalg.norm(q)
         T = np.zeros((capacity, capacity + 1))
         size = begin = known = steps = 0
-        check, before = k + k // 2 + 4 if j == 0 else 4, (0, math.inf)
+        check, before = k + k // 2 + 4 if j == 0 else 2 * LEAST, (0, math.inf)
         cycles: list[tuple[Array, Array, Array]] = []
         while True:
             end, steps = j + size + 1, steps + 1
             q = Q[:, end - 1 : end]
             image = op(q) if op.device is not None else op.of_unit(q[:, 0])[:, None]
-            if size:  # what the recurrence knows goes first: then one pass of orthogonalisation does
-                image = image - Q[:, j + known : j + size] @ T[known:size, size : size + 1]
-            along = q.T @ image
-            image = image - q * along
-            h = Q[:, :end].T @ image
-            image -= Q[:, :end] @ h
+            # what the recurrence knows, and the part along q, go first: then one pass of orthogonalisation does
+            T[size, size] = on_host(product(q.T, image))[0, 0]
+            image = image - product(Q[:, j + known : end], T[known : size + 1, size : size + 1])
+            h = product(Q[:, :end].T, image)
+            image -= product(Q[:, :end], h)
             T[: size + 1, size] += on_host(h)[j:, 0]
-            T[size, size] += float(on_host(along)[0, 0])
             T[size, : size + 1] = T[: size + 1, size]
             beyond, size = float(np.linalg.norm(image)) if op.device is not None else length(image[:, 0]), size + 1
             ends = op.products >= self.budget
@@ -138,29 +143,22 @@ class _Aside:
             theta, W = np.linalg.eigh(T[:size, :size])
             theta, W = theta[::-1], W[:, ::-1]
             cycle = (-theta, beyond * W[-1:], W[begin : begin + 1].T)
-            leading, error, goal = self._judged(theta, np.abs(cycle[1][0]), [*cycles, cycle])
+            pairs, error, goal = self._judged(theta, np.abs(cycle[1][0]), [*cycles, cycle], ends)
             if j == 0 and before[0] == 0 and error > goal:
                 self.slow = MORE * steps * math.log(error / goal) > self.most * max(-math.log(error), 0.0)
                 if self.slow:
                     return True
-            if ends or error <= goal:
-                spent = op.products >= self.budget
-                if leading:
-                    self.error += error
-                    leading += self._behind(theta, np.abs(cycle[1][0]), leading)
-                    self.vectors = np.hstack([self.vectors, Q[:, j : j + size] @ W[:, :leading]])
-                    self.values = np.r_[self.values, theta[:leading]]
-                    return spent
-                if self.open > goal and self.lost > 0.0:  # many values at the level: the pairs after the k-th go back
-                    self.values, self.vectors, _ = _ritz(op, self.vectors, k)
-                    self.lost = 0.0
-                    return spent
-                return spent or error <= goal or beyond == 0.0
-            # half of the way on which the error would fall to its goal as fast as it did last
-            step = max(1, size // 8)
+            if pairs:
+                self._put(Q[:, j : j + size] @ W[:, :pairs], theta[:pairs], np.abs(cycle[1][0, :pairs]))
+                return op.products >= self.budget
+            if ends or self.error <= self.tol:
+                return True
+            # half of the way on which the error would fall to its goal as fast as it did last, within the share of the
+            # steps below which a test costs as much as they do, and that beyond which the pace says little
+            step = max(LEAST, size // 8)
             if error < before[1] < math.inf:
                 pace = math.log(before[1] / error) / (steps - before[0])
-                step = max(1, min(int(0.5 * math.log(error / goal) / pace), capacity))
+                step = max(step, min(int(0.5 * math.log(error / goal) / pace), size // 2))
             before, check = (steps, error), steps + step
             if size == capacity:
                 keep = k + (size - k) // 3
@@ -172,36 +170,80 @@ class _Aside:
                 T[:keep, keep] = cycle[1][0, :keep]
                 size, begin, known = keep, keep, 0
 
-    def _judged(self, theta: Array, r: Array, cycles: list[tuple[Array, Array, Array]]) -> tuple[int, float, float]:
-        """(leading pairs of this look among the k, relative error of the sum, its goal)."""
-        k, n, j = self.k, self.op.n, len(self.values)
-        floor = 10 * EPS * n**0.5 * max(self.op.norm, float(np.max(np.abs(theta))))
-        level = max(float(np.sort(self.values)[-k]) if j >= k else 0.0, floor)
-        total = float(np.sum(np.maximum(np.sort(np.r_[self.values, theta])[::-1][:k], 0.0)))
-        total = max(total, floor, 1e-300)
-        leading = min(k, int(np.sum(theta > (level + 0.25 * self.tol * total / k if j else floor))))
-        if leading:
-            t, r = theta[:leading], r[:leading]
-            # a look ends with a bound near the level; the first values are compared with those well behind
-            gap = np.maximum(t - (level if j else theta[min(k + k // 2, len(theta)) - 1]), 1e-300)
-            return leading, float(np.sum(np.minimum(r, r * (r / gap)))) / total, 0.5 * (0.75 * self.tol - self.error)
-        quantile = math.sqrt(scipy.special.betaincinv(0.5, (n - j - 1) / 2, CHANCE))
+    def _judged(
+        self, theta: Array, r: Array, cycles: list[tuple[Array, Array, Array]], ends: bool
+    ) -> tuple[int, float, float]:
+        """(pairs of this look that go aside now, what is small at its end, how small)."""
+        op, j, floor = self.op, len(self.values), self._floor(float(np.max(np.abs(theta))))
+        if j == 0 and theta[0] > floor:
+            return self._first(theta, r, floor, ends)
+        ceiling = max(self.ceiling, floor) if j < self.k else self.ceiling
+        missed = min(self.k, int(np.sum(theta > ceiling)))
+        if missed:
+            error = self.k * r[:missed] if self.sharp else _errors(theta, r, missed, missed)
+            relative = float(np.sum(error)) / self._total(np.r_[self.values, theta], floor)
+            return (missed if relative <= self._share or ends else 0), relative, self._share
         bound = float(theta[0])
         if cycles[-1][1].any():  # else the space is invariant and holds the part of all eigenvectors along the first
-            bound = -probable_bound(cycles, quantile, self.op.norm, self.op.rounding)
-        self.open = k * max(0.0, bound + self.lost - level) / total
-        return 0, k * max(0.0, bound - level) / total, 0.25 * self.tol
+            quantile = math.sqrt(scipy.special.betaincinv(0.5, (op.n - j - 1) / 2, CHANCE))
+            bound = -probable_bound(cycles, quantile, op.norm, op.rounding)
+        self._prove(bound, floor)
+        return 0, (bound - theta[0]) / max(ceiling - theta[0], 1e-300), 1.0
 
-    def _behind(self, theta: Array, r: Array, leading: int) -> int:
-        """How many pairs after the k-th of the first look go aside too, as they raise the rest by little: `lost`."""
-        k = self.k
-        if len(self.values) or leading < k:
-            return 0
-        distance = np.maximum(theta[k - 1] - theta[k : k + k // 2], 1e-300)
-        lost = np.cumsum(r[k : k + k // 2] ** 2 / distance)
-        pairs = int(np.sum(lost <= 0.25 * distance))
-        self.lost = float(lost[pairs - 1]) if pairs else 0.0
-        return pairs
+    def _first(self, theta: Array, r: Array, floor: float, ends: bool) -> tuple[int, float, float]:
+        """:meth:`_judged` of the first look: with how many pairs aside the goal of the next look is easiest."""
+        k, found = self.k, min(self.k, int(np.sum(theta > floor)))
+        total, goal = float(np.sum(theta[:found])), 0.5 * self.tol
+        small, share = k * float(np.linalg.norm(r[:found])) / total, self._share
+        if self.sharp:
+            return (found if small <= share or ends else 0), small, share
+        error = float(np.sum(_errors(theta, r, found, k + k // 2))) / total
+        most = max(found, min(k + k // 2, len(theta) - 1)) if found == k else found
+        t, following = theta[:most] / total, np.append(theta, -math.inf)[found : most + 1] / total
+        c = ceilings(t, r[:most] / total, k, goal)[found:]
+        best = int(np.argmax(c - following))
+        # half of the distance is left to the next look, whose steps grow as it shrinks
+        enough = 0.5 * (t[found - 1] - following[-1]) if found == k else math.inf
+        if c[best] - following[best] >= enough or ends:
+            return found + best, error, goal
+        return (found if small <= share else 0), error, goal
+
+    @property
+    def _share(self) -> float:
+        """Of `tol`, for the pairs of one look: the sum over all looks is at most a sixth."""
+        return float(0.1 * self.tol / (self.looks + 1) ** 2)
+
+    def _floor(self, size: float) -> float:
+        """Eigenvalues below it are rounding."""
+        return max(10 * EPS * math.sqrt(self.op.n) * max(self.op.norm, size), 1e-300)
+
+    def _total(self, values: Array, floor: float) -> float:
+        return max(float(np.sum(np.maximum(np.sort(values)[::-1][: self.k], 0.0))), floor)
+
+    def _put(self, U: Array, theta: Array, r: Array) -> None:
+        """Put pairs aside with those before. If too many crowd at the k-th value, begin anew with sharper ones."""
+        self.looks += 1
+        if len(self.values):
+            theta, U, r = _ritz(self.op, np.hstack([self.vectors, U]))
+        if len(theta) > 3 * self.k and not self.sharp:
+            self.sharp, self.looks, theta, U, r = True, 0, theta[:0], U[:, :0], r[:0]
+        self.values, self.vectors, self.residuals = theta, U, r
+        total = self._total(theta, self._floor(0.0))
+        self.ceiling = total * float(ceilings(theta / total, r / total, self.k, 0.5 * self.tol)[-1])
+
+    def _prove(self, bound: float, floor: float) -> None:
+        """The error of the sum that follows from a bound on the eigenvalues of the rest, if that is at most `tol`."""
+        total = self._total(self.values, floor)
+        bound = 0.0 if len(self.values) < self.k and bound <= floor else bound / total
+        goal = self.tol
+        while goal > EPS and ceilings(self.values / total, self.residuals / total, self.k, goal)[-1] >= bound:
+            self.error, goal = goal, 0.01 * goal
+
+
+def _errors(theta: Array, r: Array, count: int, behind: int) -> Array:
+    """Estimates of the errors of the first Ritz values, by their distances to the one of number `behind` after them."""
+    gap = np.maximum(theta[:count] - theta[min(behind, len(theta) - 1)], 1e-300)
+    return np.asarray(np.minimum(r[:count], r[:count] * (r[:count] / gap)))
 
 
 def _by_lapack(op: CheckedOperator, entries: Array | None, k: int) -> TopK:
@@ -214,16 +256,18 @@ def _finish(op: CheckedOperator, U: Array, k: int, error: float, blocks: int, co
     """Rayleigh-Ritz on the columns of U with new products: at most k pairs, none that is not positive."""
     if U.shape[1] == 0:
         return TopK(np.empty(0), U, np.empty(0), error, op.products, blocks, converged)
-    values, V, residuals = _ritz(op, U, k)
-    return TopK(values, V, residuals, error, op.products, blocks + 1, converged)
+    values, V, residuals = _ritz(op, U)
+    floor = 10 * EPS * op.n**0.5 * float(np.max(np.abs(values)))
+    found = min(k, int(np.sum(values > floor)))
+    return TopK(values[:found], V[:, :found], residuals[:found], error, op.products, blocks + 1, converged)
 
 
-def _ritz(op: CheckedOperator, U: Array, k: int) -> tuple[Array, Array, Array]:
-    """Values, vectors and residuals of at most k positive Ritz pairs on the columns of U."""
-    U = np.linalg.qr(U)[0]
+def _ritz(op: CheckedOperator, U: Array) -> tuple[Array, Array, Array]:
+    """Values, descending, vectors and residuals of the Ritz pairs on the columns of U, from new products."""
     KU = op(U)
     theta, W = np.linalg.eigh(0.5 * (U.T @ KU + KU.T @ U))
-    positive = np.flatnonzero(theta > 10 * EPS * len(U) ** 0.5 * float(np.max(np.abs(theta), initial=0.0)))[::-1][:k]
-    values, V = theta[positive], np.linalg.qr(U @ W[:, positive])[0]
-    V *= np.where(np.sum(V * (U @ W[:, positive]), axis=0) < 0, -1.0, 1.0)
-    return values, V, np.linalg.norm(KU @ W[:, positive] - V * values, axis=0)
+    theta, W = theta[::-1], W[:, ::-1]
+    UW = U @ W
+    V = np.linalg.qr(UW)[0]
+    V *= np.where(np.sum(V * UW, axis=0) < 0, -1.0, 1.0)
+    return theta, V, np.linalg.norm(KU @ W - V * theta, axis=0)

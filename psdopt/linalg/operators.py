@@ -17,7 +17,7 @@ from psdopt.linalg.arrays import Array, as_dense, product, sparse_product, with_
 from psdopt.linalg.row_sources import row_source
 from psdopt.linalg.tolerances import asymmetry_allowed
 
-TILE = 128  # rows and columns of a tile: two of them and their difference fill 400 KB
+STRIP = 64  # rows that are compared with as many columns at a time: their difference stays in the cache
 
 
 class LinearMap:
@@ -56,9 +56,11 @@ class LinearMap:
             return sparse_product(A, V) if self.is_sparse and isinstance(V, np.ndarray) else as_dense(A @ V)
         if self.by_columns:
             return (V.T @ A.T).T
-        if self.symmetric and V.shape[1] == 1 and A.flags.forc:
+        if self.symmetric and A.flags.forc:
             stored = A if A.flags.f_contiguous else A.T  # by columns, so that none is copied
-            return np.asarray(dsymv(1.0, stored, V[:, 0], lower=1)[:, None])  # reads half of A
+            if V.shape[1] == 1:
+                return np.asarray(dsymv(1.0, stored, V[:, 0], lower=1)[:, None])  # reads half of A
+            return product(V.T, stored.T).T  # two thirds of the time of stored V
         return product(A, V)
 
     def adjoint(self, W: Array) -> Array:
@@ -144,16 +146,14 @@ def _asymmetry(A: LinearMap) -> tuple[float, float]:
 
 
 def _dense_asymmetry(A: Array) -> tuple[float, float]:
-    """max |A - Aᵀ| and, unless that is 0, max |A| of a dense A (n, n), in tiles that stay in the cache, each pair of
-    them once."""
-    defect = 0.0
-    for i in range(0, len(A), TILE):
-        for j in range(i, len(A), TILE):
-            rows, columns = slice(i, i + TILE), slice(j, j + TILE)
-            part, mirrored = A[rows, columns], A[columns, rows].T
-            if defect or not np.array_equal(part, mirrored):
-                defect = max(defect, _largest(part - mirrored))
-    return defect, _largest(A) if defect else 0.0
+    """max |A - Aᵀ|, in strips of rows, each pair of entries once, and unless that is 0, max |A| of a dense A (n, n)."""
+    least = most = 0.0
+    for i in range(0, len(A), STRIP):
+        rows = slice(i, i + STRIP)
+        difference = A[rows, i:] - A[i:, rows].T
+        least, most = min(least, float(difference.min())), max(most, float(difference.max()))
+    defect = max(-least, most)
+    return defect, max(float(A.max()), -float(A.min())) if defect else 0.0
 
 
 def _largest(numbers: Array) -> float:

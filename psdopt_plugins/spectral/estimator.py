@@ -128,7 +128,9 @@ class TopKEigen(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Estimator):
             self.result_ = None
             top = top_eigenpairs(data, k, tol=float(self.tol))
             if not top.converged:
-                warnings.warn(f"eigenvalues are right to {top.error:.1e} only", ConvergenceWarning, stacklevel=2)
+                warnings.warn(
+                    f"the sum of the eigenvalues is not proven to {self.tol:g}", ConvergenceWarning, stacklevel=2
+                )
             self.eigenvalues_, self.residuals_ = top.values, top.residuals
             self.eigenvectors_ = top.vectors * column_signs(top.vectors)
         self.products_ = data.columns

@@ -5,6 +5,8 @@ import pytest
 import scipy.sparse
 import scipy.sparse.linalg
 from scipy.linalg.lapack import dsyevr
+from sklearn.datasets import load_digits
+from sklearn.metrics.pairwise import rbf_kernel
 
 from psdopt.linalg import subset
 from psdopt.linalg.leading import top_eigenpairs
@@ -114,6 +116,27 @@ def test_the_error_that_is_told_bounds_that_of_the_sum_on_a_cube_of_points(k: in
     top = top_eigenpairs(cube, k)
     assert top.converged
     assert (exact - top.values.sum()) / exact <= top.error <= 1e-6
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_error_that_is_told_bounds_that_of_the_sum_where_the_kth_value_converges_late(seed: int) -> None:
+    """A kernel whose k-th pair estimates from gaps take for another one, and twelve values within a thousandth."""
+    K = rbf_kernel(load_digits().data[:1500] / 16.0, gamma=0.05)
+    values = np.r_[1.0 + 1e-3 * np.random.default_rng(2).random(12), 0.5 * np.random.default_rng(3).random(488)]
+    for S, k in ((0.5 * (K + K.T), 20), (matrix(values, 0), 5)):
+        top = top_eigenpairs(scipy.sparse.linalg.aslinearoperator(S), k, seed=seed)
+        exact = np.linalg.eigvalsh(S)[::-1][:k].sum()
+        assert top.converged
+        assert (exact - top.values.sum()) / exact <= top.error <= 1e-6
+
+
+@pytest.mark.parametrize("copies", [40, 400])
+def test_of_many_values_at_the_kth_not_all_are_found(copies: int) -> None:
+    values = np.r_[2.5, 2.4, np.full(copies, 2.0), np.random.default_rng(0).random(1500)]
+    top = top_eigenpairs(scipy.sparse.diags_array(values), 10)
+    assert top.converged
+    assert top.products < 1500
+    assert top.values.sum() == pytest.approx(20.9, rel=1e-6)
 
 
 def test_the_stop_is_not_late() -> None:
