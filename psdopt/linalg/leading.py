@@ -107,6 +107,7 @@ class _Aside:
     looks: int = 0  # that have put pairs aside
     sharp: bool = False  # whether residuals are small enough for values that crowd at the k-th
     ceiling: float = 0.0  # no eigenvalue of the rest above it proves the sum
+    expected: int = 0  # steps of the next look
     error: float = math.inf  # relative error of the sum, proven
 
     def look(self, q: Array, capacity: int) -> bool:
@@ -118,7 +119,7 @@ class _Aside:
         Q[:, j : j + 1] = q / np.linalg.norm(q)
         T = np.zeros((capacity, capacity + 1))
         size = begin = known = steps = 0
-        check, before = k + k // 2 + 4 if j == 0 else 2 * LEAST, (0, math.inf)
+        check, before = max(LEAST, self.expected) if j else k + k // 2 + LEAST, (0, math.inf)
         cycles: list[tuple[Array, Array, Array]] = []
         while True:
             end, steps = j + size + 1, steps + 1
@@ -150,15 +151,16 @@ class _Aside:
                     return True
             if pairs:
                 self._put(Q[:, j : j + size] @ W[:, :pairs], theta[:pairs], np.abs(cycle[1][0, :pairs]))
+                self._expect(theta[pairs:])
                 return op.products >= self.budget
             if ends or self.error <= self.tol:
                 return True
-            # half of the way on which the error would fall to its goal as fast as it did last, within the share of the
+            # the next test is where the error would have fallen to its goal at its last pace, within the share of the
             # steps below which a test costs as much as they do, and that beyond which the pace says little
             step = max(LEAST, size // 8)
             if error < before[1] < math.inf:
                 pace = math.log(before[1] / error) / (steps - before[0])
-                step = max(step, min(int(0.5 * math.log(error / goal) / pace), size // 2))
+                step = max(step, min(int(math.log(error / goal) / pace), size // 2))
             before, check = (steps, error), steps + step
             if size == capacity:
                 keep = k + (size - k) // 3
@@ -187,7 +189,8 @@ class _Aside:
         if cycles[-1][1].any():  # else the space is invariant and holds the part of all eigenvectors along the first
             quantile = math.sqrt(scipy.special.betaincinv(0.5, (op.n - j - 1) / 2, CHANCE))
             bound = -probable_bound(cycles, quantile, op.norm, op.rounding)
-        self._prove(bound, floor)
+        if bound <= ceiling:
+            self._prove(bound, floor)
         return 0, (bound - theta[0]) / max(ceiling - theta[0], 1e-300), 1.0
 
     def _first(self, theta: Array, r: Array, floor: float, ends: bool) -> tuple[int, float, float]:
@@ -198,6 +201,8 @@ class _Aside:
         if self.sharp:
             return (found if small <= share or ends else 0), small, share
         error = float(np.sum(_errors(theta, r, found, k + k // 2))) / total
+        if error > goal and found == k and not ends:
+            return 0, error, goal
         most = max(found, min(k + k // 2, len(theta) - 1)) if found == k else found
         t, following = theta[:most] / total, np.append(theta, -math.inf)[found : most + 1] / total
         c = ceilings(t, r[:most] / total, k, goal)[found:]
@@ -231,11 +236,18 @@ class _Aside:
         total = self._total(theta, self._floor(0.0))
         self.ceiling = total * float(ceilings(theta / total, r / total, self.k, 0.5 * self.tol)[-1])
 
+    def _expect(self, rest: Array) -> None:
+        """How many steps the next look will take: the Chebyshev polynomial of that degree is large enough."""
+        self.expected = 0
+        if len(rest) and self.ceiling > rest[0]:
+            gap = (self.ceiling - rest[0]) / max(rest[0] - rest[-1], 1e-300)
+            self.expected = int(math.log(2.0 * math.sqrt(self.op.n) / CHANCE) / math.acosh(1.0 + 2.0 * gap))
+
     def _prove(self, bound: float, floor: float) -> None:
         """The error of the sum that follows from a bound on the eigenvalues of the rest, if that is at most `tol`."""
         total = self._total(self.values, floor)
         bound = 0.0 if len(self.values) < self.k and bound <= floor else bound / total
-        goal = self.tol
+        goal = 0.5 * self.tol
         while goal > EPS and ceilings(self.values / total, self.residuals / total, self.k, goal)[-1] >= bound:
             self.error, goal = goal, 0.01 * goal
 
