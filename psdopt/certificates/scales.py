@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -11,7 +12,7 @@ from psdopt.constraints.limits import CANCELLED
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem, finite_value
 from psdopt.devices import on_host
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
@@ -49,10 +50,24 @@ def unit_on_the_cone(problem: Problem, evaluation: Evaluation) -> float:
     along the ray with its minimum at M, the first term is smaller.
     """
     value = float(evaluation.value)
-    r = evaluation.factor.shape[1]
-    near = finite_value(lambda: float(evaluation.mix(0.5 * np.eye(r)).value))
+    (near,) = values_on_ray(problem, evaluation, (0.25,))
     unit = min(reference_value(problem, 0.0) - value, 4.0 * (near - value))
     return unit if math.isfinite(unit) else 0.0
+
+
+def values_on_ray(problem: Problem, evaluation: Evaluation, shares: Sequence[float]) -> list[float]:
+    """F(s M) for each s of `shares`; of a quadratic F from F(0), F(M) and the slope ⟨S, M⟩, without an evaluation."""
+    if Ability.QUADRATIC in problem.abilities:
+        at_zero = reference_value(problem, 0.0)
+        rise, slope = float(evaluation.value) - at_zero, 0.5 * inner(evaluation.factor_gradient(), evaluation.factor)
+        linear, curved = 2.0 * rise - float(slope), float(slope) - rise
+        return [at_zero + s * (linear + s * curved) for s in shares]
+    unit = np.eye(evaluation.factor.shape[1])
+    return [finite_value(partial(_mixed, evaluation, math.sqrt(s) * unit)) for s in shares]
+
+
+def _mixed(evaluation: Evaluation, T: Array) -> float:
+    return float(evaluation.mix(T).value)
 
 
 def unit_at_fixed_trace(problem: Problem, evaluation: Evaluation, trace: float, vectors: Array) -> float:

@@ -66,6 +66,7 @@ class Driver:
     ) -> None:
         self.problem, self.method, self.run, self.rules = problem, method, run, rules
         self.tol, self.clock, self.before, self.chosen = rules.tol, clock, dict(before), chosen
+        self.descends = method.descends
         self.earlier = dict(run.counts)
         self.last_saved = now()
         self.unsaved = ""
@@ -173,7 +174,7 @@ class Driver:
         if met is not None and (not moved or met.status in BUDGETS):
             self.met = met
             return met.status, f"{met.reason()}"
-        if not moved and self.method.descends and run.idle_steps >= PATIENT_STEPS:
+        if not moved and self.descends and run.idle_steps >= PATIENT_STEPS:
             verdict = self.judge.verdict(stationarity, True)
             return verdict if verdict is not None or state is not run.state else NO_PROGRESS
         return None
@@ -190,7 +191,7 @@ class Driver:
         """Whether tr M has grown beyond any scale; where F rises further out, the first M was tiny, and growth counts
         from here on."""
         run, here = self.run, self.run.state.evaluation
-        if not self.method.descends or run.iteration == 0 or run.first_trace == 0.0:
+        if not self.descends or run.iteration == 0 or run.first_trace == 0.0:
             return False
         if not here.size**2 > DIVERGED * run.first_trace:
             return False
@@ -205,8 +206,9 @@ class Driver:
         Growth is relative to tr M at the start or to the natural trace of F, whichever is larger: a run may start at 0.
         """
         run, trace = self.run, self.run.state.evaluation.size**2
-        constrained = run.geometry.trace is not None or Ability.CONSTRAINTS in self.problem.abilities
-        if constrained or not self.method.descends or not MINOR * trace > max(run.first_trace, run.seen_trace):
+        if not self.descends or not MINOR * trace > max(run.first_trace, run.seen_trace):
+            return False
+        if run.geometry.trace is not None or Ability.CONSTRAINTS in self.problem.abilities:
             return False
         before = max(run.first_trace, run.seen_trace, natural_trace(self.problem))
         if not MINOR * trace > before > 0.0:
@@ -217,7 +219,7 @@ class Driver:
     def _record(self) -> None:
         run = self.run
         run.seconds = now() - self.clock
-        stationarity = run.record(self.problem, self.method.descends, self._counts())
+        stationarity = run.record(self.problem, self.descends, self._counts())
         known = run.certificate
         self.rules.show(run.iteration, run.values[-1], stationarity, None if known is None else known.gap_relative)
 
@@ -227,7 +229,7 @@ class Driver:
         return {k: self.earlier.get(k, 0) + now.get(k, 0) - self.before.get(k, 0) for k in keys}
 
     def _keep_best(self) -> None:
-        if self.method.descends or not self.method.ranks_by_value:
+        if self.descends or not self.method.ranks_by_value:
             return
         run = self.run
         if run.best is None or run.state.evaluation.value < run.best.evaluation.value:

@@ -152,7 +152,8 @@ def _same_pieces(run: Run, geometry: Geometry, method: Method, path: str | Path)
 def _criteria(stopping: Stopping | None, max_iterations: int | None, max_time: float | None) -> Stopping:
     limits: list[Stopping] = [] if stopping is None else [stopping]
     limits += [] if max_time is None else [MaxTime(max_time)]
-    return AnyOf((*limits, MaxIterations(DEFAULT_ITERATIONS if max_iterations is None else int(max_iterations))))
+    limits.append(MaxIterations(DEFAULT_ITERATIONS if max_iterations is None else int(max_iterations)))
+    return AnyOf(tuple(limits)) if len(limits) > 1 else limits[0]
 
 
 def _check_arguments(

@@ -6,14 +6,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from psdopt.checks import integer, number
 from psdopt.running.result import Status
 
 
-@dataclass(frozen=True)
-class Progress:
+class Progress(NamedTuple):
     """The data of a criterion: `seconds` since the start, `stationarity` and the proven `gap` relative as in the
     Certificate; inf if no gap is proven at this point."""
 

@@ -119,7 +119,8 @@ class _AppliedForm(Form):
     scale: float
 
     def gram(self, U: Images, V: Images) -> Array:
-        return times(product(U.factor.T, V.of(self.A)), self.scale)
+        P = product(U.factor.T, V.of(self.A))
+        return P if self.scale == 1.0 else self.scale * P
 
     def trace(self, U: Images, V: Images) -> float:
         return self.scale * inner(U.factor, V.of(self.A))

@@ -36,6 +36,21 @@ def test_an_infinite_value_at_zero_makes_no_unit():
     assert scales.unit_on_the_cone(problem, evaluation) == pytest.approx(4.0 * (12.75 - 6.0))
 
 
+def test_values_on_the_ray_are_those_of_f_and_a_quadratic_is_not_evaluated_there():
+    rng = np.random.default_rng(0)
+    A, C, Y = rng.standard_normal((3, 3)), rng.standard_normal((3, 3)), rng.standard_normal((3, 2))
+    quadratic = QuadraticSDP(A @ A.T, 0.5, C + C.T, constant=3.0)
+    for problem in (quadratic, barrier(0.5)):
+        evaluation, shares = problem.at(Y), (0.25, 0.5, 1.0)
+        expected = [problem.at(math.sqrt(s) * Y).value for s in shares]
+        assert scales.values_on_ray(problem, evaluation, shares) == pytest.approx(expected, rel=1e-12)
+    before = quadratic.counts()
+    evaluation = quadratic.at(Y)
+    evaluation.mix = None  # type: ignore[assignment]
+    scales.values_on_ray(quadratic, evaluation, shares)
+    assert quadratic.counts()["operator_applications"] == before["operator_applications"] + 2  # A and C, to Y
+
+
 def test_the_size_of_the_gradient_at_zero():
     problem = QuadraticSDP(None, 1.0, np.diag([1.0, -5.0, 2.0]))
     assert scales.gradient_size_at_zero(problem) == pytest.approx(10.0, rel=0.2)  # ∇F(0) = 2 C

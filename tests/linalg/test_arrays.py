@@ -68,6 +68,8 @@ def test_mixed_row_dots_gather_in_blocks(gathered, monkeypatch):
     np.testing.assert_allclose(mixed, (Y @ Z.T + Z @ Y.T)[i, j], atol=1e-14)
     np.testing.assert_allclose(own, (Z @ Z.T)[i, j], atol=1e-14)
     np.testing.assert_allclose(arrays.gathered_row_dots(i, j, Y, Z), (Y @ Z.T)[i, j], atol=1e-14)
+    for other in (i, j):
+        np.testing.assert_allclose(arrays.gathered_row_dots(i, other, Y, Y), (Y @ Y.T)[i, other], atol=1e-14)
 
 
 def test_a_full_pattern_keeps_the_entries_that_are_zero():

@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from psdopt.certificates.scales import ratio, reference_value
+from psdopt.certificates.scales import ratio, reference_value, values_on_ray
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.violation import relative, row_scales
 from psdopt.contracts.problem import Evaluation, finite_value
@@ -50,9 +50,7 @@ def range_on_ray(problem: ConstrainedModel, evaluation: Evaluation, bound: float
     if problem.conic is not None:
         at_zero = problem.value_at_zero()
         return max(abs(value - at_zero), abs(bound - at_zero) if math.isfinite(bound) else 0.0)
-    columns = evaluation.factor.shape[1]
-    near = [finite_value(partial(_mixed_value, evaluation, np.full(columns, share))) for share in SHARES]
-    unit = _range(value, near, reference_value(problem, 0.0))
+    unit = _range(value, values_on_ray(problem.problem, evaluation, SHARES), reference_value(problem, 0.0))
     return unit if math.isfinite(unit) else abs(value)
 
 
