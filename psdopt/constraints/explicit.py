@@ -153,13 +153,15 @@ def barrier_objective(problem: Problem) -> tuple[sp.csr_array, float, Array] | N
     if not isinstance(problem, TermSum):
         return None
     barriers = [term for term in problem.terms if isinstance(term, LogDet)]
+    if not barriers:
+        return None
     linear = [term for term in problem.terms if not isinstance(term, LogDet)]
     rest = (sp.csr_array((problem.n, problem.n)), problem.constant)
     found = linear_objective(TermSum(linear, problem.constant)) if linear else rest
     weights = np.zeros(problem.n)
     for term in barriers:
         weights[term.rows] += term.weight
-    return None if found is None or not barriers else (*found, weights)
+    return None if found is None else (*found, weights)
 
 
 @dataclass(frozen=True)

@@ -86,13 +86,14 @@ class EigenSplitting(Method[SplittingState]):
         if Ability.DIAGONAL_FORM not in problem.abilities or _minimizer(problem) is not None:
             return state
         form = _form(problem)
-        values, vectors = form.free
         rho = math.sqrt(float(form.h.min()) * float(form.h.max()))
         if evaluation.size > 0.0:
             Z = form.coordinates(LowRankPSD(evaluation.factor))
             return replace(state, Z=Z, U=np.zeros_like(Z), rho=rho)
-        Z, U = ((vectors * part) @ vectors.T for part in (np.maximum(values, 0.0), np.minimum(values, 0.0)))
-        return replace(state, Z=Z, U=U, rho=rho)
+        values, vectors = form.free
+        root = vectors[:, values > 0.0] * np.sqrt(values[values > 0.0])
+        Z = root @ root.T
+        return replace(state, Z=Z, U=-form.c / form.h - Z, rho=rho)
 
     def step(self, state: SplittingState) -> SplittingState:
         known = _minimizer(state.problem)
