@@ -58,12 +58,17 @@ def unit_on_the_cone(problem: Problem, evaluation: Evaluation) -> float:
 def values_on_ray(problem: Problem, evaluation: Evaluation, shares: Sequence[float]) -> list[float]:
     """F(s M) for each s of `shares`; of a quadratic F from F(0), F(M) and the slope ⟨S, M⟩, without an evaluation."""
     if Ability.QUADRATIC in problem.abilities:
-        at_zero = reference_value(problem, 0.0)
-        rise, slope = float(evaluation.value) - at_zero, 0.5 * inner(evaluation.factor_gradient(), evaluation.factor)
-        linear, curved = 2.0 * rise - float(slope), float(slope) - rise
-        return [at_zero + s * (linear + s * curved) for s in shares]
+        slope = -0.5 * float(inner(evaluation.factor_gradient(), evaluation.factor))
+        ends = float(evaluation.value), reference_value(problem, 0.0)
+        return quadratic_values(*ends, slope, [1.0 - s for s in shares])
     unit = np.eye(evaluation.factor.shape[1])
     return [finite_value(partial(_mixed, evaluation, math.sqrt(s) * unit)) for s in shares]
+
+
+def quadratic_values(at_zero: float, at_one: float, slope: float, shares: Sequence[float]) -> list[float]:
+    """q(s) for each s of `shares`, of the quadratic q with the values `at_zero` and `at_one`, and q'(0) = `slope`."""
+    curved = at_one - at_zero - slope
+    return [at_zero + s * (slope + s * curved) for s in shares]
 
 
 def _mixed(evaluation: Evaluation, T: Array) -> float:

@@ -7,12 +7,13 @@ from functools import partial
 
 import numpy as np
 
-from psdopt.certificates.scales import ratio, reference_value, values_on_ray
+from psdopt.certificates.scales import quadratic_values, ratio, reference_value, values_on_ray
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.violation import relative, row_scales
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, finite_value
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, norm, row_dots
+from psdopt.linalg.arrays import Array, inner, norm, row_dots
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
 #: Shares of M on a ray, and of the way from M to N, at which F is evaluated to define the unit. If F is linear, it
@@ -67,9 +68,14 @@ def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     apart = math.sqrt(max(size**2 + norm(N.T @ N) ** 2 - 2.0 * norm(Y.T @ N) ** 2, 0.0))
     if not (size > 0.0 and apart > 0.0):
         return 0.0
-    both, whole, columns = evaluation.append(N), min(1.0, size / apart), (Y.shape[1], N.shape[1])
-    way = [np.repeat([1.0 - share * whole, share * whole], columns) for share in (*SHARES, 1.0)]
-    *near, far = (finite_value(partial(_mixed_value, both, shares)) for shares in way)
+    way = [share * min(1.0, size / apart) for share in (*SHARES, 1.0)]
+    if Ability.QUADRATIC in problem.problem.abilities:
+        slope = inner(evaluation.gradient @ N, N) - 0.5 * inner(evaluation.factor_gradient(), Y)
+        *near, far = quadratic_values(evaluation.value, problem.problem.at(N).value, slope, way)
+    else:
+        both, columns = evaluation.append(N), (Y.shape[1], N.shape[1])
+        parts = [np.repeat([1.0 - share, share], columns) for share in way]
+        *near, far = (finite_value(partial(_mixed_value, both, shares)) for shares in parts)
     unit = _range(evaluation.value, near, far)
     return unit if math.isfinite(unit) else 0.0
 

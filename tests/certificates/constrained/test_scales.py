@@ -7,7 +7,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, solve
+from psdopt import Ability, AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, solve
 from psdopt.certificates.constrained import scales
 from psdopt.linalg import deadline
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
@@ -203,6 +203,18 @@ def test_the_range_on_the_ray_is_that_at_four_points_and_no_more_than_four_times
     with np.errstate(invalid="ignore"):
         found = scales.range_on_ray(undefined, undefined.at(math.sqrt(2.0) * np.eye(2)), 0.0)
     assert found == pytest.approx(math.sqrt(0.1))
+
+
+def test_ranges_of_a_quadratic_are_those_of_its_evaluations() -> None:
+    rng = np.random.default_rng(0)
+    F = QuadraticSDP(B=0.5, C=np.diag([-1.0, 2.0, -3.0]), constant=7.0)
+    problem = Constrained(F, constraints.diagonal(3, 1.0))
+    evaluation = problem.at(rng.standard_normal((3, 2)))
+    ranges = scales.feasible_range(problem, evaluation), scales.range_on_ray(problem, evaluation, 0.0)
+    F.abilities -= {Ability.QUADRATIC}
+    evaluated = scales.feasible_range(problem, evaluation), scales.range_on_ray(problem, evaluation, 0.0)
+    assert ranges == pytest.approx(evaluated, rel=1e-12)
+    assert min(ranges) > 0.0
 
 
 def test_a_gap_of_rounding_is_none() -> None:
