@@ -12,6 +12,7 @@ from psdopt.certificates.certificate import Certificate, ConstraintRecord
 from psdopt.certificates.constrained.cone_bound import cone_bound
 from psdopt.certificates.constrained.dual_bound import Bounded, dual_bound
 from psdopt.certificates.constrained.face_multipliers import handed_out
+from psdopt.certificates.constrained.least_multipliers import least_multipliers
 from psdopt.certificates.constrained.recession import proven_ray, shown_feasible
 from psdopt.certificates.constrained.refutation import (
     LEAST,
@@ -149,6 +150,7 @@ def certify_constrained(
     if gap_relative is not None and gap_relative <= tol:
         allowed = 0.5 * tol * entry
         y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, allowed)
+        y = least_multipliers(problem, y, a, Y)
         if problem.face is not None:  # check S of these multipliers on the whole cone, not only on the face
             whole = slack_eigenpair(slack_operator(problem, evaluation, y), SLIGHT * allowed)
             dimacs["dual"] = max(0.0, -whole.lower_bound) / entry

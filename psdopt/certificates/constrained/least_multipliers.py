@@ -1,0 +1,78 @@
+"""Among the multipliers with one A*(y) and one σ(y), those of the least Euclidean norm: redundant constraints share."""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.sparse as sp
+from numpy.typing import NDArray
+
+from psdopt.constraints.limits import CANCELLED, NEGLIGIBLE, SPARED
+from psdopt.constraints.measurements import SparseForms
+from psdopt.constraints.model import ConstrainedModel
+from psdopt.constraints.violation import row_scales
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.least_squares import least_squares
+from psdopt.linalg.tolerances import EPS, rounding
+
+
+def least_multipliers(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -> Array:
+    """The shortest y' with A*(y') = A*(y), σ(y') = σ(y) and the signs that its bounds allow; `a` = A(Y Yᵀ).
+
+    Linearly dependent constraints leave multipliers open along the d with A*(d) = 0, and bᵀd = 0 where they are
+    consistent; S and the dual bound are the same along them. Equations take part, and the inequalities that are active
+    at M or have multipliers, the others keep theirs. Of these rows y' = max(0, A(X)), up to the signs, for some X:
+    rows that would get the wrong sign are left out with 0, and the rest is solved again.
+
+    y itself is returned where entries are not known, where it is the shortest to seven digits, and where A*(y') or
+    σ(y') would differ by more than rounding of their terms. Cost: a few least-squares problems with the entries.
+    """
+    forms = problem.forms
+    if forms is None or not np.any(y):
+        return y
+    side = _sides(problem, y, a, Y)
+    used = np.flatnonzero(np.isfinite(side) & (problem.norms > 0.0))
+    columns = sp.csr_array(sp.diags_array(np.sqrt(forms.halves)) @ forms.B[used].T)  # of the lengths |A_t|
+    aimed = columns @ y[used]
+    kept = np.arange(len(used))
+    while len(kept):
+        x = _shortest(sp.csr_array(columns[:, kept]), aimed)
+        wrong = side[used[kept]] * x < 0.0
+        if not np.any(wrong):
+            found = y.copy()
+            found[used] = 0.0
+            found[used[kept]] = x
+            return found if _serves(problem, forms, y, found) else y
+        kept = kept[~wrong]
+    return y
+
+
+def _sides(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -> Array:
+    """The sign that the multiplier of each row must have, (m,): 0 for either, NaN where a row takes no part."""
+    scales = row_scales(problem.forms, problem.norms, np.clip(a, problem.lower, problem.upper), Y)
+    size = problem.norms * np.abs(y)
+    large = size > NEGLIGIBLE * size.max(initial=0.0)
+    at_high, at_low = (np.abs(a - bound) <= NEGLIGIBLE * scales for bound in (problem.upper, problem.lower))
+    side = np.where(large, np.sign(y), np.where(at_high, 1.0, np.where(at_low, -1.0, np.nan)))
+    return np.where(problem.lower == problem.upper, 0.0, side)
+
+
+def _shortest(columns: sp.csr_array, aimed: Array) -> Array:
+    """The shortest x that minimises |columns x − aimed|: by a decomposition where it is affordable, else by LSQR."""
+    rows: NDArray[np.intp] = np.flatnonzero(np.diff(columns.indptr))
+    p, k = len(rows), columns.shape[1]
+    if float(p) * k * min(p, k) <= SPARED:
+        return np.asarray(np.linalg.lstsq(columns[rows].toarray(), aimed[rows], rcond=None)[0])
+    return least_squares(columns, aimed)
+
+
+def _serves(problem: ConstrainedModel, forms: SparseForms, y: Array, found: Array) -> bool:
+    """Whether `found` is clearly shorter than y, and A* and σ of both differ by rounding of their terms only."""
+    if norm(y) - norm(found) <= NEGLIGIBLE * norm(y):
+        return False
+    sizes = np.abs(y) + np.abs(found)
+    off = np.abs(forms.on_places(y) - forms.on_places(found))
+    bound = np.where(np.isfinite(problem.upper), problem.upper, problem.lower)
+    terms = float(sizes @ np.abs(np.where(np.isfinite(bound), bound, 0.0)))
+    same = norm(off) <= CANCELLED * EPS * norm(abs(forms.B).T @ sizes)
+    lost = rounding(terms, problem.m, CANCELLED)
+    return bool(same and abs(problem.support(y) - problem.support(found)) <= lost)
