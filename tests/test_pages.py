@@ -80,13 +80,15 @@ STANDARD: dict[str, Any] = {
     "n": N, "r": 2, "t": 1.0, "trace": 1.0, "weight": 0.5, "metric": "von-neumann", "problem": PROBLEM,
     "A": A, "B": np.eye(N), "C": -A, "A_1": A, "A_2": np.eye(N), "F": lambda M: anp.sum(M**2),
     "i": np.arange(N), "j": (np.arange(N) + 1) % N, "X": X, "a": 0.5, "d": 1.0, "b": np.ones(M),
-    "lower": 0.0, "upper": 1.0,
+    "lower": 0.0, "upper": 1.0, "delta": 0.1, "set": psdopt.constraints.Zero(), "target": 0.0, "offset": np.zeros(2),
+    "sizes": [2],
     "measurement": terms.Entries([0, 1], [0, 1], N), "parts": [PROBLEM, PROBLEM], "engine": Here(), "lam": 0.1,
     "y": I_M % 2, "pairs": PAIRS, "W": GRAPH, "graph": GRAPH, "G": np.eye(N), "weights": None, "fixed": None, "nu": 0.1,
 }  # fmt: skip
 SPECIAL: dict[str, dict[str, Any]] = {
     "Constrained": {"...": psdopt.constraints.trace(N, 1.0)},
     "TermSum": {"...": FIT},
+    "norm_bound": {"b": np.ones(2)},
     "SparseForms": {"B": np.ones((2, N))},
     "sparse_forms": {"b": np.ones(3), "...": 2.0 * np.eye(N)},
     "PositiveDefinite": {"...": "von-neumann"},

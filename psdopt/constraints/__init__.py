@@ -5,7 +5,8 @@
 
 Short spellings: :func:`diagonal`, :func:`trace`, :func:`entries`, :func:`distances`,
 :func:`quadratic_forms`, :func:`sparse_forms`. Any :class:`~psdopt.terms.measurements.Measurement` can be constrained:
-``Constraint(measurement, lower, upper)``.
+``Constraint(measurement, lower, upper)``, or ``Constraint(measurement, set)`` with :class:`Box`, :class:`Zero` or
+:class:`SecondOrder`, norms under bounds; :func:`norm_bound` is |A(M) − b| <= δ.
 """
 
 from psdopt.constraints.constraint import Constraint
@@ -13,20 +14,33 @@ from psdopt.constraints.explicit import explicit_forms
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.constraints.problem import Constrained, OffersConstraints, constrained_of
 from psdopt.constraints.sdpa import read_sdpa
-from psdopt.constraints.spellings import diagonal, distances, entries, quadratic_forms, sparse_forms, trace
+from psdopt.constraints.sets import Box, SecondOrder, Zero
+from psdopt.constraints.spellings import (
+    diagonal,
+    distances,
+    entries,
+    norm_bound,
+    quadratic_forms,
+    sparse_forms,
+    trace,
+)
 
 __all__ = [
+    "Box",
     "Constrained",
     "Constraint",
     "OffersConstraints",
+    "SecondOrder",
     "SparseForms",
     "Stacked",
     "Trace",
+    "Zero",
     "constrained_of",
     "diagonal",
     "distances",
     "entries",
     "explicit_forms",
+    "norm_bound",
     "quadratic_forms",
     "read_sdpa",
     "sparse_forms",

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.cliques import Cliques, cliques_of
 from psdopt.constraints.limits import SPARSE, SPLIT
 from psdopt.constraints.measurements import SparseForms
@@ -18,11 +19,11 @@ from psdopt.linalg.limits import ITERATED_ORDER, SMALL_ORDER
 
 
 class Conic:
-    """min ⟨C, M⟩ − Σ_k ν_k log det M_k + Σ_t s_t² / (2 δ_t) + constant over M ⪰ 0 and lower <= A(M) + s <= upper.
+    """min ⟨C, M⟩ − Σ_k ν_k log det M_k + Σ_t s_t² / (2 δ_t) + constant over M ⪰ 0, A(M) + s in the set `allowed`.
 
-    Attributes: `C` sparse symmetric (n, n); `forms`; `lower`, `upper` (m,); `weights` (n,), the ν_k in the rows of the
-    diagonal block M_k, alike in all of them; None without log dets; `softness` δ (m,), with s_t = 0 where δ_t = 0; None
-    where all bounds hold. Everything is given by its entries.
+    Attributes: `C` sparse symmetric (n, n); `forms`; `lower`, `upper` (m,) and `cones` of the set; `weights` (n,), the
+    ν_k in the rows of the diagonal block M_k, alike in all of them; None without log dets; `softness` δ (m,), with s_t
+    = 0 where δ_t = 0; None where A(M) itself has to be in the set. Everything is given by its entries.
     """
 
     def __init__(
@@ -30,12 +31,12 @@ class Conic:
         C: sp.csr_array,
         constant: float,
         forms: SparseForms,
-        lower: Array,
-        upper: Array,
+        allowed: Allowed,
         weights: Array | None = None,
         softness: Array | None = None,
     ) -> None:
-        self.C, self.constant, self.forms, self.lower, self.upper = C, constant, forms, lower, upper
+        self.C, self.constant, self.forms, self.allowed = C, constant, forms, allowed
+        self.lower, self.upper, self.cones = allowed.lower, allowed.upper, allowed.cones
         self.n, self.m, self.weights, self.softness = forms.n, forms.size, weights, softness
 
     @cached_property
@@ -124,20 +125,25 @@ class Conic:
 
     @cached_property
     def equations(self) -> NDArray[np.intp]:
-        """The number of equations, with slacks, that each constraint is, (m,): two for an interval, none where A_t = 0
-        or without a bound."""
+        """The number of equations, with slacks, that each constraint is, (m,): two for an interval, one in a cone, none
+        where A_t = 0 or without a bound."""
         bounds = np.isfinite(self.lower).astype(np.intp) + (np.isfinite(self.upper) & (self.lower != self.upper))
-        return np.where(self.forms.norms > 0.0, bounds, 0)
+        found = np.where(self.forms.norms > 0.0, bounds, 0)
+        for rows in () if self.cones is None else self.cones.groups:
+            found[rows] = 1
+        return found
 
     @cached_property
     def meetings(self) -> float:
-        """A bound on the nonzeros of the Schur complement of the :attr:`equations`: the sum over all blocks of the
-        squared numbers of equations with entries in the block, and one for each slack. O(entries)."""
+        """A bound on the nonzeros of the Schur complement of the :attr:`equations`: the sum over all blocks, and cones,
+        of the squared numbers of equations with entries in them, and one for each slack. O(entries)."""
         t = np.repeat(np.arange(self.m), np.diff(self.forms.B.indptr))
         k = self.label[self.forms.i[self.forms.B.indices]]
         count = max(len(self.blocks), 1)
         met = np.unique(t * count + k)
-        return float(np.square(np.bincount(met % count, self.equations[met // count])).sum() + self.equations.sum())
+        cones = sum(rows.size * rows.shape[1] for rows in (() if self.cones is None else self.cones.groups))
+        squares = np.square(np.bincount(met % count, self.equations[met // count])).sum()
+        return float(squares + self.equations.sum() + cones)
 
     @property
     def sparse(self) -> bool:
@@ -175,9 +181,9 @@ class Conic:
         B = sp.csr_array(sp.block_diag([self.forms.B, sp.hstack([same, -same])]))
         forms = SparseForms(np.concatenate([i[at], own[0], above[0]]), np.concatenate([j[at], own[1], above[1]]), B, n)
         costs = sp.coo_array((np.where(i == j, 0.5, 1.0) * C, (i, j)), shape=(n, n))
-        lower, upper = (np.append(bound, np.zeros(own.shape[1])) for bound in (self.lower, self.upper))
         soft = None if self.softness is None else np.append(self.softness, np.zeros(own.shape[1]))
-        return Conic(sp.csr_array(costs + costs.T), self.constant, forms, lower, upper, softness=soft)
+        allowed = self.allowed.with_equations(own.shape[1])
+        return Conic(sp.csr_array(costs + costs.T), self.constant, forms, allowed, softness=soft)
 
     @property
     def cheapest(self) -> Conic:

@@ -1,4 +1,4 @@
-"""One group of linear constraints, lower <= A(M) <= upper."""
+"""One group of linear constraints: lower <= A(M) <= upper, or A(M) in another set."""
 
 from __future__ import annotations
 
@@ -7,29 +7,39 @@ from typing import Any
 import numpy as np
 
 from psdopt.checks import instance, real_array
+from psdopt.constraints.cones import Cones
+from psdopt.constraints.sets import ConstraintSet
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg.arrays import Array
 from psdopt.terms.measurements import Measurement
 
 
 class Constraint:
-    """lower_t <= ⟨A_t, M⟩ <= upper_t for t < m. Equal bounds are an equation, −inf and inf no bound at all.
+    """lower_t <= ⟨A_t, M⟩ <= upper_t for t < m, or A(M) in a set. Equal bounds are an equation, infinite ones no bound.
 
     Parameters
     ----------
-    measurement : M ↦ (⟨A_t, M⟩)_t. lower, upper : numbers or arrays (m,).
+    measurement : M ↦ (⟨A_t, M⟩)_t. lower, upper : numbers or arrays (m,). In the place of both may be one set:
+        :class:`Box`, :class:`Zero`, :class:`SecondOrder`.
     name : the name of the group in error messages and tables; default the class of the measurement.
 
     Raises
     ------
-    InvalidTypeError for anything but a measurement; InvalidInputError for NaN, another length, lower > upper,
-    or equal infinite bounds.
+    InvalidTypeError for anything but a measurement, and for sets beside or in the place of `upper`; InvalidInputError
+    for NaN, another length, lower > upper, or equal infinite bounds.
     """
 
     def __init__(self, measurement: Measurement, lower: Any = -np.inf, upper: Any = np.inf, name: str = "") -> None:
         measurement = instance(measurement, "measurement", Measurement)
         self.measurement, self.name = measurement, instance(name, "name", str) or type(measurement).__name__
         self.size, self.n = measurement.size, measurement.n
+        if isinstance(upper, ConstraintSet):
+            raise InvalidTypeError(f"a set takes the place of lower; found {type(upper).__name__} as upper")
+        self.cones: Cones | None = None
+        if isinstance(lower, ConstraintSet):
+            if not (isinstance(upper, float) and upper == np.inf):
+                raise InvalidTypeError(f"{type(lower).__name__} must be the only set; found upper={upper!r} beside it")
+            lower, upper, self.cones = lower.parts(self.size)
         self.lower = self._bound("lower", lower)
         self.upper = self.lower.copy() if upper is lower else self._bound("upper", upper)
         wrong = np.flatnonzero(self.lower > self.upper)
@@ -62,4 +72,5 @@ class Constraint:
 
     def __repr__(self) -> str:
         equations = int(np.sum(self.lower == self.upper))
-        return f"Constraint({self.name}, m={self.size}, equations={equations})"
+        cones = "" if self.cones is None else f", cones={sum(len(rows) for rows in self.cones.groups)}"
+        return f"Constraint({self.name}, m={self.size}, equations={equations}{cones})"

@@ -7,6 +7,7 @@ import math
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, lsqr
 
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.faces.face import Face
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.violation import relative, row_scales
@@ -26,19 +27,18 @@ FEWEST = 8
 
 def feasible_factor(
     measurement: Measurement,
-    lower: Array,
-    upper: Array,
+    allowed: Allowed,
     norms: Array,
     face: Face | None,
     forms: SparseForms | None,
     start: Array | None = None,
 ) -> Array | None:
-    """Y (n, r) with `lower` <= ⟨A_t, Y Yᵀ⟩ <= `upper` (m,), to 1e-10, found by a fixed seed; None where none is found.
+    """Y (n, r) with A(Y Yᵀ) in the set `allowed`, to 1e-10, found by a fixed seed; None where none is found.
 
-    From `start`, or from a random factor, each step D is the least one with ⟨A_t, Y Yᵀ + 2 Y Dᵀ⟩ within its bounds for
-    every t that is an equation or violated. F is not used. `norms` (m,), the |A_t|, and `forms`, their entries if
-    known, make Y independent of the scale of each constraint. If a `face` is given, Y lies on it. Cost: up to 60
-    solutions by LSQR.
+    From `start`, or from a random factor, each step D is the least one that takes ⟨A_t, Y Yᵀ + 2 Y Dᵀ⟩ to the nearest
+    allowed value for every t that is an equation or violated. F is not used. `norms` (m,), the |A_t|, and `forms`,
+    their entries if known, make Y independent of the scale of each constraint. If a `face` is given, Y lies on it.
+    Cost: up to 60 solutions by LSQR.
     """
     if face is not None and face.order == 0:
         return None
@@ -48,22 +48,21 @@ def feasible_factor(
         return measurement.pair(images, images)
 
     norms = np.where(norms > 0.0, norms, 1.0)
-    Y = random_factor(measurement, lower, upper, norms, face) if start is None else _on_face(face, start)
+    Y = random_factor(measurement, allowed, norms, face) if start is None else _on_face(face, start)
     for _ in range(MOST_STEPS):
         a = measured(Y)
-        nearest = np.clip(a, lower, upper)
-        v, scales = a - nearest, row_scales(forms, norms, nearest, Y)
-        if np.max(relative(v, scales), initial=0.0) <= REACHED:
+        v, scales = allowed.violation(a), row_scales(forms, norms, allowed.nearest(a), Y)
+        if np.max(relative(*allowed.relative(v, scales)), initial=0.0) <= REACHED:
             return Y
         units = 1.0 / np.where(scales > 0.0, scales, norms)
         off = norm(v * units)
-        active = np.where((lower == upper) | (v != 0.0), units, 0.0)
+        active = np.where((allowed.lower == allowed.upper) | (v != 0.0), units, 0.0)
         D = _on_face(face, least_move(measurement, Y, v, active, SLIGHT * min(1.0, off)))  # an inexact Newton step
         share = 1.0
         while share > MINOR:
             nearer = Y + share * D
             there = measured(nearer)
-            if norm((there - np.clip(there, lower, upper)) * units) < off:
+            if norm(allowed.violation(there) * units) < off:
                 break
             share *= 0.5
         else:
@@ -73,7 +72,7 @@ def feasible_factor(
 
 
 def random_factor(
-    measurement: Measurement, lower: Array, upper: Array, norms: Array, face: Face | None = None, seed: int = 0
+    measurement: Measurement, allowed: Allowed, norms: Array, face: Face | None = None, seed: int = 0
 ) -> Array:
     """Y (n, r) on the face, r > √(2 m), scaled so that A(Y Yᵀ) is as large as the bounds, each over |A_t|."""
     n = measurement.n
@@ -81,7 +80,7 @@ def random_factor(
     Y = _on_face(face, np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r))
     images = Images(measurement.maps, Y)
     reached = norm(measurement.pair(images, images) / norms)
-    aimed = norm(np.clip(0.0, lower, upper) / norms)
+    aimed = norm(allowed.nearest(np.zeros(measurement.size)) / norms)
     return Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
 
 

@@ -1,4 +1,4 @@
-"""F and lower <= A(M) <= upper as data: measurements, bounds, norms, entries."""
+"""F and A(M) in a set as data: measurements, the set, norms, entries."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.checks import instance, instances, number_or_none
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.explicit import (
@@ -74,16 +75,16 @@ class ConstrainedModel(Composite):
         super().__init__([problem])
         self.problem, self.constraints = problem, groups
         stacked = groups[0].measurement if len(groups) == 1 else Stacked([group.measurement for group in groups])
-        self.lower = np.concatenate([group.lower for group in groups])
-        self.upper = np.concatenate([group.upper for group in groups])
+        self.allowed = Allowed.of(groups)
+        self.lower, self.upper, self.cones = self.allowed.lower, self.allowed.upper, self.allowed.cones
         self.forms: SparseForms | None = explicit_forms(stacked)
         self.measurement: Measurement = stacked if self.forms is None or len(groups) == 1 else self.forms
         self.m = stacked.size
         self._refuse_huge("the entries of the forms", self.forms.B.data if self.forms is not None else np.zeros(0))
         self.norms = form_norms(stacked) if self.forms is None else self.forms.norms
         self.given_trace_bound = trace_bound
-        self._refuse_impossible()
-        for bound in (self.lower, self.upper):
+        self.allowed.refuse_impossible(self.norms)
+        for bound in (self.lower, self.upper, *(() if self.cones is None else (self.cones.offset,))):
             known = np.isfinite(bound)
             self._refuse_huge("bounds", bound[known])
             scaled = known & (self.norms > 0.0)
@@ -99,7 +100,7 @@ class ConstrainedModel(Composite):
                 *({Ability.LOG_DETS} if self.central and not self.conic else ()),
                 *({Ability.FIXED_DIAGONAL} if self.conic and self.fixed_diagonal is not None else ()),
                 *({Ability.NEAREST} if self.nearest else ()),
-                *({Ability.CONSTRAINED_FIT} if self.couples else ()),
+                *({Ability.CONSTRAINED_FIT} if self.couples and self.cones is None else ()),
             }
         )
 
@@ -109,23 +110,13 @@ class ConstrainedModel(Composite):
         if largest > HUGE:
             raise InvalidInputError(f"{name} must be at most {HUGE:g} in size; found {largest:g}")
 
-    def _refuse_impossible(self) -> None:
-        """Refuse A_t = 0 with bounds that exclude 0: no M meets such a constraint."""
-        empty = np.flatnonzero(self.norms == 0.0)
-        wrong = empty[(self.lower[empty] > 0.0) | (self.upper[empty] < 0.0)]
-        if len(wrong):
-            t = int(wrong[0])
-            raise InvalidInputError(
-                f"constraint {t} has a form that is zero, and bounds [{self.lower[t]:g}, {self.upper[t]:g}] without 0"
-            )
-
     @cached_property
     def conic(self) -> Conic | None:
         """⟨C, M⟩ + c and the A_t by their entries, if F is linear and entries are known; else None."""
         objective = linear_objective(self.problem)
         if objective is None or self.forms is None:
             return None
-        return Conic(objective[0], objective[1], self.forms, self.lower, self.upper)
+        return Conic(objective[0], objective[1], self.forms, self.allowed)
 
     @cached_property
     def central(self) -> Conic | None:
@@ -136,7 +127,7 @@ class ConstrainedModel(Composite):
         found = None if self.forms is None or self.conic is not None else barrier_objective(self.problem)
         if found is None or self.forms is None:
             return self.conic
-        conic = Conic(found[0], found[1], self.forms, self.lower, self.upper, found[2])
+        conic = Conic(found[0], found[1], self.forms, self.allowed, found[2])
         whole = all(np.all(found[2][rows] == found[2][rows[0]]) for rows in conic.blocks)
         return conic if whole else None
 
@@ -216,8 +207,8 @@ class ConstrainedModel(Composite):
     @cached_property
     def recession_face(self) -> Face | None:
         """The face of directions in which no constraint with a semidefinite A_t bounds the feasible set."""
-        lower = np.where(np.isfinite(self.lower), 0.0, -np.inf)
-        return found_face(self.forms, lower, np.where(np.isfinite(self.upper), 0.0, np.inf), search=False)
+        along = self.allowed.recession()
+        return found_face(self.forms, along.lower, along.upper, search=False)
 
     @property
     def only_zero(self) -> bool:
@@ -232,11 +223,11 @@ class ConstrainedModel(Composite):
     def feasible_near(self, start: Array | None) -> Array | None:
         """Y (n, r) with Y Yᵀ feasible, from a factor `start`; under a fixed diagonal by the lengths of its rows."""
         if self.fixed_diagonal is not None:
-            start = random_factor(self.measurement, self.lower, self.upper, self.norms) if start is None else start
+            start = random_factor(self.measurement, self.allowed, self.norms) if start is None else start
             onto = self.at_fixed_diagonal(start)
             if onto is not None:
                 return onto
-        return feasible_factor(self.measurement, self.lower, self.upper, self.norms, self.face, self.forms, start)
+        return feasible_factor(self.measurement, self.allowed, self.norms, self.face, self.forms, start)
 
     @cached_property
     def scale(self) -> Array:
@@ -273,7 +264,10 @@ class ConstrainedModel(Composite):
             return implied.weights
         if self.carried is None or (self.face is not None and self.face.searched):
             return None
-        off = np.where(self.carried.norms == 0.0, self.scale * self.violation(np.zeros(self.m)), 0.0)
+        gone = self.carried.norms == 0.0
+        if self.cones is not None:
+            gone &= ~self.cones.member  # one value says nothing of its cone
+        off = np.where(gone, self.scale * self.violation(np.zeros(self.m)), 0.0)
         worst = int(np.argmax(np.abs(off)))
         bounds = self.scale * np.array([self.lower, self.upper])
         largest = float(np.max(np.abs(bounds), where=np.isfinite(bounds), initial=0.0))
@@ -284,7 +278,7 @@ class ConstrainedModel(Composite):
     def _implied(self) -> TraceBound | None:
         d, forms = self.fixed_diagonal, self.forms
         if d is None or forms is None:
-            return found_trace_bound(forms, self.lower, self.upper, self.norms)
+            return found_trace_bound(forms, self.allowed, self.norms)
         total, lost = math.fsum(d), rounding(math.fsum(d), forms.n)
         return TraceBound(total + lost, total - lost, "constraints", 1.0 / forms.B.data)
 
@@ -295,7 +289,7 @@ class ConstrainedModel(Composite):
 
     def violation(self, a: Array) -> Array:
         """a − Π(a), (m,): the signed distances of measured values from their bounds."""
-        return np.asarray(a - np.clip(a, self.lower, self.upper))
+        return self.allowed.violation(a)
 
     @cached_property
     def homogeneous(self) -> NDArray[np.bool_]:
@@ -303,15 +297,12 @@ class ConstrainedModel(Composite):
         return np.asarray((self.lower == 0.0) & (self.upper == 0.0))
 
     def admissible(self, y: Array) -> Array:
-        """y with multipliers of infinite bounds set to zero, since σ of them would be infinite."""
-        wrong = ((y > 0.0) & np.isinf(self.upper)) | ((y < 0.0) & np.isinf(self.lower))
-        return np.where(wrong, 0.0, y)
+        """y moved to where σ is finite (:class:`~psdopt.constraints.allowed.Allowed`)."""
+        return self.allowed.admissible(y)
 
     def support(self, y: Array) -> float:
-        """σ(y) = Σ_t max(y_t lower_t, y_t upper_t), 0 where y_t = 0."""
-        bound = np.where(y > 0.0, self.upper, self.lower)
-        used = y != 0.0
-        return math.fsum(y[used] * bound[used])
+        """σ(y) = sup ⟨y, a⟩ over the allowed values a, for an admissible y."""
+        return self.allowed.support(y)
 
     def at(self, Y: Array) -> ConstrainedEvaluation:
         there = self.problem.at(Y)
@@ -337,7 +328,7 @@ class ConstrainedEvaluation(CompositeEvaluation):
         a, p, scale = self.measured, self.problem, self.problem.scale
         alpha = 1.0
         for _ in range(20):
-            target = np.clip(alpha * a, p.lower, p.upper)
+            target = p.allowed.nearest(alpha * a)
             new = float((scale * target) @ (scale * a)) / max(float((scale * a) @ (scale * a)), np.finfo(float).tiny)
             if not 0.0 < new < math.inf or abs(new - alpha) <= 1e-3 * alpha:
                 break

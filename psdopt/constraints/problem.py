@@ -1,4 +1,4 @@
-"""min F(M), M ⪰ 0, lower <= A(M) <= upper: any problem with linear constraints."""
+"""min F(M), M ⪰ 0, lower <= A(M) <= upper or A(M) in cones: any problem with such constraints."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from psdopt.errors import IncompatibleError
 
 
 class Constrained(ConstrainedModel):
-    """min F(M) over M ⪰ 0 with lower_t <= ⟨A_t, M⟩ <= upper_t, t < m.
+    """min F(M) over M ⪰ 0 with lower_t <= ⟨A_t, M⟩ <= upper_t, t < m, or with values of A(M) in second-order cones.
 
     F is the objective of `problem`. Abilities of F that constraints invalidate are removed, so that methods for
     problems without constraints refuse it; :class:`~psdopt.AugmentedLagrangian` and :class:`~psdopt.InteriorPoint` take
@@ -32,7 +32,8 @@ class Constrained(ConstrainedModel):
     problem : F, any :class:`Problem`. constraints : one :class:`Constraint` or several.
     trace_bound : the caller's promise that tr M <= trace_bound at a solution; default the bound that constraints imply.
 
-    Attributes: `measurement`, all A_t together; `lower`, `upper` (m,); `norms` (m,), |A_t|_F; `m`.
+    Attributes: `measurement`, all A_t together; `lower`, `upper` (m,), infinite for values in cones; `cones`, None
+    without any; `allowed`, the set of all A(M); `norms` (m,), |A_t|_F; `m`.
 
     Raises
     ------
@@ -71,8 +72,12 @@ class Constrained(ConstrainedModel):
     @cached_property
     def reduction(self) -> Reduction | None:
         """The problem on the face that constraints ⟨A_t, M⟩ = 0 leave, made once; None where there is no such face,
-        where it is M = 0 alone or nothing is feasible, or where W would be too large."""
-        W = None if self.face is None or self.only_zero or self.contradiction is not None else self.face.within
+        where it is M = 0 alone or nothing is feasible, where W would be too large, or where constraints are cones."""
+        W = (
+            None
+            if self.cones is not None or self.face is None or self.only_zero or self.contradiction is not None
+            else self.face.within
+        )
         return None if W is None else reduced(self, W)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.explicit import explicit_forms
 from psdopt.constraints.measurements import Stacked
@@ -40,7 +41,7 @@ def soft_conic(problem: Problem) -> Conic | None:
     lower, upper, w = (np.concatenate(each) for each in zip(*map(_bounds, fits), strict=True))
     unused = w == 0.0
     lower, upper = np.where(unused, -np.inf, lower), np.where(unused, np.inf, upper)
-    return Conic(sp.csr_array(C), constant, forms, lower, upper, softness=1.0 / np.where(unused, 1.0, w))
+    return Conic(sp.csr_array(C), constant, forms, Allowed(lower, upper), softness=1.0 / np.where(unused, 1.0, w))
 
 
 def _bounds(term: MeasuredTerm) -> tuple[Array, Array, Array]:

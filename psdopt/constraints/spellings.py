@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
-from psdopt.checks import integer
+from psdopt.checks import finite, instance, integer, number
 from psdopt.constraints.constraint import Constraint
-from psdopt.constraints.measurements import SparseForms, Trace
+from psdopt.constraints.measurements import SparseForms, Stacked, Trace
+from psdopt.constraints.sets import SecondOrder
 from psdopt.errors import InvalidInputError
-from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms
+from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 
 
 def diagonal(n: int, equals: Any = None, *, lower: Any = None, upper: Any = None) -> Constraint:
@@ -49,6 +51,22 @@ def sparse_forms(
     """⟨A_t, M⟩ = equals_t (or between bounds) for symmetric A_t: a list of matrices, or a :class:`SparseForms`."""
     forms = matrices if isinstance(matrices, SparseForms) else SparseForms.of(matrices)
     return Constraint(forms, *_bounds("sparse_forms", equals, lower, upper), name="sparse_forms")
+
+
+def norm_bound(measurement: Measurement, center: Any, radius: float) -> Constraint:
+    """|A(M) − center| <= radius in the Euclidean norm; a number or an array (m,), and a number of at least 0.
+
+    A second-order cone of m + 1 values, the first of them of a form A_0 = 0: ``SecondOrder([-radius, *center])``. The
+    first multiplier is minus the price of the radius.
+    """
+    measurement = instance(measurement, "measurement", Measurement)
+    target = finite(center, "center")
+    if target.ndim > 1 or (target.ndim == 1 and len(target) != measurement.size):
+        needs = f"a number or an array of length {measurement.size}"
+        raise InvalidInputError(f"center must be {needs}; found shape {target.shape}")
+    zero = SparseForms([0], [0], sp.csr_array((1, 1)), measurement.n)
+    offset = np.append(-number(radius, "radius", least=0.0), np.broadcast_to(target, (measurement.size,)))
+    return Constraint(Stacked([zero, measurement]), SecondOrder(offset), name="norm_bound")
 
 
 def _bounds(name: str, equals: Any, lower: Any, upper: Any) -> tuple[Any, Any]:

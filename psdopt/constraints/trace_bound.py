@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array, scaled
 from psdopt.linalg.extreme import smallest_eigenpair
@@ -29,20 +30,25 @@ class TraceBound:
     weights: Array | None = None
 
 
-def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, norms: Array) -> TraceBound | None:
+def found_trace_bound(forms: SparseForms | None, allowed: Allowed, norms: Array) -> TraceBound | None:
     """The bound from the w with A*(w) nearest to I, scaled until A*(w) ⪰ I; None if A*(w) is not definite.
+
+    In a cone the multipliers of all values but the first are chosen so; the first is the one that makes w admissible,
+    and changes A*(w) unless this value is constant.
 
     Cost: a sparse least-squares problem and an extreme eigenvalue.
     """
     if forms is None:
         return None
-    n = forms.n
+    n, cones = forms.n, allowed.cones
+    lower, upper = allowed.lower, allowed.upper
     scale = 1.0 / np.where(norms > 0.0, norms, 1.0)
     weights = np.sqrt(forms.halves)  # so that |A*(w)|_F is a plain norm
     target = (forms.i == forms.j).astype(np.float64)
     if np.count_nonzero(target) < n:
         return None  # no constraint contains this diagonal entry
-    usable = np.isfinite(lower) | np.isfinite(upper)
+    bounded = np.isfinite(lower) | np.isfinite(upper)
+    usable = bounded if cones is None else bounded | cones.later
     unit = scaled(forms.B, scale, weights)  # rows A_t / |A_t|
     for _ in range(MOST_STEPS):  # each drops the constraints whose w_t has the sign of an infinite bound
         if not usable.any():
@@ -52,21 +58,21 @@ def found_trace_bound(forms: SparseForms | None, lower: Array, upper: Array, nor
         w[usable] = least_squares(columns.T, target * weights)
         w *= scale
         w[np.abs(w) * norms <= ROOT_EPS * float(np.max(np.abs(w) * norms))] = 0.0
-        wrong = ((w > 0.0) & np.isinf(upper)) | ((w < 0.0) & np.isinf(lower))
+        wrong = bounded & (((w > 0.0) & np.isinf(upper)) | ((w < 0.0) & np.isinf(lower)))
         if not wrong.any():
             break
         usable &= ~wrong
     else:
         return None
+    w = w if cones is None else cones.admissible(w)
     off = np.abs(forms.on_places(w) - target) * weights**2  # of A*(w) − I, an entry off the diagonal in two places
     sums = np.bincount(forms.i, off, n) + np.bincount(forms.j, np.where(target > 0.0, 0.0, off), n)
     error = float(sums.max())
     low = 1.0 - error if error <= 0.5 else smallest_eigenpair(forms.matrix(w), tol=0.01, scale="norm").lower_bound
     if not low > 0.0:
         return None
-    bound = np.where(w > 0.0, upper, lower)
     used = w != 0.0
-    parts = w[used] * bound[used]
+    parts = w[used] * allowed.bound(w)[used]
     lost = rounding(float(np.abs(parts).sum()), len(parts))
     total = float(parts.sum())
     # a sum that is zero but for rounding proves nothing

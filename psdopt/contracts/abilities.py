@@ -28,12 +28,12 @@ class Ability(StrEnum):
     RESTRICTION = "restriction"  # F on the matrices with range in a given span is a problem of that small order
     MARGINS = "margins"  # linear measurements under a piecewise linear loss: a master LP exists
     SPLIT = "biconvex-split"
-    CONSTRAINTS = "constraints"  # lower <= A(M) <= upper beside M ⪰ 0
+    CONSTRAINTS = "constraints"  # lower <= A(M) <= upper, or A(M) in cones, beside M ⪰ 0
     NEAREST = "nearest"  # linear equations under (rho/2) |M|² + ⟨C, M⟩
     CONIC = "conic"  # constraints under a linear objective, all given by entries
     LOG_DETS = "log-dets"  # constraints under ⟨C, M⟩ − Σ ν log det of diagonal blocks, all given by entries
     FIXED_DIAGONAL = "fixed-diagonal"  # conic, with M_ii = d_i > 0 for all i as the only constraints
-    CONSTRAINED_FIT = "constrained-fit"  # constraints by entries, F linear or with a Hessian: Newton on (Y, y)
+    CONSTRAINED_FIT = "constrained-fit"  # bounds by entries, F linear or with a Hessian: Newton on (Y, y)
     STREAM = "stream"  # its data come in batches
     # of a geometry
     FACTOR = "factor"  # points have a factor Y, and a rank

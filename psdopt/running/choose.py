@@ -244,7 +244,10 @@ def _sparse(problem: Constrained) -> bool:
 
 def _mostly_inequalities(problem: Constrained) -> bool:
     """Whether most constraints are inequalities; splitting is slow in finding the few that are active."""
-    return 2 * int(np.count_nonzero(problem.lower < problem.upper)) > problem.m
+    loose = problem.lower < problem.upper
+    if problem.cones is not None:
+        loose = loose & ~problem.cones.member
+    return 2 * int(np.count_nonzero(loose)) > problem.m
 
 
 def _decomposable(problem: Constrained) -> bool:

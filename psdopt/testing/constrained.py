@@ -23,9 +23,9 @@ from psdopt.testing.vectors import symmetric
 
 
 class DenseConstraints:
-    """lower <= ⟨A_t, M⟩ <= upper with every A_t an array, read off the measurement's adjoint.
+    """lower <= ⟨A_t, M⟩ <= upper and cones, with every A_t an array, read off the measurement's adjoint.
 
-    Attributes: `A` (m, n, n); `lower`, `upper` (m,); `norms` (m,), |A_t|_F.
+    Attributes: `A` (m, n, n); `lower`, `upper` (m,); `cones`, (positions, b) of each; `norms` (m,), |A_t|_F.
     """
 
     def __init__(self, problem: ConstrainedModel) -> None:
@@ -34,6 +34,9 @@ class DenseConstraints:
         forms = [combine(problem.measurement.adjoint(e, images), (problem.n, problem.n)) for e in np.eye(problem.m)]
         self.A = np.array([0.5 * (A + A.T) for A in forms])
         self.lower, self.upper = problem.lower, problem.upper
+        known = problem.cones
+        groups = () if known is None else known.groups
+        self.cones = [] if known is None else [(row, known.offset[row]) for rows in groups for row in rows]
         self.norms = np.linalg.norm(self.A, axis=(1, 2))
 
     def measured(self, M: Array) -> Array:
@@ -45,31 +48,46 @@ class DenseConstraints:
         return np.asarray(np.tensordot(y, self.A, axes=1))
 
     def support(self, y: Array) -> float:
-        """σ(y), term by term; infinite if a multiplier pushes against an infinite bound."""
-        total = 0.0
-        for value, low, high in zip(y, self.lower, self.upper, strict=True):
+        """σ(y), term by term; infinite if a multiplier pushes against an infinite bound, or −y is not in a cone."""
+        total, beside = 0.0, np.ones(len(y), dtype=bool)
+        for row, b in self.cones:
+            beside[row] = False
+            total += float(y[row] @ b) if -y[row[0]] >= norm(y[row[1:]]) * (1.0 - 1e-12) else math.inf
+        for value, low, high in zip(y[beside], self.lower[beside], self.upper[beside], strict=True):
             total += 0.0 if value == 0.0 else max(value * low, value * high)
         return total
 
     def admissible(self, y: Array) -> Array:
-        """y without the multipliers for which σ is infinite."""
+        """y without the multipliers for which σ is infinite, and in cones with a first one that is low enough."""
         wrong = ((y > 0.0) & np.isinf(self.upper)) | ((y < 0.0) & np.isinf(self.lower))
-        return np.where(wrong, 0.0, y)
+        found = np.where(wrong, 0.0, y)
+        for row, _ in self.cones:
+            found[row] = y[row]
+            found[row[0]] = min(y[row[0]], -norm(y[row[1:]]))
+        return found
 
     def relative_violation(self, M: Array) -> float:
         """The largest |a_t − Π(a)_t| over its own scale max(|Π(a)_t|, Σ_ij |A_t,ij| √(M_ii M_jj)), a = A(M).
 
         M_ii is at least √eps tr M in the scale of a constraint whose nearest bound is zero. Where the problem does
-        not know the entries of the A_t, the sum is |A_t| |M|.
+        not know the entries of the A_t, the sum is |A_t| |M|. A cone's is its distance over the largest scale of its
+        values.
         """
         a, worst = self.measured(M), 0.0
         diagonal = np.maximum(np.diag(M), 0.0)
         least = np.maximum(diagonal, math.sqrt(np.finfo(float).eps) * float(diagonal.sum()))
-        for A, value, bound in zip(self.A, a, np.clip(a, self.lower, self.upper), strict=True):
+        nearest = np.clip(a, self.lower, self.upper)
+        for row, b in self.cones:
+            nearest[row] = b + _onto_cone(a[row] - b)
+        off, scales = np.abs(a - nearest), np.zeros(len(a))
+        for t, (A, bound) in enumerate(zip(self.A, nearest, strict=True)):
             d = np.sqrt(least if bound == 0.0 else diagonal)
             seen = float(d @ np.abs(A) @ d) if self.problem.forms is not None else norm(A) * norm(M)
-            scale = max(abs(bound), seen)
-            worst = max(worst, abs(value - bound) / scale if value != bound and scale > 0.0 else float(value != bound))
+            scales[t] = max(abs(bound), seen)
+        for row, _ in self.cones:
+            off[row], scales[row] = norm(off[row]), scales[row].max()
+        for missed, scale in zip(off, scales, strict=True):
+            worst = max(worst, missed / scale if missed > 0.0 and scale > 0.0 else float(missed > 0.0))
         return worst
 
     def bound(self, Y: Array, y: Array, trace: float | None) -> float:
@@ -165,6 +183,9 @@ def _root(A: Array) -> Array:
 
 def _rows(cp: Any, dense: DenseConstraints, M: Any) -> list[Any]:
     rows = []
+    for row, b in dense.cones:
+        w = cp.hstack([cp.sum(cp.multiply(dense.A[t], M)) for t in row]) - b
+        rows.append(cp.SOC(w[0], w[1:]))
     for A, low, high in zip(dense.A, dense.lower, dense.upper, strict=True):
         a = cp.sum(cp.multiply(A, M))
         if low == high:
@@ -173,6 +194,14 @@ def _rows(cp: Any, dense: DenseConstraints, M: Any) -> list[Any]:
         rows += [a >= low] if math.isfinite(low) else []
         rows += [a <= high] if math.isfinite(high) else []
     return rows
+
+
+def _onto_cone(w: Array) -> Array:
+    """The nearest vector with w_0 >= |w_1|, case by case."""
+    length = norm(w[1:])
+    if length <= abs(w[0]):
+        return w if w[0] > 0.0 else np.zeros_like(w)
+    return np.asarray(0.5 * (w[0] + length) * np.append(1.0, w[1:] / length))
 
 
 def multipliers_of(dual: Any) -> list[Array]:

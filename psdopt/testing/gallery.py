@@ -15,7 +15,7 @@ from psdopt.contracts.abilities import Ability, missing_needs
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
-from psdopt.linalg.arrays import Array, orthonormal_columns, row_dots
+from psdopt.linalg.arrays import Array, norm, orthonormal_columns, row_dots
 from psdopt.problems import AutogradProblem, QuadraticSDP
 from psdopt.running.compatibility import fits as fit_together
 
@@ -92,7 +92,7 @@ def special_problems(n: int = ORDER, rank: int = ORDER, trace: float | None = No
     y = row_dots(rows @ W, rows)
     held_out = TermSum([MeasuredTerm(QuadraticForms(rows), LeastSquares(y), 0.5 / len(y))])
     stream = Streamed(ArrayStream(rows, y, seed=1), held_out, forms_gradient)
-    return {"entries": entries, "margins": margins, "stream": stream, **constrained_problems(n)}
+    return {"entries": entries, "margins": margins, "stream": stream, **constrained_problems(n), **cone_problems(n)}
 
 
 @cache
@@ -128,6 +128,32 @@ def constrained_problems(n: int = ORDER, c: float = 1.0, s: float = 1.0) -> Mapp
         "nearest under equations": made(None, 0.5, equations),
         "linear at a fixed diagonal": made(None, None, [diagonal(n, s * np.diag(M))]),
     }
+
+
+@cache
+def cone_problems(n: int = ORDER, c: float = 1.0, s: float = 1.0) -> Mapping[str, Problem]:
+    """c ⟨C, M / s⟩ with all entries of M in a ball, and their norm below a multiple of tr M; the solution is known.
+
+    The values of both cones at the solution are orthogonal to its multipliers, so that both are active.
+    """
+    from psdopt.constraints import Constrained, Constraint, SecondOrder, Stacked, Trace, norm_bound
+    from psdopt.terms.measurements import Entries
+    from psdopt.testing.constrained import DenseConstraints
+
+    rng, width = np.random.default_rng(17), min(2, n)
+    frame = orthonormal_columns(rng, n, n)
+    M = s * (frame[:, :width] * np.linspace(1.0, 2.0, width)) @ frame[:, :width].T
+    S = (frame[:, width:] * np.linspace(0.5, 1.5, n - width)) @ frame[:, width:].T
+    i, j = np.triu_indices(n)
+    a, u = M[i, j], rng.standard_normal(len(i))
+    u /= norm(u)
+    ball = norm_bound(Entries(i, j, n), a - 0.5 * s * u, 0.5 * s)
+    both = Stacked([Trace(n), Entries(i, j, n)])
+    # the offset of the first value is what is missing to the norm
+    cone = Constraint(both, SecondOrder([np.trace(M) - norm(a), *np.zeros(len(i))]), name="cone")
+    y = np.concatenate([0.7 * np.append(-1.0, u), 0.4 * np.append(-1.0, a / norm(a))])
+    dense = DenseConstraints(Constrained(QuadraticSDP(C=np.eye(n)), [ball, cone]))
+    return {"linear under norms": Constrained(QuadraticSDP(C=0.5 * c / s * (S - dense.adjoint(y))), [ball, cone])}
 
 
 def forms_gradient(batch: tuple[Any, Array, Array | None], Y: Array) -> tuple[Array, float]:

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import Constrained, InteriorPoint, QuadraticSDP, Status, certify, constraints, read_sdpa, solve
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.central_path.second_order import SecondOrder
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
@@ -112,7 +113,7 @@ def test_places_that_are_given_twice_or_hold_zeros_are_counted_once_or_not_at_al
     B = np.array([[1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 1.0, 0.0, 0.0, 0.0], [0.0] * 8 + [1.0, 0.0]])
     forms = SparseForms(i, j, B, 4)
     C = sp.csr_array(np.eye(4))
-    conic = Conic(C, 0.0, forms, np.ones(2), np.ones(2))
+    conic = Conic(C, 0.0, forms, Allowed(np.ones(2), np.ones(2)))
     assert found(conic) == [[0, 1, 2, 3]]
     form = StandardForm(conic)
     (part,) = form.parts
@@ -128,7 +129,7 @@ def test_zeros_of_a_sparse_objective_lead_to_no_other_row() -> None:
     C = sp.csr_array(C + C.T)
     C.data[C.data == 9.0] = 0.0
     assert np.count_nonzero(C.data == 0.0) == 2
-    conic = Conic(C, 0.0, SparseForms.of([np.eye(6)]), np.ones(1), np.ones(1))
+    conic = Conic(C, 0.0, SparseForms.of([np.eye(6)]), Allowed(np.ones(1), np.ones(1)))
     assert sorted(found(conic)) == [[3, 1, 5], [4, 0, 2]]
 
 

@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.central_path.coupled_systems import schur_solver
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate
 from psdopt.constraints.central_path.standard import StandardForm
@@ -39,7 +40,7 @@ def test_places_are_those_of_forms_and_objective_once_each() -> None:
     forms = SparseForms(np.array([0, 2]), np.array([1, 2]), np.array([[1.0, 1.0]]), 4)
     C = sp.csr_array(np.array([[0.0, 2.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0], [0.0, 0.0, 3.0, 5.0]]))
     C.data[C.data == 5.0] = 0.0  # a stored zero is no entry
-    conic = Conic(C, 0.0, forms, np.ones(1), np.ones(1))
+    conic = Conic(C, 0.0, forms, Allowed(np.ones(1), np.ones(1)))
     i, j, numbers, at = conic.places
     assert list(zip(i.tolist(), j.tolist(), numbers.tolist(), strict=True)) == [(0, 1, 2.0), (2, 2, 0.0), (2, 3, 3.0)]
     assert at.tolist() == [0, 1]

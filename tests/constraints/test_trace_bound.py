@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.feasible import REACHED
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.trace_bound import definite_part, found_trace_bound
@@ -60,16 +61,16 @@ def test_only_zero_is_feasible_and_that_is_no_contradiction() -> None:
 def test_weights_are_those_of_the_nearest_form_scaled_until_it_is_above_one(scale) -> None:
     """A = diag(1, ..., 5) scaled: w A nearest to I has w = 15/55, its least eigenvalue 15/55: tr M <= b."""
     forms = constraints.SparseForms.of([scale * np.diag(np.arange(1.0, 6.0))])
-    found = found_trace_bound(forms, np.array([-np.inf]), np.array([6.0 * scale]), forms.norms)
+    found = found_trace_bound(forms, Allowed(np.array([-np.inf]), np.array([6.0 * scale])), forms.norms)
     assert found.value == pytest.approx(6.0, rel=0.05)
     assert found.value >= 6.0
     assert found.weights[0] * scale >= 1.0 - 1e-12
     assert (found.least, found.source) == (0.0, "constraints")
     assert found.value == pytest.approx(found.weights[0] * 6.0 * scale, rel=1e-9)
-    other = found_trace_bound(forms, np.array([-6.0 * scale]), np.array([np.inf]), forms.norms)
+    other = found_trace_bound(forms, Allowed(np.array([-6.0 * scale]), np.array([np.inf])), forms.norms)
     assert other is None  # the bound is on the wrong side
     negative = constraints.SparseForms.of([-scale * np.diag(np.arange(1.0, 6.0))])
-    turned = found_trace_bound(negative, np.array([-6.0 * scale]), np.array([np.inf]), negative.norms)
+    turned = found_trace_bound(negative, Allowed(np.array([-6.0 * scale]), np.array([np.inf])), negative.norms)
     assert turned.value == pytest.approx(found.value, rel=1e-9)
 
 
@@ -78,25 +79,25 @@ def test_near_unit_forms_are_bounded_by_their_rows() -> None:
     E = np.zeros((N, N))
     E[0, 1] = E[1, 0] = 0.2
     forms = constraints.SparseForms.of([np.eye(N) + E])
-    found = found_trace_bound(forms, np.array([3.0]), np.array([3.0]), forms.norms)
+    found = found_trace_bound(forms, Allowed(np.array([3.0]), np.array([3.0])), forms.norms)
     w = 5.0 / (5.0 + 2.0 * 0.2**2)
     error = max(abs(1.0 - w) + 0.2 * w, abs(1.0 - w))
     assert found.value == pytest.approx(3.0 * w / (1.0 - error), rel=1e-6)
     assert found.least == 0.0
     exact = constraints.SparseForms.of([np.eye(N) + 1e-10 * E])
-    tight = found_trace_bound(exact, np.array([3.0]), np.array([3.0]), exact.norms)
+    tight = found_trace_bound(exact, Allowed(np.array([3.0]), np.array([3.0])), exact.norms)
     assert tight.least == pytest.approx(3.0, rel=1e-8)
     assert tight.least <= 3.0 <= tight.value
-    loose = found_trace_bound(exact, np.array([2.0]), np.array([3.0]), exact.norms)
+    loose = found_trace_bound(exact, Allowed(np.array([2.0]), np.array([3.0])), exact.norms)
     assert (loose.least, loose.value) == (0.0, pytest.approx(3.0, rel=1e-8))
 
 
 def test_an_entry_of_the_diagonal_in_no_constraint_leaves_the_trace_free() -> None:
     forms = constraints.SparseForms.of([np.diag([1.0, 1.0, 1.0, 1.0, 0.0])])
-    assert found_trace_bound(forms, np.array([1.0]), np.array([1.0]), forms.norms) is None
-    assert found_trace_bound(None, np.zeros(1), np.zeros(1), np.ones(1)) is None
+    assert found_trace_bound(forms, Allowed(np.array([1.0]), np.array([1.0])), forms.norms) is None
+    assert found_trace_bound(None, Allowed(np.zeros(1), np.zeros(1)), np.ones(1)) is None
     free = constraints.SparseForms.of([np.eye(N)])
-    assert found_trace_bound(free, np.array([-np.inf]), np.array([np.inf]), free.norms) is None
+    assert found_trace_bound(free, Allowed(np.array([-np.inf]), np.array([np.inf])), free.norms) is None
 
 
 RNG = np.random.default_rng(0)

@@ -128,10 +128,9 @@ def certify_constrained(
     gap = None if bound is None else abs(value - bound)
     values = 1.0 + abs(value) + abs(estimate)
     v = problem.violation(a)
-    bounds = np.abs(np.concatenate([problem.lower, problem.upper]))
     entry = 1.0 + _largest_entry(problem, norm_C)
     dimacs = {
-        "primal": norm(v) / (1.0 + float(np.max(bounds[np.isfinite(bounds)], initial=0.0))),
+        "primal": norm(v) / (1.0 + float(np.max(problem.allowed.sizes(), initial=0.0))),
         "dual": dual_infeasibility / entry,
         "gap": abs(value - estimate) / values,
         "complementarity": complementarity / values,
@@ -204,7 +203,7 @@ def _violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
     on_face = face.onto(Y)
     measured = problem.measured(on_face)
     there = row_violations(problem, measured, on_face)
-    off, bounds = problem.violation(measured), np.clip(measured, problem.lower, problem.upper)
+    off, bounds = problem.violation(measured), problem.allowed.nearest(measured)
     negligible = norm(problem.scale * off) <= NEGLIGIBLE * norm(problem.scale * bounds)
     if face.searched and negligible and float(np.max(there, initial=0.0)) <= MINOR:
         return rows

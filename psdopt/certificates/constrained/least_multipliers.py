@@ -20,8 +20,8 @@ def least_multipliers(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -
 
     Linearly dependent constraints leave multipliers open along the d with A*(d) = 0, and bᵀd = 0 where they are
     consistent; S and the dual bound are the same along them. Equations take part, and the inequalities that are active
-    at M or have multipliers, the others keep theirs. Of these rows y' = max(0, A(X)), up to the signs, for some X:
-    rows that would get the wrong sign are left out with 0, and the rest is solved again.
+    at M or have multipliers; the others, and values in cones, keep theirs. Of these rows y' = max(0, A(X)), up to the
+    signs, for some X: rows that would get the wrong sign are left out with 0, and the rest is solved again.
 
     y itself is returned where entries are not known, where it is the shortest to seven digits, and where A*(y') or
     σ(y') would differ by more than rounding of their terms. Cost: a few least-squares problems with the entries.
@@ -48,12 +48,13 @@ def least_multipliers(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -
 
 def _sides(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -> Array:
     """The sign that the multiplier of each row must have, (m,): 0 for either, NaN where a row takes no part."""
-    scales = row_scales(problem.forms, problem.norms, np.clip(a, problem.lower, problem.upper), Y)
+    scales = row_scales(problem.forms, problem.norms, problem.allowed.nearest(a), Y)
     size = problem.norms * np.abs(y)
     large = size > NEGLIGIBLE * size.max(initial=0.0)
     at_high, at_low = (np.abs(a - bound) <= NEGLIGIBLE * scales for bound in (problem.upper, problem.lower))
     side = np.where(large, np.sign(y), np.where(at_high, 1.0, np.where(at_low, -1.0, np.nan)))
-    return np.where(problem.lower == problem.upper, 0.0, side)
+    side = np.where(problem.lower == problem.upper, 0.0, side)
+    return side if problem.cones is None else np.where(problem.cones.member, np.nan, side)
 
 
 def _shortest(columns: sp.csr_array, aimed: Array) -> Array:
@@ -71,7 +72,7 @@ def _serves(problem: ConstrainedModel, forms: SparseForms, y: Array, found: Arra
         return False
     sizes = np.abs(y) + np.abs(found)
     off = np.abs(forms.on_places(y) - forms.on_places(found))
-    bound = np.where(np.isfinite(problem.upper), problem.upper, problem.lower)
+    bound = problem.allowed.bound(y)
     terms = float(sizes @ np.abs(np.where(np.isfinite(bound), bound, 0.0)))
     same = norm(off) <= CANCELLED * EPS * norm(abs(forms.B).T @ sizes)
     lost = rounding(terms, problem.m, CANCELLED)

@@ -66,6 +66,5 @@ def _least_log_dets(stack: Stack, entries: Array, diagonal: Array) -> Array | No
 
 def _spread(problem: ConstrainedModel, y: Array) -> float:
     """Σ |y_t b_t|, the size of the terms of σ(y)."""
-    bound = np.where(y > 0.0, problem.upper, problem.lower)
     used = y != 0.0
-    return float(np.abs(y[used] * bound[used]).sum())
+    return float(np.abs(y[used] * problem.allowed.bound(y)[used]).sum())

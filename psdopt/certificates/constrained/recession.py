@@ -19,7 +19,8 @@ from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
 def proven_ray(problem: ConstrainedModel, candidate: Array | None) -> Array | None:
     """Y (n, k), D = Y Yᵀ of length one near `candidate` with ⟨C, D⟩ < 0, and M + t D feasible for feasible M, t >= 0.
 
-    The conditions are ⟨A_t, D⟩ <= 0 for finite upper bounds and >= 0 for finite lower ones. The candidate is projected
+    The conditions are ⟨A_t, D⟩ <= 0 for finite upper bounds and >= 0 for finite lower ones, and A(D) in the cones, if
+    there are any. The candidate is projected
     to the face on which conditions with a semidefinite A_t hold, and moved onto the others by Newton's method on Y, so
     that D stays semidefinite. The remaining violation must be rounding of ⟨A_t, D⟩, whose terms are as large as
     |A_t,ij| √(D_ii D_jj), and the fall of F must be clearly larger. With −ν log det of blocks in F, a D that has
@@ -46,7 +47,7 @@ def shown_feasible(problem: ConstrainedModel, Y: Array) -> bool:
     Along a ray, M may meet constraints in the limit that no M meets: if M_ii = 0 is violated by v, M_ij may be √(v tr
     M). With the largest violation v, for |A_t| = 1, this size must be minor beside what the constraints demand.
     """
-    demanded = norm(problem.scale * np.clip(0.0, problem.lower, problem.upper))
+    demanded = norm(problem.scale * problem.allowed.nearest(np.zeros(problem.m)))
 
     def meets(Y: Array) -> bool:
         v = norm(problem.scale * problem.violation(problem.measured(Y)))
@@ -56,11 +57,6 @@ def shown_feasible(problem: ConstrainedModel, Y: Array) -> bool:
         return True
     N = problem.feasible_factor
     return N is not None and meets(N)
-
-
-def recession_bounds(lower: Array, upper: Array) -> tuple[Array, Array]:
-    """The bounds on A(D) for directions D: zero where M has a bound, infinite where it has none."""
-    return np.where(np.isfinite(lower), 0.0, -np.inf), np.where(np.isfinite(upper), 0.0, np.inf)
 
 
 def _candidates(Y: Array) -> list[Array]:
@@ -78,7 +74,7 @@ def _candidates(Y: Array) -> list[Array]:
 
 def _onto_cone(problem: ConstrainedModel, face: Face | None, Y: Array) -> Array | None:
     """A factor near Y whose D meets the conditions to rounding; None where Newton's method does not lead to one."""
-    lower, upper = recession_bounds(problem.lower, problem.upper)
+    along = problem.allowed.recession()
     conic = problem.central
     assert conic is not None
     forms = conic.forms
@@ -88,14 +84,14 @@ def _onto_cone(problem: ConstrainedModel, face: Face | None, Y: Array) -> Array 
         Y = Y if face is None else face.onto(Y)
         sizes = forms.sizes(np.sqrt(row_dots(Y, Y)))
         a = problem.measured(Y)
-        off = a - np.clip(a, lower, upper)
+        off = along.violation(a)
         if np.all(np.abs(off) <= allowed * sizes):
             return Y
         now = norm(problem.scale * off)
         if not now < 0.5 * before:
             return None
         before = now
-        tied = (lower == upper) | (off != 0.0)
+        tied = (along.lower == along.upper) | (off != 0.0)
         Y = Y + least_move(problem.measurement, Y, off, np.where(tied, problem.scale, 0.0))
     return None
 

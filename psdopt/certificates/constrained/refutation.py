@@ -56,7 +56,7 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
         y = y / size
         support = problem.support(y)
         used = y != 0.0
-        bounds = np.where(y > 0.0, problem.upper, problem.lower)[used]
+        bounds = problem.allowed.bound(y)[used]
         vanishes = _vanishes(problem, y)
         if vanishes or problem.face is not None:  # small y_t have the same absolute error as large ones
             lost = NEGLIGIBLE * norm(bounds * problem.scale[used])
@@ -113,7 +113,10 @@ def _inward(problem: ConstrainedModel, y: Array) -> list[Array]:
     forms, size = _forms(problem), norm(problem.norms * y)
     if forms is None or size == 0.0:
         return []
-    usable = np.flatnonzero((problem.norms > 0.0) & (np.isfinite(problem.lower) | np.isfinite(problem.upper)))
+    bounded = np.isfinite(problem.lower) | np.isfinite(problem.upper)
+    if problem.cones is not None:
+        bounded |= problem.cones.member
+    usable = np.flatnonzero((problem.norms > 0.0) & bounded)
     scale = 1.0 / problem.norms[usable]
     columns = scaled(forms.B[usable], scale).T
     touched = np.zeros(forms.n, dtype=bool)

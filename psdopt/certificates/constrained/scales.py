@@ -132,10 +132,11 @@ def _mixed_value(evaluation: Evaluation, shares: Array) -> float:
 def row_violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
     """|a_t − Π(a)_t| (m,) for a = A(Y Yᵀ), each over its own scale (:func:`~psdopt.constraints.violation.row_scales`).
 
-    Neither the scale of a constraint nor the bounds of others change its ratio.
+    Neither the scale of a constraint nor the bounds of others change its ratio. All values of a cone have the distance
+    of a − b from the cone over the largest of their scales and |b_t|.
     """
-    nearest = np.clip(a, problem.lower, problem.upper)
-    return relative(a - nearest, row_scales(problem.forms, problem.norms, nearest, Y))
+    scales = row_scales(problem.forms, problem.norms, problem.allowed.nearest(a), Y)
+    return relative(*problem.allowed.relative(problem.allowed.violation(a), scales))
 
 
 def relative_violation(problem: ConstrainedModel, a: Array, Y: Array) -> float:

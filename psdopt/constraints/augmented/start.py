@@ -30,7 +30,7 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
     x = lsqr(moved_measurements(problem.measurement, Y, scale).H, -GY.ravel(), iter_lim=LSQR_STEPS)[0]
     size = norm(x)
     a = problem.measured(Y)
-    bounds = norm(scale * np.clip(a, problem.lower, problem.upper)) or norm(scale * a)
+    bounds = norm(scale * problem.allowed.nearest(a)) or norm(scale * a)
     if not (size > 0.0 and bounds > 0.0):
         size = size or norm(GY) / max(norm(Y), np.finfo(float).tiny) or 1.0
         bounds = bounds or 1.0

@@ -52,4 +52,4 @@ def in_units(conic: Conic, d: Array) -> Conic:
     forms = conic.forms
     B = scaled(forms.B, columns=d[forms.i] * d[forms.j])
     there = forms.in_units(d) if isinstance(forms, DirectedForms) else SparseForms(forms.i, forms.j, B, conic.n)
-    return Conic(scaled(conic.C, d, d), conic.constant, there, conic.lower, conic.upper, conic.weights, conic.softness)
+    return Conic(scaled(conic.C, d, d), conic.constant, there, conic.allowed, conic.weights, conic.softness)

@@ -9,6 +9,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.vectors import LocalVector
+from psdopt.constraints.cones import onto_cones
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, both_ways
 from psdopt.linalg.tolerances import rounding
@@ -87,10 +88,7 @@ class SecondOrder:
     def split(self, w: Array) -> tuple[Array, Array, Array]:
         """(w₊, w₋, H) with w = w₊ − w₋, both in the cones and orthogonal, and the factors H of w₋."""
         deadline.ask()
-        length = np.linalg.norm(w[:, 1:], axis=1)
-        u = w[:, 1:] / np.where(length > 0.0, length, 1.0)[:, None]
-        above, below = np.maximum(w[:, 0] + length, 0.0), np.maximum(w[:, 0] - length, 0.0)
-        positive = 0.5 * np.concatenate([(above + below)[:, None], (above - below)[:, None] * u], axis=1)
+        positive = onto_cones(w)
         negative = positive - w
         return positive, negative, self.root(negative)
 
@@ -144,6 +142,27 @@ class SecondOrder:
         """d ↦ 2 x (xᵀd) − det(x) J d, which takes x⁻¹ to x."""
         det = _det(x)
         return SecondOrderMetric(self, np.sqrt(det), x / np.sqrt(det)[:, None])
+
+
+class SecondOrderSlacks(SecondOrder):
+    """K cones of dimension d that no rows of M stand for: the slacks x = A_k(M) − b_k of constraints, without costs."""
+
+    def __init__(self, count: int, d: int, B: sp.csr_array) -> None:
+        super().__init__(np.zeros((count, d), dtype=np.intp), np.zeros((count, d)), B)
+
+    def gathered(self, Y: Array) -> Array:
+        """Zero slacks."""
+        return np.zeros_like(self.C)
+
+    def placed(self, Y: Array, H: Array, first: NDArray[np.intp] | None = None) -> None:
+        """Nothing: slacks are in no row of M."""
+
+    def spread(self, M: Array, x: Array) -> None:
+        """Nothing."""
+
+    def met(self, rest: Array) -> Array:
+        """The slacks in the cones nearest to those that would leave no residual, for the `rest` b − A(X) (m,)."""
+        return onto_cones(np.asarray(self.back @ rest).reshape(self.C.shape))
 
 
 class SecondOrderMetric:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.equilibrium import in_units, row_units
 from psdopt.constraints.central_path.orthant import Orthant
-from psdopt.constraints.central_path.second_order import SecondOrder
+from psdopt.constraints.central_path.second_order import SecondOrder, SecondOrderSlacks
 from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.constraints.cliques import Cliques
 from psdopt.constraints.conic import Conic, barrier_value
@@ -33,8 +33,9 @@ class StandardForm:
 
     Soft rows are missed by s = δ ∘ v at a solution, which costs ½ vᵀ(δ ∘ v).
 
-    The X_k are the `parts`: PSD blocks, those of one order together, then what is nonnegative: blocks of order one and
-    the slacks of inequalities. An interval gives two rows. A part may have the `weights` ν of −ν log det X_k.
+    The X_k are the `parts`: PSD blocks, those of one order together, then the slacks A_k(M) − b_k of constraints in
+    second-order cones, then what is nonnegative: blocks of order one and the slacks of inequalities. An interval gives
+    two rows. A part may have the `weights` ν of −ν log det X_k.
 
     With the basis `W` (n, q) of a face, M = W N Wᵀ: the X_k are blocks of N, and factors are factors of M. N, or M
     itself, is first brought to the units of :func:`~psdopt.constraints.central_path.equilibrium.row_units`, D N D. With
@@ -56,13 +57,19 @@ class StandardForm:
         lower, upper = conic.lower, conic.upper
         equal = lower == upper
         some = conic.forms.norms > 0.0  # on a face some A_t vanish and need no multiplier
+        cones = [] if conic.cones is None else [rows.ravel() for rows in conic.cones.groups]
         low, high = some & np.isfinite(lower) & ~equal, some & np.isfinite(upper) & ~equal
-        pieces = [_by_weight(conic, np.flatnonzero(some & equal)), np.flatnonzero(low), np.flatnonzero(high)]
-        self.source = np.concatenate(pieces)
-        bound = np.concatenate([lower[pieces[0]], lower[pieces[1]], upper[pieces[2]]])
-        signs = np.concatenate([np.full(len(pieces[1]), -1.0), np.ones(len(pieces[2]))])
-        self.side = np.concatenate([np.zeros(len(pieces[0])), signs])
-        norms = conic.forms.norms[self.source]
+        equations, least, most = (
+            _by_weight(conic, np.flatnonzero(some & equal)),
+            np.flatnonzero(low),
+            np.flatnonzero(high),
+        )
+        self.source = np.concatenate([equations, *cones, least, most])
+        offsets = [] if conic.cones is None else [conic.cones.offset[rows] for rows in cones]
+        bound = np.concatenate([lower[equations], *offsets, lower[least], upper[most]])
+        signs = np.concatenate([np.full(len(least), -1.0), np.ones(len(most))])
+        self.side = np.concatenate([np.zeros(len(bound) - len(signs)), signs])
+        norms = conic.allowed.alike(conic.forms.norms)[self.source]
         self.row_scale = 1.0 / np.where(norms > 0.0, norms, 1.0)
         b = bound * self.row_scale
         self.beta, C_norm = norm(b) or 1.0, norm(conic.C.data) if conic.C.nnz else 0.0
@@ -87,6 +94,12 @@ class StandardForm:
                 self.parts.append(self._cones(columns, stack))
             elif stack.order > 1:
                 self.parts += self._matrices(columns, stack)
+        first = len(equations)
+        for rows in () if conic.cones is None else conic.cones.groups:
+            own = np.arange(rows.size)
+            B = sp.csr_array((np.full(rows.size, -1.0), (first + own, own)), shape=(self.m, rows.size))
+            self.parts.append(SecondOrderSlacks(rows.shape[0], rows.shape[1], B))
+            first += rows.size
         singles = [stack for stack in conic.stacks if stack.order == 1]
         if singles or len(signs):
             self.parts.append(self._nonnegative(columns, singles[0] if singles else NONE, signs))
@@ -211,6 +224,8 @@ class StandardForm:
             if isinstance(part, Orthant):
                 k = len(part.rows)
                 x[k:] = np.maximum((part.back @ rest)[k:], 0.0)
+            elif isinstance(part, SecondOrderSlacks):
+                x[:] = part.met(rest)
         return X
 
     def dual(self, y: Array) -> Array:

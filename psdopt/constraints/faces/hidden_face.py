@@ -16,6 +16,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
@@ -198,7 +199,7 @@ def _multipliers(rows: _Equations) -> Array | None:
     extended = SparseForms(i, j, places, n + 1)
     C = sp.csr_array(([1.0], ([n], [n])), shape=(n + 1, n + 1))
     bounds = np.append(b - traces, FAR)
-    form = StandardForm(Conic(C, 0.0, extended, np.append(b - traces, -np.inf), bounds))
+    form = StandardForm(Conic(C, 0.0, extended, Allowed(np.append(b - traces, -np.inf), bounds)))
     at, careful = Iterate.of(form, *first_iterate(form), np.zeros(form.m)), False
     for _ in range(MOST_STEPS):
         try:

@@ -68,7 +68,7 @@ def narrowed(problem: ConstrainedModel, Y: Array, share: float, fewest: int = 1)
     U, sizes, _ = np.linalg.svd(Y, full_matrices=False)
     axes = np.asarray(U * sizes)
     scale = problem.scale
-    unit = norm(scale * np.clip(problem.measured(Y), problem.lower, problem.upper)) or norm(sizes**2)
+    unit = norm(scale * problem.allowed.nearest(problem.measured(Y))) or norm(sizes**2)
     kept, trace, a = len(sizes), 0.0, np.zeros(problem.m)
     while kept > max(1, fewest):
         trace, a = trace + sizes[kept - 1] ** 2, a + problem.measured(axes[:, kept - 1 : kept])

@@ -236,7 +236,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         w = weights(problem, state.sigma)
         a = problem.measured(state.evaluation.factor)
         z = a + state.y / w
-        y = w * (z - np.clip(z, problem.lower, problem.upper))
+        y = w * (problem.allowed.violation(z))
         if not np.all(np.isfinite(y)):
             state.outcome = Outcome.STALLED
             return

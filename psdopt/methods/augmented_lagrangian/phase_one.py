@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from psdopt.certificates.constrained.scales import relative_violation
-from psdopt.constraints.augmented.problem import squared_distance
+from psdopt.constraints.augmented.problem import squared_distance, weights
 from psdopt.constraints.feasible import random_factor
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.model import ConstrainedModel
@@ -20,13 +20,15 @@ from psdopt.methods.truncated_newton import TruncatedNewton
 def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
     """(Y, y): M = Y Yᵀ minimises d = Σ_t dist²(a_t, [lower_t, upper_t]) / |A_t|², and y (m,) is half of ∂d/∂a.
 
+    Values in a cone have their distance from it, over its largest |A_t|².
+
     If the least distance is positive, A*(y) ⪰ 0 and σ(y) < 0 at the minimiser M, so that y at an approximate minimiser
     is a candidate for a proof that no M is feasible. A few final steps, with each constraint in its own scale, meet the
     small bounds beside the large ones. With √(2 m) columns every local minimum is the global one. Cost: up to 200
     Newton steps on Y, without evaluations of F.
     """
     norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
-    Y = random_factor(problem.measurement, problem.lower, problem.upper, norms, seed=seed)
+    Y = random_factor(problem.measurement, problem.allowed, norms, seed=seed)
     method = TruncatedNewton()
     state = method.init(squared_distance(problem), FlatQuotient(*Y.shape), Y)
     reached = MINOR * FEASIBLE
@@ -36,6 +38,6 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
             break
         state = method.step(state)
     Y = state.evaluation.factor
-    y = problem.violation(problem.measured(Y)) / norms**2
+    y = problem.violation(problem.measured(Y)) * weights(problem, 1.0)
     met = problem.feasible_near(Y) if relative_violation(problem, problem.measured(Y), Y) > reached else None
     return Y if met is None else met, y

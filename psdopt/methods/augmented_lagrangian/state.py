@@ -81,5 +81,5 @@ def complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Arr
     if not loose.any():
         return 0.0
     move = (new - y)[loose] / w[loose] * problem.scale[loose]
-    unit = norm(problem.scale * np.clip(a, problem.lower, problem.upper))
+    unit = norm(problem.scale * problem.allowed.nearest(a))
     return norm(move) / unit if unit > 0.0 else 0.0

@@ -217,7 +217,7 @@ def _within(known: Constrained) -> StandardForm | None:
             return None
         there = _dense_forms(conic.forms, W, known.face.rows)
     C = sp.csr_array(W.T @ conic.C @ W)
-    return StandardForm(Conic(C, conic.constant, there, conic.lower, conic.upper), W, split=True)
+    return StandardForm(Conic(C, conic.constant, there, conic.allowed), W, split=True)
 
 
 def _dense_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) -> SparseForms:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+from copy import copy
 from functools import partial
 from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from psdopt.certificates.certify import certify
 from psdopt.constraints import Constrained, Constraint, SparseForms
+from psdopt.constraints.cones import Cones
 from psdopt.contracts.abilities import Ability
 from psdopt.linalg.arrays import Array, norm
 from psdopt.testing.checks.common import PASSED, failed, point_of
@@ -125,13 +128,18 @@ def redundant_pair(problem: Constrained, case: Case) -> Deviation:
 
 @claim("0.2")
 def constraint_scaling(problem: Constrained, case: Case) -> Deviations:
-    """A constraint times 1000 changes neither primal_infeasibility nor the bound, of a y over 1000."""
+    """A constraint times 1000, or a group of cones, keeps primal_infeasibility and the bound, of a y over 1000."""
     if problem.forms is None:
         raise Trivial("the constraints are not known by their entries")
-    factor = np.where(np.arange(problem.m) == case.rng.integers(problem.m), 1000.0, 1.0)
-    forms = problem.forms
-    scaled = SparseForms(forms.i, forms.j, forms.B.multiply(factor[:, None]).tocsr(), problem.n)
-    other = with_groups(problem, [Constraint(scaled, factor * problem.lower, factor * problem.upper)])
+    factor, first, t = np.ones(problem.m), 0, int(case.rng.integers(problem.m))
+    groups = []
+    for group in problem.constraints:
+        rows = slice(first, first + group.size)
+        if rows.start <= t < rows.stop:
+            factor[t if group.cones is None else rows] = 1000.0
+        groups.append(_times(problem.forms, group, rows, factor[rows]))
+        first = rows.stop
+    other = with_groups(problem, groups)
     Y, y = _sampled(problem, case), _multipliers(problem, case, 1.0)
     plain: Any = certify(problem, Y, dual=y)
     again: Any = certify(other, Y, dual=y / factor)
@@ -159,12 +167,18 @@ def multipliers_are_true(subject: MethodSubject, case: Case) -> Deviations:
         S, a = symmetric(problem.at(Y).gradient, problem.n) + dense.adjoint(y), dense.measured(Y @ Y.T)
         unit = max(abs(result.value - problem.value_at_zero()), float(np.finfo(float).tiny))
         allowed = 100.0 * tol_of(subject)
-        wrong = np.where(y > 0.0, np.isinf(problem.upper), np.isinf(problem.lower)) & (y != 0.0)
-        pushed = np.where(wrong, 0.0, y) * (a - np.where(y > 0.0, problem.upper, problem.lower))
+        true = dense.admissible(y)
+        with np.errstate(invalid="ignore"):
+            pushed = true * (a - np.where(y > 0.0, problem.upper, problem.lower))
         pushed = np.where(np.isfinite(pushed), pushed, 0.0)
+        for row, b in dense.cones:
+            pushed[row] = true[row] @ (a[row] - b) / len(row)
         size = norm(Y) ** 2
         for amount, words in (
-            (norm((y * problem.norms)[wrong]) * size, "of multipliers push against a bound that is not there"),
+            (
+                norm((y - true) * problem.allowed.alike(problem.norms)) * size,
+                "of multipliers push against a bound that is not there",
+            ),
             (float(np.sum(np.abs(pushed))), "is lost by multipliers of constraints off their bounds"),
             (max(0.0, -float(np.linalg.eigvalsh(S)[0])) * size, "is the reach of negative eigenvalues of S"),
             (abs(float(np.vdot(S @ Y, Y))), "is <S, M>"),
@@ -191,6 +205,16 @@ def _copy(problem: Constrained, t: int, lower: float = -math.inf, upper: float =
     """Constraint t alone, with bounds of its own."""
     A = DenseConstraints(problem).A[t]
     return Constraint(SparseForms.of([A]), lower, upper, name="copy")
+
+
+def _times(forms: SparseForms, group: Constraint, rows: slice, factor: Array) -> Constraint:
+    """The constraints of the `group`, which are the given `rows` of the forms, times `factor`, alike in cones."""
+    twin = copy(group)
+    B = sp.csr_array(sp.diags_array(factor) @ forms.B[rows])
+    twin.measurement = SparseForms(forms.i, forms.j, B, group.n)
+    twin.lower, twin.upper = factor * group.lower, factor * group.upper
+    twin.cones = None if group.cones is None else Cones(group.size, group.cones.groups, factor * group.cones.offset)
+    return twin
 
 
 def _holds(dense: DenseConstraints, y: Array) -> Deviation:

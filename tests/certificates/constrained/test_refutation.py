@@ -7,7 +7,7 @@ from benchmarks.papers.sdp_families import qap
 from psdopt import Constrained, LowRankPSD, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.certificates.constrained import refutation
 from psdopt.certificates.constrained.certify import Multipliers
-from psdopt.certificates.constrained.recession import proven_ray, recession_bounds
+from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import _rounded, proven_infeasible
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
 
@@ -133,12 +133,6 @@ METHODS = [None, AugmentedLagrangian(), BoundaryPoint(), LagrangeNewton(), Inter
 
 def linear(C, *groups) -> Constrained:
     return Constrained(QuadraticSDP(C=np.asarray(C, dtype=float) / 2.0), list(groups))
-
-
-def test_bounds_of_directions_are_zero_or_none() -> None:
-    low, high = recession_bounds(np.array([1.0, -np.inf, -3.0]), np.array([1.0, 5.0, np.inf]))
-    assert low.tolist() == [0.0, -np.inf, 0.0]
-    assert high.tolist() == [0.0, 0.0, np.inf]
 
 
 def test_a_ray_must_fall_and_be_unseen() -> None:

@@ -10,6 +10,7 @@ from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.certificates.constrained import definite_slack
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.slack import slack_eigenpair
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.conic import Conic, diagonal_blocks
 from psdopt.linalg.limits import ITERATED_ORDER, SMALL_ORDER
 from psdopt.linalg.tolerances import EPS
@@ -247,7 +248,7 @@ def test_arrows_are_told_apart_whatever_their_size(scale) -> None:
     """[[1, uᵀ], [u, I]] is definite for |u| < 1; squares of such entries may underflow."""
     for length, known in ((0.9, True), (1.0 - 1e-9, True), (1.0 + 1e-9, False), (1.1, False), (1e6, False)):
         S = arrow(1.0, length * np.array([0.6, 0.8]))
-        conic = Conic(sp.csr_array(scale * S), 0.0, arrows_of(S, [np.eye(3)]).forms, np.ones(1), np.ones(1))
+        conic = Conic(sp.csr_array(scale * S), 0.0, arrows_of(S, [np.eye(3)]).forms, Allowed(np.ones(1), np.ones(1)))
         assert len(conic.hubs) == 1
         assert proven_semidefinite(conic, np.zeros(1)) is known
         assert not proven_semidefinite(conic, np.array([-2.0 * scale]))

@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, Constraint, QuadraticSDP, constraints
+from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.augmented.problem import Penalty, augmented, squared_distance, weights
+from psdopt.constraints.cones import Cones
 from psdopt.contracts.problem import Problem
 from psdopt.testing import parametrize_with_checks
 
@@ -73,17 +75,22 @@ def test_the_distance_is_zero_at_feasible_points_alone() -> None:
 
 def test_penalties_are_weighed_by_the_squares_of_the_norms() -> None:
     """A constraint without a norm has that of one."""
-    found = weights(SimpleNamespace(norms=np.array([2.0, 0.0, 0.5])), 3.0)
+    norms = np.array([2.0, 0.0, 0.5])
+    found = weights(SimpleNamespace(norms=norms, allowed=Allowed(-norms, norms)), 3.0)
     assert found.tolist() == [0.75, 3.0, 12.0]
 
 
 RNG = np.random.default_rng(0)
 LOWER, UPPER = np.array([-1.0, 0.0, -np.inf, 2.0]), np.array([1.0, 0.0, 0.5, np.inf])
-PENALTY = Penalty(RNG.standard_normal(4), np.array([1.0, 2.0, 0.5, 3.0]), LOWER, UPPER)
-EQUATIONS = Penalty(np.zeros(2), np.ones(2), np.ones(2), np.ones(2))
+PENALTY = Penalty(RNG.standard_normal(4), np.array([1.0, 2.0, 0.5, 3.0]), Allowed(LOWER, UPPER))
+CONES = Cones.of([3, 4], np.array([-0.5, 0.1, 0.0, 0.3, 0.0, 0.2, 0.0]))
+IN_CONES = Penalty(
+    RNG.standard_normal(7), np.repeat([2.0, 0.5], [3, 4]), Allowed(np.full(7, -np.inf), np.full(7, np.inf), CONES)
+)
+EQUATIONS = Penalty(np.zeros(2), np.ones(2), Allowed(np.ones(2), np.ones(2)))
 
 
-@parametrize_with_checks([PENALTY, EQUATIONS])
+@parametrize_with_checks([PENALTY, EQUATIONS, IN_CONES])
 def test_the_loss(check):
     check()
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.constraints import Constrained, entries, trace
+from psdopt.constraints import Constrained, entries, norm_bound, trace
 from psdopt.constraints.trace_bound import TraceBound
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.problem import Problem
@@ -16,6 +16,7 @@ from psdopt.geometries import PSDCone
 from psdopt.linalg.arrays import Array
 from psdopt.methods import InteriorPoint
 from psdopt.problems import QuadraticSDP
+from psdopt.terms.measurements import Entries
 from psdopt.testing.gallery import constrained_problems, with_spectrum
 
 N = 4
@@ -56,6 +57,19 @@ class KeepsWrongSigns(Constrained):
     def support(self, y: Array) -> float:
         bound = np.where(y > 0.0, self.upper, self.lower)
         return float(np.sum(np.where(np.isfinite(bound), y * bound, 0.0)))
+
+
+class ForgetsCones(Constrained):
+    """Multipliers of a ball, which is large, are taken as they are, in its dual cone or not."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ("problem.multiplier_bound",)
+
+    def __init__(self) -> None:
+        C = with_spectrum(np.linspace(-2.0, 1.0, N), 2)
+        super().__init__(QuadraticSDP(C=C), [trace(N, 2.0), norm_bound(Entries([0, 1], [1, 2], N), 0.1, 20.0)])
+
+    def admissible(self, y: Array) -> Array:
+        return y
 
 
 class SmallTrace(_Bounded):
@@ -118,6 +132,7 @@ class WrongSign(InteriorPoint):
 PROBLEMS: tuple[type[Any], ...] = (
     ForgetsSupport,
     KeepsWrongSigns,
+    ForgetsCones,
     SmallTrace,
     RedundantIsContradictory,
     NeverInfeasible,
