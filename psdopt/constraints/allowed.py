@@ -9,11 +9,12 @@ import numpy as np
 
 from psdopt.constraints.cones import Cones
 from psdopt.constraints.constraint import Constraint
+from psdopt.constraints.sets import ConstraintSet
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 
 
-class Allowed:
+class Allowed(ConstraintSet):
     """lower <= a <= upper for values a (m,), and a − b in second-order `cones`; values in cones have infinite bounds.
 
     Attributes: `lower`, `upper` (m,); `cones`, None without any.
@@ -21,6 +22,9 @@ class Allowed:
 
     def __init__(self, lower: Array, upper: Array, cones: Cones | None = None) -> None:
         self.lower, self.upper, self.cones = lower, upper, cones
+
+    def parts(self, size: int) -> tuple[Array, Array, Cones | None]:
+        return self.lower, self.upper, self.cones
 
     @classmethod
     def of(cls, groups: Sequence[Constraint]) -> Allowed:

@@ -72,12 +72,8 @@ class Constrained(ConstrainedModel):
     @cached_property
     def reduction(self) -> Reduction | None:
         """The problem on the face that constraints ⟨A_t, M⟩ = 0 leave, made once; None where there is no such face,
-        where it is M = 0 alone or nothing is feasible, where W would be too large, or where constraints are cones."""
-        W = (
-            None
-            if self.cones is not None or self.face is None or self.only_zero or self.contradiction is not None
-            else self.face.within
-        )
+        where it is M = 0 alone or nothing is feasible, or where W would be too large."""
+        W = None if self.face is None or self.only_zero or self.contradiction is not None else self.face.within
         return None if W is None else reduced(self, W)
 
 
@@ -113,7 +109,7 @@ def reduced(problem: Constrained, W: sp.csr_array) -> Reduction:
     assert forms is not None  # faces are found from entries
     assert face is not None
     limit = problem.trace_limit
-    group = Constraint(CarriedForms(forms, W, face.rows) if carried is None else carried, problem.lower, problem.upper)
+    group = Constraint(CarriedForms(forms, W, face.rows) if carried is None else carried, problem.allowed)
     bound = limit.value if limit is not None and limit.value > 0.0 else None
     return Reduction(W, Constrained(problem.on_face, group, bound))
 

@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from psdopt.checks import finite, instance, integer, number
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
-from psdopt.constraints.sets import SecondOrder
+from psdopt.constraints.sets import SecondOrder, Zero
 from psdopt.errors import InvalidInputError
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 
@@ -57,15 +57,17 @@ def norm_bound(measurement: Measurement, center: Any, radius: float) -> Constrai
     """|A(M) − center| <= radius in the Euclidean norm; a number or an array (m,), and a number of at least 0.
 
     A second-order cone of m + 1 values, the first of them of a form A_0 = 0: ``SecondOrder([-radius, *center])``. The
-    first multiplier is minus the price of the radius.
+    first multiplier is minus the price of the radius. A radius of 0 gives the m equations ``Zero(center)``.
     """
     measurement = instance(measurement, "measurement", Measurement)
     target = finite(center, "center")
     if target.ndim > 1 or (target.ndim == 1 and len(target) != measurement.size):
         needs = f"a number or an array of length {measurement.size}"
         raise InvalidInputError(f"center must be {needs}; found shape {target.shape}")
+    if number(radius, "radius", least=0.0) == 0.0:
+        return Constraint(measurement, Zero(target), name="norm_bound")
     zero = SparseForms([0], [0], sp.csr_array((1, 1)), measurement.n)
-    offset = np.append(-number(radius, "radius", least=0.0), np.broadcast_to(target, (measurement.size,)))
+    offset = np.append(-float(radius), np.broadcast_to(target, (measurement.size,)))
     return Constraint(Stacked([zero, measurement]), SecondOrder(offset), name="norm_bound")
 
 

@@ -29,7 +29,7 @@ from psdopt.methods import (
     SphereGradient,
 )
 from psdopt.terms import LinearTerm, LogDet
-from psdopt.terms.measurements import Entries
+from psdopt.terms.measurements import Entries, PairDistances
 from psdopt.testing import parametrize_with_checks
 from psdopt.testing.constrained import DenseConstraints, conic_optimum
 from psdopt.testing.gallery import cone_problems
@@ -259,6 +259,26 @@ def test_boxes_and_points_are_the_bounds_that_they_spell() -> None:
     assert repr(Constraint(ALL, SecondOrder(sizes=[5, 10]))) == "Constraint(Entries, m=15, equations=0, cones=2)"
     assert repr(SecondOrder(1.0, [2, 3])) == "SecondOrder(1.0, sizes=(2, 3))"
     assert (repr(Box(0.0, 1.0)), repr(Zero(2.0))) == ("Box(0.0, 1.0)", "Zero(2.0)")
+
+
+def test_a_radius_of_zero_leaves_equations() -> None:
+    group = norm_bound(ALL, target(0), 0.0)
+    assert group.cones is None
+    assert np.array_equal(group.lower, target(0))
+    assert np.array_equal(group.upper, target(0))
+
+
+def test_measurements_without_entries_can_be_in_a_ball() -> None:
+    """Distances between rows of data, whose forms are not written out: the augmented Lagrangian alone takes them."""
+    rng = np.random.default_rng(3)
+    X, i = rng.standard_normal((20, 4)), np.arange(10)
+    far = PairDistances(i, i + 10, X)
+    problem = Constrained(QuadraticSDP(B=1.0, C=np.zeros((4, 4))), norm_bound(far, 1.0, 0.5))
+    assert problem.forms is None
+    result = solve(problem, tol=1e-6)
+    assert result.optimal
+    assert np.linalg.norm(problem.measured(result.matrix.factor)[1:] - 1.0) == pytest.approx(0.5, rel=1e-5)
+    assert result.value == pytest.approx(conic_optimum(problem).value, rel=1e-4)
 
 
 @pytest.mark.parametrize(("make", "error", "words"), [

@@ -2,10 +2,10 @@
 
     python -m tests.integration.constrained_claims --runs 300 --seed 0
 
-Constraints are equations, bounds on one side or on two, repeated, redundant, contradictory, scaled by 1e-6 to 1e6, or
-leave a face; F is linear, quadratic, written for autograd, or far larger at 0 than where M is feasible. Of every run
-the words `optimal`, `infeasible` and `unbounded` are compared with Clarabel's, and what is proven is recomputed with
-dense arrays.
+Constraints are equations, bounds on one side or on two, norms, repeated, redundant, contradictory, scaled by 1e-6 to
+1e6, or leave a face; F is linear, quadratic, written for autograd, or far larger at 0 than where M is feasible. Of
+every run the words `optimal`, `infeasible` and `unbounded` are compared with Clarabel's, and what is proven is
+recomputed with dense arrays.
 """
 
 import argparse
@@ -89,7 +89,10 @@ def drawn(seed: int) -> Instance:
     if seed % 8 == 7:
         F, objective, kind = _thin(n, M, ranges, np.random.default_rng([seed, 1]))
     groups = [constraints.sparse_forms([A], lower=low, upper=high) for A, low, high in ranges]
-    problem = Constrained(F, [_merged(groups)] if rng.random() < 0.5 else groups)
+    groups = [_merged(groups)] if rng.random() < 0.5 else groups
+    if seed % 8 == 5:
+        groups += _in_cones(n, M, np.random.default_rng([seed, 2]), kinds)
+    problem = Constrained(F, groups)
     return Instance(seed, problem, objective, " ".join([kind, *kinds]))
 
 
@@ -138,6 +141,22 @@ def _merged(groups: list[Constraint]) -> Constraint:
     matrices = [group.measurement.matrix(np.ones(1)).toarray() for group in groups]
     lower, upper = (np.concatenate([getattr(group, name) for group in groups]) for name in ("lower", "upper"))
     return constraints.sparse_forms(matrices, lower=lower, upper=upper)
+
+
+def _in_cones(n: int, M: Array, rng: np.random.Generator, kinds: list[str]) -> list[Constraint]:
+    """Cones that hold M, on the boundary or inside, or that little or nothing meets; the first form may be zero."""
+    found = []
+    for _ in range(int(rng.integers(1, 4))):
+        forms = [_form(n, rng) for _ in range(int(rng.integers(2, 7)))]
+        forms[0] = forms[0] * float(rng.random() < 0.5)
+        a, u = np.array([np.sum(A * M) for A in forms]), rng.standard_normal(len(forms))
+        length = float(np.linalg.norm(u[1:]))
+        slack = rng.random() * float(rng.random() < 0.7) if rng.random() < 0.9 else -0.9 * length
+        offset, scale = np.append(a[0] - length - slack, a[1:] - u[1:]), 10.0 ** rng.integers(-3, 4)
+        measurement = constraints.SparseForms.of([scale * A for A in forms])
+        found.append(Constraint(measurement, constraints.SecondOrder(scale * offset), name="cone"))
+    kinds.append("cones")
+    return found
 
 
 def _objective(n: int, rng: np.random.Generator) -> tuple[Problem, Any, str]:
@@ -219,6 +238,10 @@ def reference(instance: Instance, dense: DenseConstraints) -> Reference:
             continue
         rows += [a >= low / size] if math.isfinite(low) else []
         rows += [a <= high / size] if math.isfinite(high) else []
+    for row, b in dense.cones:
+        size = float(np.max(dense.norms[row]))
+        w = cp.hstack([cp.sum(cp.multiply(dense.A[t] / size, M)) for t in row]) - b / size
+        rows.append(cp.SOC(w[0], w[1:]))
     model = cp.Problem(cp.Minimize(instance.objective(M)), rows)
     found = _solved(model, M, FINE, 0.0)
     for tol in COARSER:

@@ -14,7 +14,7 @@ from psdopt.testing.constrained import DenseConstraints
 from tests.integration.constrained_claims import Reference, drawn, examine, false_claims, reference
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3, 5, 6, 7, 10, 13])
+@pytest.mark.parametrize("seed", [1, 2, 3, 5, 6, 7, 10, 13, 21, 29, 45])
 def test_words_about_random_programs_are_true(seed: int) -> None:
     counts: Counter[str] = Counter()
     assert examine(seed, counts, steps=200) == []
