@@ -105,6 +105,8 @@ SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR
 
 #: For one-sided squares: methods on a factor are faster where they need few steps, and are given up where they do not.
 ONE_SIDED = Alternating(SECOND_ORDER, InteriorPoint(), AfterSteps(100))
+#: For squares: most take ten to fifty Newton steps, those with many weak directions hundreds and more.
+FITTED = Alternating(LagrangeNewton(), InteriorPoint(), AfterSteps(50))
 
 
 def choose(
@@ -117,10 +119,10 @@ def choose(
     which its Hessian is diagonal, if it has these; for margins, which scale with the trace, column
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
     One-sided squares and hinges whose interior point steps are cheap are left to these, at once or after a hundred
-    steps. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few
-    measurements without a limit of the rank, truncated ones where the Hessian is known and n r <= 16384. Beyond order
-    2000 its block form is chosen for problems that can be restricted to a span. With one of geometry and method given:
-    the first partner that fits.
+    steps, squares after fifty. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic
+    fits of few measurements without a limit of the rank, truncated ones where the Hessian is known and n r <= 16384.
+    Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of geometry and
+    method given: the first partner that fits.
     """
     instance(problem, "problem", Problem)
     if geometry is not None:
@@ -147,7 +149,7 @@ def choose(
     if geometry is None:
         n = problem.n
         atoms = None if limited or len(chosen) < 2 else wide_atoms(problem)
-        columns = n if method is ONE_SIDED else first_rank(n) if atoms is None else atoms.shape[1]
+        columns = n if method in (ONE_SIDED, FITTED) else first_rank(n) if atoms is None else atoms.shape[1]
         on_a_factor = FlatQuotient(n, min(columns, most or n))
         first = [on_a_factor, PSDCone(n)] if limited else [PSDCone(n), on_a_factor]
         places = [*first, Spectraplex(n), PositiveDefinite(n)]
@@ -295,16 +297,15 @@ def _diagonal_beside_face(problem: Constrained) -> bool:
 def _iteration(problem: Problem, geometry: Geometry | None, most: int | None, warm: bool) -> Method:
     if geometry is not None and not {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities:
         return ConjugateGradient()
-    full = geometry is None or Ability.FULL_CONE in geometry.abilities
-    one_sided = Ability.SOFT_BOUNDS in problem.abilities and Ability.QUADRATIC not in problem.abilities
-    if full and one_sided and (most is None or most >= problem.n):
-        flops = soft_flops(problem)
-        if flops <= THRESHOLDS.cheap:
-            return InteriorPoint() if flops <= THRESHOLDS.tiny and not warm else ONE_SIDED
+    unlimited = most is None or most >= problem.n
+    whole = unlimited and (geometry is None or Ability.FULL_CONE in geometry.abilities)
+    flops = soft_flops(problem) if whole and Ability.SOFT_BOUNDS in problem.abilities else math.inf
+    if flops <= THRESHOLDS.cheap and Ability.QUADRATIC not in problem.abilities:
+        return InteriorPoint() if flops <= THRESHOLDS.tiny and not warm else ONE_SIDED
     rank = (geometry and geometry.rank) or min(first_rank(problem.n), most or problem.n)
     # where a limit of the rank binds, S is indefinite, and Newton's method on Lagrange's conditions gains less
-    if (most is None or most >= problem.n) and LagrangeNewton.is_efficient_for(problem, rank):
-        return LagrangeNewton()
+    if unlimited and LagrangeNewton.is_efficient_for(problem, rank):
+        return FITTED if flops <= THRESHOLDS.cheap else LagrangeNewton()
     if problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities:
         return BlockConjugateGradient()
     newton = Ability.HESSIAN in problem.abilities and problem.device is None

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
+from benchmarks.choices import drawn
 from benchmarks.papers.sdp_graphs import theta
 from benchmarks.papers.sdp_low_rank import completion, sensors
 from psdopt import (
@@ -28,7 +29,7 @@ from psdopt.margins.problem import MarginProblem
 from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
-from psdopt.running.choose import ONE_SIDED, SECOND_ORDER, choose, first_rank, wide_atoms
+from psdopt.running.choose import FITTED, ONE_SIDED, SECOND_ORDER, choose, first_rank, wide_atoms
 from psdopt.running.compatibility import compatible, fits
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from tests.instances import psd, symmetric
@@ -60,8 +61,7 @@ def test_a_limit_of_the_rank_leaves_lagranges_conditions_aside():
     n, rng = 12, np.random.default_rng(3)
     i, j = np.triu_indices(n, 1)
     fit = TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(rng.uniform(-1.0, 1.0, len(i))), 1.0)])
-    assert isinstance(choose(fit, None, None)[1], LagrangeNewton)
-    assert isinstance(choose(fit, None, None, n)[1], LagrangeNewton)  # which is none
+    assert choose(fit, None, None)[1] is choose(fit, None, None, n)[1] is FITTED  # which is none
     limited = choose(fit, None, None, 2)[1]
     assert limited is SECOND_ORDER
     result, other = solve(fit, max_rank=2, rng=0), solve(fit, method=LagrangeNewton(), max_rank=2, rng=0)
@@ -277,3 +277,14 @@ def test_a_quadratic_of_many_columns_begins_with_those_of_its_free_minimiser():
     assert begun.status is Status.OPTIMAL
     assert begun.value == pytest.approx(grown.value, rel=1e-5)
     assert 2 * begun.iterations < grown.iterations
+
+
+def test_squares_with_weak_directions_end_in_tens_of_steps_after_fifty():
+    """Entries under weights from 0.03 to 30, from the draws of the benchmark: Newton alone took 378 and 729 steps."""
+    for seed, k in ((21, 27), (23, 7)):
+        F = drawn(seed, k).problem
+        result = solve(F, rng=0, tol=1e-6)
+        assert result.optimal
+        assert result.iterations <= 80
+        least = solve(F, method=LagrangeNewton(), rng=0, tol=1e-8).value
+        assert result.value - least <= 1e-6 * (F.value_at_zero() - least)
