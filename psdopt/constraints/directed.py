@@ -9,9 +9,11 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.checks import CheckedIndices
+from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array, scaled
+from psdopt.terms.measurement import Measurement
 
 
 class DirectedForms(SparseForms):
@@ -35,6 +37,14 @@ class DirectedForms(SparseForms):
 
     def directions(self, V: Images) -> Array:
         return np.asarray(self.D @ V.factor)
+
+    @classmethod
+    def from_measurement(cls, measurement: Measurement) -> DirectedForms | None:
+        """Those of a measurement that knows its vectors, of data in memory, if all entries fit; else None."""
+        m, n, signs = measurement.size, measurement.n, measurement.signs
+        if signs is None or 0.5 * m * n * (n + 1) > NUMBERS or not all(each.is_matrix for each in measurement.maps):
+            return None
+        return cls(signs, measurement.directions(Images(measurement.maps, np.eye(n))))
 
     @classmethod
     def stacked(cls, parts: Sequence[DirectedForms]) -> DirectedForms:

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.checks import CheckedIndices
-from psdopt.constraints.directed import DirectedForms
 from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.contracts.images import Images
@@ -57,7 +56,7 @@ def _(measurement: Entries) -> SparseForms | None:
 @explicit_forms.register
 def _(measurement: PairDistances) -> SparseForms | None:
     if measurement.X is not None:
-        return _of_directions(measurement)
+        return None
     i, j, m = measurement.i, measurement.j, measurement.size
     t = np.arange(m)
     B = sp.csr_array((np.repeat([1.0, 1.0, -2.0], m), (np.tile(t, 3), np.arange(3 * m))), shape=(m, 3 * m))
@@ -69,8 +68,6 @@ def _(measurement: QuadraticForms) -> SparseForms | None:
     if not measurement.X.is_matrix:
         return None
     X = sp.csr_array(measurement.X.data)
-    if 2 * X.nnz > X.shape[0] * X.shape[1]:
-        return _of_directions(measurement)
     counts = np.diff(X.indptr)
     if float(np.sum(counts.astype(float) * (counts + 1) / 2)) > NUMBERS:
         return None
@@ -86,19 +83,8 @@ def _(measurement: QuadraticForms) -> SparseForms | None:
 
 @explicit_forms.register
 def _(measurement: TripletDifferences) -> SparseForms | None:
-    if measurement.pairs.X is not None:
-        return _of_directions(measurement)
     forms = explicit_forms(measurement.pairs)
     return None if forms is None else _forms(forms.i, forms.j, measurement.signs @ forms.B, measurement.n)
-
-
-def _of_directions(measurement: Measurement) -> SparseForms | None:
-    """The dense A_t = Σ_p B_tp d_p d_pᵀ of vectors d_p, up to the order at which all their entries fit."""
-    n, known = measurement.n, all(each.is_matrix for each in measurement.maps)
-    if not known or 0.5 * measurement.size * n * (n + 1) > NUMBERS:
-        return None
-    D, signs = measurement.directions(Images(measurement.maps, np.eye(n))), measurement.signs
-    return None if signs is None else DirectedForms(signs, D)
 
 
 @explicit_forms.register
@@ -107,9 +93,6 @@ def _(measurement: Stacked) -> SparseForms | None:
     known = [part for part in parts if part is not None]
     if len(known) < len(parts) or sum(part.B.nnz for part in known) > NUMBERS:
         return None
-    directed = [part for part in known if isinstance(part, DirectedForms)]
-    if len(directed) == len(known):
-        return DirectedForms.stacked(directed)
     i, j = np.concatenate([part.i for part in known]), np.concatenate([part.j for part in known])
     return _forms(i, j, sp.block_diag([part.B for part in known], format="csr"), measurement.n)
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import scipy.sparse as sp
 
 from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.conic import Conic
+from psdopt.constraints.directed import DirectedForms
 from psdopt.constraints.explicit import explicit_forms
-from psdopt.constraints.measurements import Stacked
+from psdopt.constraints.limits import NUMBERS
+from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.contracts.abilities import Ability, offered
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Problem
@@ -17,6 +21,7 @@ from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.losses import HalfSquaredOneSided
 from psdopt.terms.measured import MeasuredTerm
+from psdopt.terms.measurement import Measurement
 
 
 def soft_flops(problem: Problem) -> float:
@@ -34,7 +39,7 @@ def soft_conic(problem: Problem) -> Conic | None:
     None where C or the A_t have too many entries; IncompatibleError without the ability ``soft-bounds``.
     """
     n, (linear, fits, constant) = problem.n, offered(problem, Ability.SOFT_BOUNDS, "psdopt.TermSum")
-    forms = explicit_forms(Stacked([term.measurement for term in fits]))
+    forms = _forms([term.measurement for term in fits])
     if forms is None or n > SPECTRUM_ORDER:
         return None
     C = dense_gradient(TermSum(linear).at(np.zeros((n, 1)))) if linear else np.zeros((n, n))
@@ -44,11 +49,24 @@ def soft_conic(problem: Problem) -> Conic | None:
     return Conic(sp.csr_array(C), constant, forms, Allowed(lower, upper), softness=1.0 / np.where(unused, 1.0, w))
 
 
+def _forms(measurements: Sequence[Measurement]) -> SparseForms | None:
+    """The A_t of all measurements: by vectors where all of them are of dense data, else by entries."""
+    if all(each.maps for each in measurements):
+        directed = [DirectedForms.from_measurement(each) for each in measurements]
+        known = [each for each in directed if each is not None]
+        fits = sum(each.B.nnz for each in known) <= NUMBERS
+        return DirectedForms.stacked(known) if fits and len(known) == len(directed) else None
+    parts: list[SparseForms | None] = []
+    for each in measurements:
+        parts.append(DirectedForms.from_measurement(each) if each.maps else explicit_forms(each))
+    found = [part for part in parts if part is not None]
+    return explicit_forms(Stacked(found)) if len(found) == len(parts) else None
+
+
 def _bounds(term: MeasuredTerm) -> tuple[Array, Array, Array]:
     """Lower and upper bounds (m,) that the loss asks for, and its curvature beyond them."""
     loss, ones = term.loss, np.ones(term.measurement.size)
     assert isinstance(loss, HalfSquaredOneSided)
     target, direction = loss.target * ones, loss.direction * ones
     lower, upper = np.where(direction > 0.0, -np.inf, target), np.where(direction < 0.0, np.inf, target)
-    active = loss.second(target + direction) if loss.degree != 2 else loss.second(target)
-    return lower, upper, term.weight * active
+    return lower, upper, term.weight * loss.beyond * ones

@@ -328,7 +328,7 @@ def wide_atoms(problem: Problem) -> Array | None:
 
     On random quadratics of order 200, 300 and 500 such runs took an eighth, half and a quarter of the time.
     """
-    if Ability.QUADRATIC not in problem.abilities or Ability.CONSTRAINTS in problem.abilities:
+    if Ability.QUADRATIC not in problem.abilities or Ability.CONSTRAINTS in problem.abilities or problem.device:
         return None
     atoms = problem.once("first atoms", problem.starts.first_atoms)
     return atoms if atoms is not None and atoms.shape[1] > first_rank(problem.n) else None

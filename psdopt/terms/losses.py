@@ -144,6 +144,11 @@ class HalfSquaredOneSided(Loss):
         active = (self.direction == 0.0) | (self.direction * (a - self.target) > 0.0)
         return np.where(active, self._second, 0.0)
 
+    @property
+    def beyond(self) -> Array:
+        """phi_t'' beyond the targets, a number or (m,)."""
+        return self._second
+
     def admissible(self, u: Array) -> Array:
         """u (m,) where phi_t' may have the value u_t, zero elsewhere."""
         return np.where((self.direction * u < 0.0) | (self._second == 0.0), 0.0, u)

@@ -161,3 +161,28 @@ def test_one_sided_squares_are_flat_at_their_target(direction):
     active = np.ones(3, dtype=bool) if direction == 0.0 else direction * (a - 2.0) > 0.0
     assert np.array_equal(loss.second(a) > 0.0, active)
     assert np.array_equal(loss.derivative(a), np.where(active, a - 2.0, 0.0))
+
+
+@pytest.mark.parametrize("loss", [LeastSquares([1.0, -2.0, 3e9], [0.5, 2.0, 0.0]), SquaredHinge([1.0, 2.0, 0.5], [1.0, -1.0, 1.0]),
+                                  HalfSquaredOneSided([1.0, -1.0, 2.0], [1.0, 0.0, -1.0], 3.0)])  # fmt: skip
+def test_the_conjugate_is_the_largest_difference(loss):
+    """sup over a of u a − phi(a), from a fine grid, for u of signs that phi' has; others, and u without weight, are zero."""
+    rng = np.random.default_rng(0)
+    for _ in range(5):
+        u = loss.admissible(rng.standard_normal(3))
+        best = 0.0
+        for t in range(3):
+
+            def alone(a, t=t):
+                at = np.broadcast_to(loss.target, (3,)).astype(float).copy()
+                at[t] = a
+                return loss.value(at)
+
+            target, curvature = np.broadcast_to(loss.target, (3,))[t], np.broadcast_to(loss.beyond, (3,))[t]
+            grid = target + np.linspace(-8.0, 8.0, 4001) / (curvature or 1.0)
+            best += max(u[t] * a - alone(a) for a in grid)
+        assert loss.conjugate(u) == pytest.approx(best, rel=1e-4, abs=1e-4)
+    wrong = loss.admissible(
+        -1e3 * np.sign(loss.derivative(np.broadcast_to(loss.target, (3,)) + np.array([1.0, -1.0, 1.0])))
+    )
+    assert np.all((wrong == 0.0) | (np.broadcast_to(loss.direction, (3,)) == 0.0) | (wrong * loss.direction > 0.0))
