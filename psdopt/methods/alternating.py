@@ -190,10 +190,13 @@ class Alternating(Method[AlternatingState]):
     ) -> AlternatingState:
         """A turn of the last method: of `second`, or with `switch_back` a new turn of `first`.
 
-        Columns are added at stationary points; without `switch_back`, `first` has no further turn after one.
+        Columns are added at stationary points; without `switch_back`, `first` has no further turn after one, unless its
+        turn is a number of steps that are left.
         """
         if self.switch_back is not None:
             return self.init(state.problem, geometry, point, evaluation)
+        if state.turns == 0 and isinstance(self.switch, AfterSteps):
+            return _around(self.first.widened(state.inner, geometry, point, evaluation), steps=state.steps)
         if state.turns > 0:
             return _around(self.second.widened(state.inner, geometry, point, evaluation), turns=1)
         return _around(self.second.init(state.problem, geometry, point, evaluation), turns=1)

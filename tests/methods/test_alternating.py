@@ -148,12 +148,13 @@ def test_other_outcomes_end_the_run(outcome):
 
 def test_added_columns_go_to_the_second_method_or_begin_anew():
     p, wide = problem(), FlatQuotient(N, R + 1)
-    for method, phase in ((turns(2, None), 1.0), (turns(2, 3), 0.0)):
-        for steps in (1, 3):
+    for method, phases in ((turns(2, None), (0.0, 1.0)), (turns(2, 3), (0.0, 0.0))):
+        for steps, phase in zip((1, 3), phases, strict=True):  # after one step the first method has another one left
             state = states_of(method, steps, p)[-1]
             Y = np.column_stack([state.point, np.full(N, 1e-3)])
             after = method.widened(state, wide, Y, p.at(Y))
             assert after.extras["phase"] == phase
+            assert after.steps == (1 if steps == 1 and method.switch_back is None else 0)
             np.testing.assert_array_equal(after.point, Y)
             assert method.step(after).evaluation.value < p.at(Y).value
 
