@@ -137,21 +137,35 @@ def solver_of(K: Array) -> Callable[[Array], Array]:
 
 
 def largest_share(C: Array, G: Array) -> float | None:
-    """A large θ in [0, 1] with C + θ G ⪰ 0, from an eigenvalue; None if none is proven."""
-    sizes = np.abs(np.diagonal(C)) + np.abs(np.diagonal(G))
-    largest = max(float(sizes.max()), float(np.abs(C).max()), float(np.abs(G).max()))
-    if largest == 0.0:
+    """A large θ in [0, 1] with C + θ G ⪰ 0, from an eigenvalue; None if none is proven.
+
+    The proof allows rounding of C and of θ G: beside a far larger G, what C lacks would look like rounding.
+    """
+    if _semidefinite(C, G):
         return 1.0
-    scale = 1.0 / np.sqrt(np.maximum(sizes, EPS**2 * largest))
-    C, G = (A * scale * scale[:, None] for A in (C, G))
-    allowed = -ROUNDINGS * len(C) * EPS
-    if factor_above(C + G, allowed) is not None:
-        return 1.0
+    # in units in which G is no larger than C
+    size, other = float(np.abs(C).max()), float(np.abs(G).max())
+    unit = min(1.0, size / other) if other > 0.0 else 1.0
+    scale = _units(C, unit * G)
     try:
-        lowest = scipy.linalg.eigh(G, C - allowed * np.eye(len(C)), eigvals_only=True, subset_by_index=[0, 0])[0]
+        lower = scale * scale[:, None] * C + ROUNDINGS * len(C) * EPS * np.eye(len(C))
+        lowest = scipy.linalg.eigh(unit * scale * scale[:, None] * G, lower, eigvals_only=True, subset_by_index=[0, 0])
     except np.linalg.LinAlgError:  # C is not positive semidefinite
         return None
-    most = min(1.0, -1.0 / float(lowest)) if lowest < 0.0 else 1.0
+    most = min(1.0, -unit / float(lowest[0])) if lowest[0] < 0.0 else 1.0
     # reduced until a factorisation proves it: the rounding of the eigenvalue grows with the condition of C
     shares = (most * (1.0 - reserve) for reserve in (MINOR * ROOT_EPS, ROOT_EPS, MINOR))
-    return next((share for share in shares if factor_above(C + share * G, allowed) is not None), None)
+    return next((share for share in shares if share > 0.0 and _semidefinite(C, share * G)), None)
+
+
+def _semidefinite(C: Array, G: Array) -> bool:
+    """Whether C + G ⪰ 0 is proven up to the rounding of both."""
+    scale = _units(C, G)
+    return factor_above((C + G) * scale * scale[:, None], -ROUNDINGS * len(C) * EPS) is not None
+
+
+def _units(C: Array, G: Array) -> Array:
+    """D (n,) for which D (|C| + |G|) D has a diagonal of one, but for entries that are rounding beside the largest."""
+    sizes = np.abs(np.diagonal(C)) + np.abs(np.diagonal(G))
+    largest = max(float(sizes.max()), float(np.abs(C).max()), float(np.abs(G).max()))
+    return np.asarray(1.0 / np.sqrt(np.maximum(sizes, EPS**2 * largest or 1.0)))

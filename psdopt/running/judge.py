@@ -210,7 +210,7 @@ class Judge:
         if run.zero_tried or run.iteration == 0 or run.geometry.trace is not None:
             return False
         at_zero = reference_value(self.problem, 0.0)
-        if not math.isfinite(at_zero) or Ability.STRAIGHT not in run.geometry.abilities:
+        if not math.isfinite(at_zero) or not {Ability.STRAIGHT, Ability.PROJECTION} & run.geometry.abilities:
             return False
         if state.evaluation.value < at_zero - tie(at_zero, run.values[0]):
             return False

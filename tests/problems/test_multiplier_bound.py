@@ -61,3 +61,14 @@ def test_a_certificate_takes_them():
     there = certify(F, 1.01 * result.matrix.factor, dual=u)
     exact = F.at(1.01 * result.matrix.factor).value - result.value
     assert there.gap == pytest.approx(exact, rel=1e-3, abs=1e-7)
+
+
+@pytest.mark.parametrize("pull", [1e-12, 1e-6, 1.0])
+def test_multipliers_far_too_large_give_no_bound_above_a_value(pull):
+    rng, n = np.random.default_rng(0), 5
+    term = MeasuredTerm(QuadraticForms(rng.standard_normal((4, n))), SquaredHinge(1.0))
+    F = TermSum([term, LinearTerm(pull * psd(rng, n))])
+    least = solve(F, rng=0, tol=1e-9).value
+    for size in 10.0 ** np.arange(0, 30, 3):
+        bound = F.duality.dual_bound(F.at(np.zeros((n, 1))), size * rng.standard_normal(4))
+        assert bound is None or bound <= least * (1.0 + 1e-9)

@@ -136,3 +136,13 @@ def test_thelargest_share_by_hand(unit):
     )
     empty = np.diag([1.0, 0.0])  # a row without entries in either
     assert largest_share(unit * empty, -2.0 * unit * empty) == pytest.approx(0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize("size", [1e8, 1e14, 1e20, 1e40])
+def test_a_share_is_proven_in_its_own_units(size):
+    """Beside a G that is far larger, what C lacks counted as rounding, and shares of 1e-14 were proven whatever C."""
+    C, G = np.diag([1.0, 2.0]), size * np.array([[-1.0, 0.3], [0.3, 1.0]])
+    share = largest_share(C, G)
+    assert share is None or np.linalg.eigvalsh(C + share * G)[0] >= -1e-12
+    assert share == pytest.approx(1.0 / size, rel=0.5)
+    assert largest_share(np.zeros((2, 2)), G) is None

@@ -203,13 +203,13 @@ class SecondOrderMetric:
         P = np.einsum("mkd,kd->mk", few, self.theta[:, None] * self.w)
         B = few * self.theta[:, None]
         heads = B[:, :, 0]
-        flat = B.reshape(len(B), -1)
+        flat = B.reshape(len(B), self.w.size)
         M += flat @ flat.T + 2.0 * (P @ P.T - heads @ heads.T)
 
     def root(self) -> Array:
         """A W, (m, K d)."""
         columns = self.part.B.toarray().reshape(-1, *self.w.shape)
-        return np.stack([self.root_times(row) for row in columns]).reshape(len(columns), -1)
+        return np.array([self.root_times(row) for row in columns]).reshape(len(columns), self.w.size)
 
     def moved(self, v: Array) -> Array:
         """H Aᵀv."""

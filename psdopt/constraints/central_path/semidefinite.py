@@ -226,7 +226,7 @@ class SemidefiniteMetric:
         forms[:, part.at] = entries
         forms[:, part.mirrored] = entries
         A = forms.reshape(m, *part.C.shape)
-        self._root = (self.L.mT @ (A @ self.K.mT)).reshape(m, -1)
+        self._root = (self.L.mT @ (A @ self.K.mT)).reshape(m, part.C.size)
         return self._root
 
     def image(self, w: Array) -> tuple[Array, Array]:

@@ -112,14 +112,16 @@ def _shorter(state: SoftState, at: Iterate, whole: Evaluation, bound: float) -> 
     The eigenvectors whose eigenvalue in X exceeds that in Z come first, as the others vanish at a solution, where X Z =
     0; then twice as many, until the gap is at most doubled.
     """
-    form, k = state.form, 0
+    form, k = state.form, 1
     roots = [part.root(P) for part, P in zip(form.parts, at.X, strict=True)]
     for part, H, S in zip(form.parts, roots, at.Z, strict=True):
         if isinstance(part, Semidefinite):
-            kept = np.einsum("kij,kij->kj", H, S @ H) < np.einsum("kij,kij->kj", H, H) ** 2
-            k = max(k, 1, int(np.max(np.count_nonzero(kept, axis=1))))
+            own = np.einsum("kij,kij->kj", H, S @ H) < np.einsum("kij,kij->kj", H, H) ** 2
+            k = max(k, int(np.max(np.count_nonzero(own, axis=1))))
     while k < whole.factor.shape[1]:
-        there = state.problem.at(form.assembled([H[:, :, :k] if H.ndim == 3 else H for H in roots]))
+        pairs = zip(form.parts, roots, strict=True)
+        kept = [H[:, :, :k] if isinstance(part, Semidefinite) else H for part, H in pairs]
+        there = state.problem.at(form.assembled(kept))
         if there.value - bound <= 2.0 * abs(whole.value - bound):
             return there
         k *= 2

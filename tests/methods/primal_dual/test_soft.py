@@ -111,3 +111,35 @@ def test_unbounded_linear_parts_are_never_called_optimal():
     fit = MeasuredTerm(Entries(i, j, n), SquaredHinge(1.0))
     result = solve(TermSum([fit, LinearTerm(-np.eye(n))]), PSDCone(n), InteriorPoint(), max_iterations=60)
     assert result.status in (Status.UNBOUNDED, Status.NO_PROGRESS, Status.ITERATION_LIMIT, Status.DIVERGED)
+
+
+@pytest.mark.parametrize("n", [1, 2])
+@pytest.mark.parametrize("single", [True, False])
+def test_measurements_without_weights_leave_the_linear_part(n, single):
+    """No row is left."""
+    rng = np.random.default_rng(n)
+    measured = Entries([0, 0], [0, n - 1], n) if single else QuadraticForms(rng.standard_normal((4, n)))
+    none = MeasuredTerm(measured, SquaredHinge(1.0, 1.0, np.zeros(measured.size)))
+    for pull, status in (([LinearTerm(np.eye(n))], Status.OPTIMAL), ([LinearTerm(-np.eye(n))], Status.UNBOUNDED)):
+        for given in ((), (PSDCone(n), InteriorPoint())):
+            assert solve(TermSum([none, *pull]), *given).status is status
+    assert solve(TermSum([none])).value == 0.0
+
+
+@pytest.mark.parametrize("given", [False, True])
+def test_zero_is_told_where_it_is_the_minimiser_and_costs_nothing(given):
+    """F and M shrank towards zero until they underflowed, and no gap was small beside F(0) − F = 0."""
+    X, n = QuadraticForms(np.random.default_rng(5).standard_normal((10, 4))), 4
+    problem = TermSum([MeasuredTerm(X, SquaredHinge(-1.0, 1.0)), LinearTerm(np.eye(n))])
+    result = solve(problem, PSDCone(n), InteriorPoint()) if given else solve(problem)
+    assert result.status is Status.OPTIMAL
+    assert result.value == problem.value_at_zero() == 0.0
+    assert result.iterations <= 3
+
+
+def test_arrows_end_with_few_columns():
+    """Entries of one row and of the diagonal: there is no block of which to take fewer columns."""
+    n = 6
+    F = TermSum([MeasuredTerm(Entries(np.zeros(n, int), np.arange(n), n), SquaredHinge(np.arange(n) + 1.0))])
+    for result in (solve(F), solve(F, PSDCone(n), InteriorPoint())):
+        assert result.status is Status.OPTIMAL
