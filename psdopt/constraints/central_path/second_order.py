@@ -248,8 +248,11 @@ def _det(x: Array) -> Array:
 
 
 def _scaling(x: Array, z: Array) -> tuple[Array, Array]:
-    """θ and w of the metric H with H z = x (Nesterov and Todd 1997)."""
-    a, b = np.sqrt(_det(x)), np.sqrt(_det(z))
+    """θ and w of the metric H with H z = x (Nesterov and Todd 1997); numpy.linalg.LinAlgError on the boundary."""
+    of_x, of_z = _det(x), _det(z)
+    if not np.all((of_x > 0.0) & (of_z > 0.0)):
+        raise np.linalg.LinAlgError("a vector is not inside its cone")
+    a, b = np.sqrt(of_x), np.sqrt(of_z)
     u, v = x / a[:, None], z / b[:, None]
     w = u + _reflected(v)
     w /= np.sqrt(2.0 * (1.0 + np.einsum("kd,kd->k", u, v)))[:, None]

@@ -141,3 +141,9 @@ def test_arrows_end_with_few_columns():
     """Entries of one row and the trace: there is no block of which to take fewer columns."""
     F = TermSum([MeasuredTerm(Entries([0, 0, 0], [1, 2, 3], 4), SquaredHinge(1.0)), LinearTerm(0.1 * np.eye(4))])
     assert solve(F, PSDCone(4), InteriorPoint()).status is Status.OPTIMAL
+
+
+@pytest.mark.filterwarnings("error")
+def test_arrows_that_reach_the_boundary_of_their_cone_end_without_a_warning():
+    F = TermSum([MeasuredTerm(Entries([0, 0], [1, 2], 8), SquaredHinge(1.0))])
+    assert solve(F, PSDCone(8), InteriorPoint()).value <= 1e-12
