@@ -45,11 +45,11 @@ class Beginning:
         self.point: Any = None
 
     def choose(
-        self, geometry: Geometry | None, method: Method | None, escape: bool, max_rank: int | None, warm: bool
+        self, geometry: Geometry | None, method: Method | None, escape: bool, max_rank: int | None
     ) -> tuple[Geometry, Method]:
         """Geometry and method of the run. Raises IncompatibleError if the pieces do not fit."""
         with self._in_time():
-            geometry, method, self.chosen = choose(self.problem, geometry, method, max_rank, warm)
+            geometry, method, self.chosen = choose(self.problem, geometry, method, max_rank)
             compatible(self.problem, geometry, method).require()
             limit = max_rank or self.problem.n
             if (geometry.rank or self.problem.n) > limit:

@@ -105,21 +105,22 @@ SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR
 
 #: For one-sided squares: methods on a factor are faster where they need few steps, and are given up where they do not.
 ONE_SIDED = Alternating(SECOND_ORDER, InteriorPoint(), AfterSteps(100))
+#: The same where its steps cost no more than theirs.
+BRIEFLY = Alternating(SECOND_ORDER, InteriorPoint(), AfterSteps(50))
 #: For squares: most take ten to fifty Newton steps, those with many weak directions hundreds and more.
 FITTED = Alternating(LagrangeNewton(), InteriorPoint(), AfterSteps(50))
 
 
 def choose(
-    problem: Problem, geometry: Geometry | None, method: Method | None, most: int | None = None, warm: bool = False
+    problem: Problem, geometry: Geometry | None, method: Method | None, most: int | None = None
 ) -> tuple[Geometry, Method, tuple[str, ...]]:
     """Fill in geometry and method; the third item names what was chosen. `most` : the limit of the rank, if any.
-    `warm` : whether the caller gives a start, so that a method that goes on from it comes first.
 
     With neither given, and any rank allowed: the closed form if the problem has one, else splitting in coordinates in
     which its Hessian is diagonal, if it has these; for margins, which scale with the trace, column
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
-    One-sided squares and hinges whose interior point steps are cheap are left to these, at once or after a hundred
-    steps, squares after fifty. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic
+    Where interior point steps are cheap, squares and hinges of measurements are left to these after fifty or a hundred
+    steps. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic
     fits of few measurements without a limit of the rank, truncated ones where the Hessian is known and n r <= 16384.
     Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of geometry and
     method given: the first partner that fits.
@@ -143,13 +144,13 @@ def choose(
     if Ability.CONSTRAINTS in asked:
         return *_constrained(constrained_of(problem), geometry, method, most), chosen
     if method is None:
-        method = dense or _iteration(problem, geometry, most, warm)
+        method = dense or _iteration(problem, geometry, most)
         if geometry is not None:
             method = _first_fit(problem, [geometry], [method, *PARTNERS])[1]
     if geometry is None:
         n = problem.n
         atoms = None if limited or len(chosen) < 2 else wide_atoms(problem)
-        columns = n if method in (ONE_SIDED, FITTED) else first_rank(n) if atoms is None else atoms.shape[1]
+        columns = n if method in (BRIEFLY, ONE_SIDED, FITTED) else first_rank(n) if atoms is None else atoms.shape[1]
         on_a_factor = FlatQuotient(n, min(columns, most or n))
         first = [on_a_factor, PSDCone(n)] if limited else [PSDCone(n), on_a_factor]
         places = [*first, Spectraplex(n), PositiveDefinite(n)]
@@ -294,14 +295,14 @@ def _diagonal_beside_face(problem: Constrained) -> bool:
     return bool(np.all(np.diff(rest.indptr) <= 1) and np.all(forms.i[rest.indices] == forms.j[rest.indices]))
 
 
-def _iteration(problem: Problem, geometry: Geometry | None, most: int | None, warm: bool) -> Method:
+def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) -> Method:
     if geometry is not None and not {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities:
         return ConjugateGradient()
     unlimited = most is None or most >= problem.n
     whole = unlimited and (geometry is None or Ability.FULL_CONE in geometry.abilities)
     flops = soft_flops(problem) if whole and Ability.SOFT_BOUNDS in problem.abilities else math.inf
     if flops <= THRESHOLDS.cheap and Ability.QUADRATIC not in problem.abilities:
-        return InteriorPoint() if flops <= THRESHOLDS.tiny and not warm else ONE_SIDED
+        return BRIEFLY if flops <= THRESHOLDS.tiny else ONE_SIDED
     rank = (geometry and geometry.rank) or min(first_rank(problem.n), most or problem.n)
     # where a limit of the rank binds, S is indefinite, and Newton's method on Lagrange's conditions gains less
     if unlimited and LagrangeNewton.is_efficient_for(problem, rank):

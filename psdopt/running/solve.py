@@ -114,7 +114,7 @@ def solve(
     try:
         beginning = Beginning(problem, rules, clock)
         with one_blas_thread():
-            geometry, method = beginning.choose(geometry, method, escape, max_rank, start is not None)
+            geometry, method = beginning.choose(geometry, method, escape, max_rank)
             if checkpoint is not None:
                 check_writable(checkpoint)
             if resume is None:

@@ -29,7 +29,7 @@ from psdopt.margins.problem import MarginProblem
 from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
-from psdopt.running.choose import FITTED, ONE_SIDED, SECOND_ORDER, choose, first_rank, wide_atoms
+from psdopt.running.choose import BRIEFLY, FITTED, ONE_SIDED, SECOND_ORDER, choose, first_rank, wide_atoms
 from psdopt.running.compatibility import compatible, fits
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from tests.instances import psd, symmetric
@@ -250,16 +250,14 @@ def hinges(n: int, m: int) -> TermSum:
 
 
 def test_one_sided_squares_are_given_to_the_interior_point_by_the_price_of_its_steps():
-    """At once, after a hundred steps on a factor, or not at all; never under a limit of the rank, nor at once from a
-    start that the caller gives."""
-    assert isinstance(choose(hinges(8, 60), None, None)[1], InteriorPoint)
+    """After fifty steps on a factor, after a hundred, or not at all; never under a limit of the rank."""
+    assert choose(hinges(8, 60), None, None)[1] is BRIEFLY
     geometry, method, _ = choose(hinges(30, 600), None, None)
     assert method is ONE_SIDED
     assert geometry.rank == 30
     assert choose(hinges(100, 5000), None, None)[1] is SECOND_ORDER
     assert choose(hinges(8, 60), None, None, 3)[1] is SECOND_ORDER
     assert choose(hinges(8, 60), FlatQuotient(8, 3), None)[1] is SECOND_ORDER
-    assert choose(hinges(8, 60), None, None, None, True)[1] is ONE_SIDED
     squares = TermSum([MeasuredTerm(QuadraticForms(np.eye(8)), LeastSquares(1.0))])
     assert not isinstance(choose(squares, None, None)[1], InteriorPoint)
 

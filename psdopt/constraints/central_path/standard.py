@@ -75,7 +75,10 @@ class StandardForm:
         self.beta, C_norm = norm(b) or 1.0, norm(conic.C.data) if conic.C.nnz else 0.0
         self.nu = np.zeros(conic.n) if conic.weights is None else conic.weights
         # F / (beta gamma) has ν / (beta gamma) as weights; they are at most one
-        self.gamma = max(C_norm, float(self.nu.max(initial=0.0)) / self.beta) or 1.0
+        pulls = [C_norm, float(self.nu.max(initial=0.0)) / self.beta]
+        if conic.softness is not None:  # multipliers are up to b / δ, those of M = 0
+            pulls.append(norm(conic.forms.B[self.source].T @ (bound / conic.softness[self.source])))
+        self.gamma = max(pulls) or 1.0
         #: The first column of each row of M in a factor: blocks with log dets have columns of their own.
         self.first, self.width = np.zeros(conic.n, dtype=np.intp), 0
         for rows in conic.blocks if conic.weights is not None else ():
