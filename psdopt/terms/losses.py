@@ -153,10 +153,10 @@ class HalfSquaredOneSided(Loss):
         """u (m,) where phi_t' may have the value u_t, zero elsewhere."""
         return np.where((self.direction * u < 0.0) | (self._second == 0.0), 0.0, u)
 
-    def conjugate(self, u: Array) -> float:
-        """Σ_t sup_a (u_t a − phi_t(a)) = Σ_t target_t u_t + u_t² / (2 phi_t'') for an :meth:`admissible` u (m,)."""
+    def conjugates(self, u: Array) -> Array:
+        """sup_a (u_t a − phi_t(a)) = target_t u_t + u_t² / (2 phi_t''), (m,), for an :meth:`admissible` u (m,)."""
         second = np.where(self._second > 0.0, self._second, 1.0)
-        return float(np.sum(self.target * u + 0.5 * u * u / second))
+        return np.asarray(self.target * u + 0.5 * u * u / second)
 
     def least_curvature(self, a: Array, floor: float) -> Array:
         bound = np.where(self.direction > 0.0, self.target, np.inf)

@@ -19,7 +19,15 @@ from psdopt import Geometry, Method, Problem, ProjectedGradient, Result, Riemann
 from psdopt.errors import PsdoptError
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods import BILGO, LBFGS, BlockConjugateGradient, ConjugateGradient, FrankWolfe, LagrangeNewton
+from psdopt.methods import (
+    BILGO,
+    LBFGS,
+    BlockConjugateGradient,
+    ConjugateGradient,
+    FrankWolfe,
+    InteriorPoint,
+    LagrangeNewton,
+)
 
 from .foreign_problems import ENDLESS, FOREIGN, WRITTEN, point_in_coordinates
 from .hostile_problems import DEAR as DEAR_HOSTILE
@@ -105,7 +113,7 @@ def pairs(instance: Instance) -> list[Pair]:
         ]  # fmt: skip
     else:
         usual = [(None, None), (FlatQuotient(n, n), ConjugateGradient()), (PSDCone(n), BILGO()),
-                 (PSDCone(n), ProjectedGradient())]  # fmt: skip
+                 (PSDCone(n), ProjectedGradient()), (PSDCone(n), InteriorPoint())]  # fmt: skip
         flat = FlatQuotient(n, n)
         other = [
             (flat, LBFGS()), (flat, TrustRegions()), (flat, RiemannianGradient()), (flat, LagrangeNewton()),

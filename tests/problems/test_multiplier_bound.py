@@ -72,3 +72,14 @@ def test_multipliers_far_too_large_give_no_bound_above_a_value(pull):
     for size in 10.0 ** np.arange(0, 30, 3):
         bound = F.duality.dual_bound(F.at(np.zeros((n, 1))), size * rng.standard_normal(4))
         assert bound is None or bound <= least * (1.0 + 1e-9)
+
+
+@pytest.mark.parametrize("size", [1e30, 1e57, 1e80])
+def test_rounding_of_huge_multipliers_is_no_proof(size):
+    """F falls without end along e_0, where only rounding of Σ u_t A_t speaks for C + Σ u_t A_t ⪰ 0."""
+    rng = np.random.default_rng(1)
+    Q = np.linalg.qr(rng.standard_normal((5, 5)))[0]
+    loss = MeasuredTerm(QuadraticForms(Q[:, 1:].T), LeastSquares(np.array([-2.0, 0.1, 16.0, 300.0])))
+    F = TermSum([loss, LinearTerm(-0.65 * np.outer(Q[:, 0], Q[:, 0]))])
+    for _ in range(20):
+        assert F.duality.dual_bound(F.at(np.zeros((5, 1))), size * rng.uniform(0.1, 1.0, 4)) is None
