@@ -129,7 +129,8 @@ class Method(ABC, Generic[S]):
         """State at a `point` that is the point of `state` with columns added; F is known there.
 
         The driver adds columns at a stationary point of too low a rank. By default the method
-        restarts at `point`; a method with phases continues with its last one.
+        restarts at `point`; a method with phases continues with its last one, and one that needs no columns returns
+        `state` itself.
         """
         return self.init(state.problem, geometry, point, evaluation)
 

@@ -198,7 +198,8 @@ class Alternating(Method[AlternatingState]):
         if state.turns == 0 and isinstance(self.switch, AfterSteps):
             return _around(self.first.widened(state.inner, geometry, point, evaluation), steps=state.steps)
         if state.turns > 0:
-            return _around(self.second.widened(state.inner, geometry, point, evaluation), turns=1)
+            inner = self.second.widened(state.inner, geometry, point, evaluation)
+            return state if inner is state.inner else _around(inner, turns=1)
         return _around(self.second.init(state.problem, geometry, point, evaluation), turns=1)
 
     def _handed_over(self, state: AlternatingState, stuck: bool = False) -> AlternatingState:

@@ -302,7 +302,8 @@ class Judge:
         if wider is None:
             return False
         geometry = run.geometry.with_rank(wider.factor.shape[1])
-        run.go_on(self.method, geometry, geometry.from_factor(wider.factor), wider)
+        if not run.go_on(self.method, geometry, geometry.from_factor(wider.factor), wider):
+            return False
         run.escape.note(run.iteration, certificate, spare)
         run.history.note("widened_to", wider.factor.shape[1])
         return True

@@ -103,10 +103,17 @@ class Run:
         vars(self).update(vars(kept.kept()))
         del self.values[self.iteration + 1 :], self.history.records[self.iteration + 1 :]
 
-    def go_on(self, method: Method, geometry: Geometry, point: Any, evaluation: Evaluation) -> None:
-        """Continue with `method` from a better `point` of `geometry`, with more columns; `evaluation` is F there."""
-        self.geometry, self.state = geometry, method.widened(self.state, geometry, point, evaluation)
+    def go_on(self, method: Method, geometry: Geometry, point: Any, evaluation: Evaluation) -> bool:
+        """Continue with `method` from a better `point` of `geometry`, with more columns; `evaluation` is F there.
+
+        False if the method keeps to its own path.
+        """
+        state = method.widened(self.state, geometry, point, evaluation)
+        if state is self.state:
+            return False
+        self.geometry, self.state = geometry, state
         self.idle_steps, self.best_stationarity = 0, math.inf
+        return True
 
 
 @dataclass

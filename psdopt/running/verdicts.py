@@ -200,8 +200,7 @@ def recovered(problem: Problem, method: Method, run: Run, tol: float) -> bool:
     if not evaluation.value < run.state.evaluation.value:
         return False
     run.recoveries += 1
-    run.go_on(method, geometry, point, evaluation)
-    return True
+    return run.go_on(method, geometry, point, evaluation)
 
 
 def _with_room(run: Run, columns: int, n: int) -> Geometry | None:

@@ -113,7 +113,7 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
     ) -> PrimalDualState | SoftState:
         """`state` itself where no bound has to hold: X has all columns already."""
         if isinstance(state, SoftState):
-            return replace(state, geometry=geometry, outcome=Outcome.RUNNING)
+            return state
         return super().widened(state, geometry, point, evaluation)
 
     def step(self, state: PrimalDualState | SoftState) -> PrimalDualState | SoftState:
