@@ -62,6 +62,7 @@ def test_what_a_restricted_geometry_keeps_back(relative, kept):
 class Recorded(SimpleNamespace):
     def go_on(self, method, geometry, point, evaluation):
         self.went = geometry, point, evaluation
+        return method is None
 
 
 def run_at(Y, certificate, recoveries=0):
@@ -82,6 +83,7 @@ def test_a_step_that_refutes_is_taken_once_it_gains_more_than_the_tolerance():
     assert run.recoveries == 1
     geometry, point, evaluation = run.went
     assert geometry.rank == 2
+    assert not verdicts.recovered(FLAT_BOTTOM, object(), run_at(Y, refuted), 0.1)  # a method that keeps to its path
     np.testing.assert_allclose(point @ point.T, np.eye(2), atol=1e-12)
     assert evaluation.value < FLAT_BOTTOM.at(Y).value
     for certificate, recoveries in (
