@@ -109,6 +109,9 @@ ONE_SIDED = Alternating(SECOND_ORDER, InteriorPoint(), AfterSteps(100))
 BRIEFLY = Alternating(SECOND_ORDER, InteriorPoint(), AfterSteps(50))
 #: For squares: most take ten to fifty Newton steps, those with many weak directions hundreds and more.
 FITTED = Alternating(LagrangeNewton(), InteriorPoint(), AfterSteps(50))
+#: For squares under a limit of the rank: where it binds, S is indefinite, and Newton's method on Lagrange's conditions
+#: gains less; where it does not, that takes ten to forty steps.
+LIMITED = Alternating(LagrangeNewton(), SECOND_ORDER, AfterSteps(40))
 
 
 def choose(
@@ -121,7 +124,7 @@ def choose(
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
     Where interior point steps are cheap, squares and hinges of measurements are left to these after fifty or a hundred
     steps. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic
-    fits of few measurements without a limit of the rank, truncated ones where the Hessian is known and n r <= 16384.
+    fits of few measurements, forty under a limit of the rank, truncated ones where the Hessian is known and n r <= 16384.
     Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of geometry and
     method given: the first partner that fits.
     """
@@ -304,9 +307,8 @@ def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) ->
     if flops <= THRESHOLDS.cheap and Ability.QUADRATIC not in problem.abilities:
         return BRIEFLY if flops <= THRESHOLDS.tiny else ONE_SIDED
     rank = (geometry and geometry.rank) or min(first_rank(problem.n), most or problem.n)
-    # where a limit of the rank binds, S is indefinite, and Newton's method on Lagrange's conditions gains less
-    if unlimited and LagrangeNewton.is_efficient_for(problem, rank):
-        return FITTED if flops <= THRESHOLDS.cheap else LagrangeNewton()
+    if LagrangeNewton.is_efficient_for(problem, rank):
+        return LIMITED if not unlimited else FITTED if flops <= THRESHOLDS.cheap else LagrangeNewton()
     if problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities:
         return BlockConjugateGradient()
     newton = Ability.HESSIAN in problem.abilities and problem.device is None

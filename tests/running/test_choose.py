@@ -29,7 +29,7 @@ from psdopt.margins.problem import MarginProblem
 from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
-from psdopt.running.choose import BRIEFLY, FITTED, ONE_SIDED, SECOND_ORDER, choose, first_rank, wide_atoms
+from psdopt.running.choose import BRIEFLY, FITTED, LIMITED, ONE_SIDED, SECOND_ORDER, choose, first_rank, wide_atoms
 from psdopt.running.compatibility import compatible, fits
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from tests.instances import psd, symmetric
@@ -57,13 +57,13 @@ def test_what_was_chosen_is_named():
     assert choose(problem(), geometry, method)[2] == ()
 
 
-def test_a_limit_of_the_rank_leaves_lagranges_conditions_aside():
+def test_under_a_limit_of_the_rank_lagranges_conditions_get_forty_steps():
     n, rng = 12, np.random.default_rng(3)
     i, j = np.triu_indices(n, 1)
     fit = TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(rng.uniform(-1.0, 1.0, len(i))), 1.0)])
     assert choose(fit, None, None)[1] is choose(fit, None, None, n)[1] is FITTED  # which is none
     limited = choose(fit, None, None, 2)[1]
-    assert limited is SECOND_ORDER
+    assert limited is LIMITED
     result, other = solve(fit, max_rank=2, rng=0), solve(fit, method=LagrangeNewton(), max_rank=2, rng=0)
     assert result.status is Status.STATIONARY
     assert result.value <= other.value + 1e-6 * abs(other.value)
