@@ -123,10 +123,10 @@ def choose(
     which its Hessian is diagonal, if it has these; for margins, which scale with the trace, column
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
     Where interior point steps are cheap, squares and hinges of measurements are left to these after fifty or a hundred
-    steps. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic
-    fits of few measurements, forty under a limit of the rank, truncated ones where the Hessian is known and n r <= 16384.
-    Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of geometry and
-    method given: the first partner that fits.
+    steps. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few
+    measurements, forty under a limit of the rank, truncated ones where the Hessian is known and n r <= 16384. Beyond
+    order 2000 its block form is chosen for problems that can be restricted to a span. With one of geometry and method
+    given: the first partner that fits.
     """
     instance(problem, "problem", Problem)
     if geometry is not None:
