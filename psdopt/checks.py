@@ -128,7 +128,6 @@ def number(
 
     Raises InvalidInputError, also for a bool or a string.
     """
-    # float comes first, as an abstract class costs ten times as much to ask
     if isinstance(value, (float, Real)) and not isinstance(value, (bool, np.bool_)) and math.isfinite(value):
         x = float(value)
         inside = (least is None or x >= least) and (above is None or x > above)
@@ -167,20 +166,18 @@ def finite(values: Any, name: str) -> NDArray[np.float64]:
 
     Raises InvalidInputError with the count of bad entries, InvalidTypeError if the entries are not real numbers.
     """
-    array = values if type(values) is np.ndarray and values.dtype == np.float64 else _as_float(values, name)
+    array: NDArray[np.float64] = values
+    if type(values) is not np.ndarray or values.dtype != np.float64:
+        array = real_array(values, name)
+        try:
+            if array.dtype.kind not in "biufO":
+                raise TypeError
+            array = np.asarray(array, dtype=np.float64)
+        except (TypeError, ValueError) as error:
+            raise InvalidTypeError(f"{name} must hold real numbers; found dtype {array.dtype}") from error
     if bad := array.size - int(np.count_nonzero(np.isfinite(array))):
         raise InvalidInputError(f"{name} must be finite; found {bad} NaN or infinite entries")
     return array
-
-
-def _as_float(values: Any, name: str) -> NDArray[np.float64]:
-    array = real_array(values, name)
-    try:
-        if array.dtype.kind not in "biufO":
-            raise TypeError
-        return np.asarray(array, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InvalidTypeError(f"{name} must hold real numbers; found dtype {array.dtype}") from error
 
 
 def vector(values: Any, name: str, size: int, of: str = "") -> NDArray[np.float64]:
@@ -239,8 +236,7 @@ def indices(
     below : number of indexed objects; None means that the caller checks the range.
     empty : whether m = 0 is allowed. floats : whether whole numbers stored as floats are accepted.
 
-    Raises InvalidInputError for a wrong shape or an index out of range, InvalidTypeError for entries that are no
-    integers.
+    Raises InvalidInputError for a wrong shape or an index out of range, InvalidTypeError for other entries.
     """
     checked = isinstance(values, CheckedIndices)
     array, known = (values.array, values.below) if checked else (real_array(values, name), None)

@@ -49,6 +49,8 @@ class DirectedForms(SparseForms):
     @classmethod
     def stacked(cls, parts: Sequence[DirectedForms]) -> DirectedForms:
         """Those of all `parts`, one after the other."""
+        if len(parts) == 1:
+            return parts[0]
         signs = sp.block_diag([part.signs for part in parts], format="csr")
         return cls(sp.csr_array(signs), np.concatenate([part.D for part in parts]))
 

@@ -51,16 +51,14 @@ def soft_conic(problem: Problem) -> Conic | None:
 
 def _forms(measurements: Sequence[Measurement]) -> SparseForms | None:
     """The A_t of all measurements: by vectors where all of them are of dense data, else by entries."""
-    if all(each.maps for each in measurements):
-        directed = [DirectedForms.from_measurement(each) for each in measurements]
-        known = [each for each in directed if each is not None]
-        fits = sum(each.B.nnz for each in known) <= NUMBERS
-        return DirectedForms.stacked(known) if fits and len(known) == len(directed) else None
     parts: list[SparseForms | None] = []
     for each in measurements:
         parts.append(DirectedForms.from_measurement(each) if each.maps else explicit_forms(each))
-    found = [part for part in parts if part is not None]
-    return explicit_forms(Stacked(found)) if len(found) == len(parts) else None
+    known = [part for part in parts if part is not None]
+    if len(known) < len(parts) or sum(part.B.nnz for part in known) > NUMBERS:
+        return None
+    directed = [part for part in known if isinstance(part, DirectedForms)]
+    return DirectedForms.stacked(directed) if len(directed) == len(known) else explicit_forms(Stacked(known))
 
 
 def _bounds(term: MeasuredTerm) -> tuple[Array, Array, Array]:

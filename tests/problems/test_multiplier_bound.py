@@ -21,6 +21,14 @@ def problem(seed: int = 0, n: int = 6, m: int = 15, pull: float = 0.3) -> TermSu
     return TermSum([*fits, LinearTerm(pull * psd(rng, n) + 0.1 * symmetric(rng, n))], 0.75)
 
 
+def multipliers_at(F: TermSum, Y: np.ndarray) -> np.ndarray:
+    """phi_t'(a_t) at M = Y Yᵀ, (m,)."""
+    images = F.at(Y).images
+    return np.concatenate(
+        [term.weight * term.loss.derivative(term.measurement.pair(images, images)) for term in F.terms[:2]]
+    )
+
+
 @pytest.mark.parametrize("seed", range(6))
 def test_no_multipliers_give_a_bound_above_a_value(seed):
     rng, F = np.random.default_rng(seed), problem(seed)
@@ -34,9 +42,7 @@ def test_no_multipliers_give_a_bound_above_a_value(seed):
 def test_at_a_solution_the_bound_is_the_value_and_a_multiple_of_it_is_not():
     F = problem()
     result = solve(F, PSDCone(6), InteriorPoint(), tol=1e-9)
-    evaluation = F.at(result.matrix.factor)
-    a = [term.measurement.pair(evaluation.images, evaluation.images) for term in F.terms[:2]]
-    u = np.concatenate([term.weight * term.loss.derivative(b) for term, b in zip(F.terms[:2], a, strict=True)])
+    u = multipliers_at(F, result.matrix.factor)
     assert F.duality.dual_bound(F.at(np.zeros((6, 1))), u) == pytest.approx(result.value, rel=1e-6)
     for wrong in (0.5 * u, 1.5 * u, -u, 0.0 * u):
         bound = F.duality.dual_bound(F.at(np.zeros((6, 1))), wrong)
@@ -55,9 +61,7 @@ def test_a_certificate_takes_them():
     """Far from M the multipliers of a solution still prove the value there, which M alone does not."""
     F = problem()
     result = solve(F, PSDCone(6), InteriorPoint(), tol=1e-9)
-    evaluation = F.at(result.matrix.factor)
-    a = [term.measurement.pair(evaluation.images, evaluation.images) for term in F.terms[:2]]
-    u = np.concatenate([term.weight * term.loss.derivative(b) for term, b in zip(F.terms[:2], a, strict=True)])
+    u = multipliers_at(F, result.matrix.factor)
     there = certify(F, 1.01 * result.matrix.factor, dual=u)
     exact = F.at(1.01 * result.matrix.factor).value - result.value
     assert there.gap == pytest.approx(exact, rel=1e-3, abs=1e-7)

@@ -78,10 +78,10 @@ def _moved(state: SoftState, at: Iterate, step: float, careful: bool, patience: 
     pairs = zip(form.slacks(at.v), at.Z, strict=True)
     slack = math.sqrt(sum(norm(D - S) ** 2 for D, S in pairs))
     unit = math.sqrt(unit * min(unit, abs(evaluation.value))) if unit > 0.0 else 0.0
-    gap = abs(evaluation.value - bound) / unit if unit > 0.0 else math.inf
+    width = abs(evaluation.value - bound)
+    gap = width / unit if unit > 0.0 else math.inf
     relative = gap if slack <= MINOR * NEGLIGIBLE else math.inf
     off = max(form.mean_product(at.X, at.Z), slack, norm(form.missed(at.X, at.v)))
-    width = abs(evaluation.value - bound)
     lower, narrower = off < GAIN * state.least, width < GAIN * state.narrowest
     since = 0 if lower or narrower else state.since + 1
     scale = stationarity_scale(problem, evaluation.value, evaluation.size)
