@@ -177,6 +177,7 @@ def test_a_direction_counts_only_if_its_values_are_in_the_cone() -> None:
     assert tight.value == pytest.approx(conic_optimum(problems[3.0]).value, abs=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate")  # of the other solver, which has no interior here
 def test_a_face_beside_a_cone_contradicts_nothing() -> None:
     """On the face 1ᵀM1 = 0 the constant first value of the ball vanishes too, as everywhere."""
     centred = constraints.sparse_forms([np.ones((N, N))], 0.0)
