@@ -144,6 +144,11 @@ class ConstrainedModel(Composite):
         d[rows] = self.lower / forms.B.data
         return d if np.all(d > 0.0) else None
 
+    @property
+    def allows_zero(self) -> bool:
+        """Whether M = 0 is feasible."""
+        return not np.any(self.allowed.violation(np.zeros(self.m)))
+
     def at_fixed_diagonal(self, Y: Array) -> Array | None:
         """Y (n, r) with rows of the lengths √d_i, so that Y Yᵀ is feasible; None without a d, or if a row is 0."""
         lengths = row_dots(Y, Y)
@@ -167,7 +172,12 @@ class ConstrainedModel(Composite):
         """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave; None without such constraints."""
         if self.fixed_diagonal is not None:
             return None
-        return found_face(self.forms, self.lower, self.upper)
+        return found_face(self.forms, self.lower, self.upper, seen=self._face_at_sight is None)
+
+    @cached_property
+    def _face_at_sight(self) -> Face | None:
+        """The face that is found without a numerical search."""
+        return None if self.fixed_diagonal is not None else found_face(self.forms, self.lower, self.upper, search=False)
 
     def rule_out_face(self, M: Array | None) -> None:
         """Without a search for the face: there is none if M (n, n) shows a definite matrix that is feasible."""
@@ -182,12 +192,11 @@ class ConstrainedModel(Composite):
         known: Face | None = vars(self).get("face")
         if "face" in vars(self) and (known is None or not known.searched):
             return self
-        _ = self._implied  # needed by both, and the same for both
+        _, at_sight = self._implied, self._face_at_sight  # needed by both, and the same for both
         other = copy.copy(self)
         for name in ON_FACE:
             vars(other).pop(name, None)
-        fixed = self.fixed_diagonal is not None
-        vars(other)["face"] = None if fixed else found_face(self.forms, self.lower, self.upper, search=False)
+        vars(other)["face"] = at_sight
         return other
 
     @cached_property

@@ -12,6 +12,7 @@ import numpy as np
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.certify import certify
 from psdopt.certificates.scales import reference_value
+from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, name_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State
@@ -211,6 +212,8 @@ class Judge:
             return False
         at_zero = reference_value(self.problem, 0.0)
         if not math.isfinite(at_zero) or not {Ability.STRAIGHT, Ability.PROJECTION} & run.geometry.abilities:
+            return False
+        if Ability.CONSTRAINTS in self.problem.abilities and not constrained_of(self.problem).allows_zero:
             return False
         if state.evaluation.value < at_zero - tie(at_zero, run.values[0]):
             return False

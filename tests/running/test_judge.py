@@ -8,7 +8,18 @@ import pytest
 
 import psdopt.running.escape
 import psdopt.running.judge
-from psdopt import Ability, LowRankPSD, MarginProblem, Outcome, QuadraticSDP, Status, TermSum, solve
+from psdopt import (
+    Ability,
+    Constrained,
+    LowRankPSD,
+    MarginProblem,
+    Outcome,
+    QuadraticSDP,
+    Status,
+    TermSum,
+    constraints,
+    solve,
+)
 from psdopt.certificates.certify import certify
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone
 from psdopt.methods import BILGO, LBFGS, ConjugateGradient, ProjectedGradient, TrustRegions
@@ -233,3 +244,19 @@ def test_where_the_trace_is_fixed_or_constraints_hold_no_evaluation_far_out_coun
     held = falling(0)
     held.abilities |= {Ability.CONSTRAINTS}
     assert not told(FlatQuotient(4, 4), held)
+
+
+def test_zero_is_not_certified_where_constraints_exclude_it(monkeypatch):
+    """F >= F(0) everywhere, so that M = 0 would be best if it were feasible."""
+    orders, original = [], psdopt.running.judge.certify
+    monkeypatch.setattr(
+        psdopt.running.judge, "certify", lambda *a, **k: orders.append(np.size(a[1])) or original(*a, **k)
+    )
+    n = 4
+    for lower, optimal_at_zero in ((1.0, False), (-1.0, True)):
+        orders.clear()
+        group = constraints.entries([0, 0], [1, 2], n, lower=lower, upper=2.0)
+        result = solve(Constrained(QuadraticSDP(C=np.eye(n)), group), rng=0)
+        assert result.optimal
+        assert (result.matrix.trace() < 1e-5) is optimal_at_zero
+        assert len(orders) == 1

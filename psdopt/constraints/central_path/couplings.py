@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.limits import NUMBERS, SPARSE
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import CACHED
+from psdopt.linalg.limits import BLOCK, CACHED
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
 
@@ -45,7 +45,7 @@ class Couplings:
             self.B_light = sp.csr_array(B[self.light])
             self.places = np.unique(self.B_light.indices)
             self.B_light = sp.csr_array(self.B_light[:, self.places])
-        self.forms = [self._form(int(t)) for t in self.heavy]
+        self._heavy()
 
     def add(self, M: Array, X: Array, Zi: Array, fresh: bool = False) -> None:
         """M (m, m) += the products, in the upper triangle only; entries below the diagonal are undefined afterwards.
@@ -73,15 +73,23 @@ class Couplings:
                 M[np.ix_(outer, light)] += crossed.T
         if len(self.places):
             self._add_light(M, X, Zi, fresh and len(outer) == 0)
-        at, mirrored = self.i * self.n + self.j, self.j * self.n + self.i
-        rest = np.concatenate([outer, light])
-        for t, (touched, A) in zip(self.heavy, self.forms, strict=True):
-            U = X @ np.asarray(A @ Zi) if touched is None else X[touched].T @ (A @ Zi[touched])
-            flat = U.reshape(-1)
-            column = self.B @ (0.5 * (flat.take(at) + flat.take(mirrored)))
-            M[rest, t] += column[rest]
-            M[t, rest] += column[rest]
-            M[self.heavy, t] += column[self.heavy]
+        for rows, touched, A in self.few:
+            T, k = A @ Zi[touched], max(1, BLOCK // self.n**2)
+            for first in range(0, len(rows), k):
+                part = slice(first, first + k)
+                self._spread(M, rows[part], np.swapaxes(X[touched[part]], 1, 2) @ T[part])
+        for t, whole in self.whole:
+            self._spread(M, self.heavy[t : t + 1], (X @ np.asarray(whole @ Zi))[None])
+
+    def _spread(self, M: Array, rows: NDArray[np.intp], U: Array) -> None:
+        """M += [⟨A_s, U_t⟩] in the columns `rows` of heavy A_t, and in these rows for all other s; U (k, n, n)."""
+        flat, rest = U.reshape(len(rows), -1), np.concatenate([self.outer, self.light])
+        places = flat.take(self.i * self.n + self.j, axis=1)
+        places += flat.take(self.j * self.n + self.i, axis=1)
+        columns = self.B @ (0.5 * places.T)
+        M[np.ix_(rest, rows)] += columns[rest]
+        M[np.ix_(rows, rest)] += columns[rest].T
+        M[np.ix_(self.heavy, rows)] += columns[self.heavy]
 
     def _add_light(self, M: Array, X: Array, Zi: Array, fresh: bool) -> None:
         k, at = len(self.light), (self.i[self.places], self.j[self.places])
@@ -136,17 +144,27 @@ class Couplings:
         A = sp.csr_array((*parts, np.concatenate([[0], np.cumsum(lengths)])), shape=(len(rows), self.n))
         return np.array(rows, dtype=np.intp), A, np.array(signs)
 
-    def _form(self, t: int) -> tuple[NDArray[np.intp] | None, sp.csr_array | Array]:
-        """(rows with entries of A_t, A_t restricted to these rows); (None, the whole A_t) if the rows are many."""
-        part = slice(self.B.indptr[t], self.B.indptr[t + 1])
-        k, w = self.B.indices[part], self.B.data[part]
-        i, j = self.i[k], self.j[k]
-        both = np.concatenate([0.5 * w, 0.5 * w]), (np.concatenate([i, j]), np.concatenate([j, i]))
-        A = sp.csr_array(both, shape=(self.n, self.n))
-        touched = np.unique(np.concatenate([i, j]))
-        if 2 * len(touched) > self.n:
-            return None, A if SPARSE * A.nnz < self.n**2 else A.toarray()
-        return touched, A[touched][:, touched].toarray()
+    def _heavy(self) -> None:
+        """(rows, the k rows (l, k) that each A_t has, A_t restricted to these (l, k, k)) for each k of at most n/2, and
+        (number among the heavy rows, A_t) of the other ones."""
+        by_size: dict[int, list[tuple[int, NDArray[np.intp], Array]]] = {}
+        self.whole: list[tuple[int, sp.csr_array | Array]] = []
+        for h, t in enumerate(self.heavy):
+            part = slice(self.B.indptr[t], self.B.indptr[t + 1])
+            k, w = self.B.indices[part], 0.5 * self.B.data[part]
+            touched, at = np.unique(np.concatenate([self.i[k], self.j[k]]), return_inverse=True)
+            i, j = at[: len(k)], at[len(k) :]
+            if 2 * len(touched) > self.n:
+                i, j = touched[i], touched[j]
+                both = np.concatenate([w, w]), (np.concatenate([i, j]), np.concatenate([j, i]))
+                A = sp.csr_array(both, shape=(self.n, self.n))
+                self.whole.append((h, A if SPARSE * A.nnz < self.n**2 else A.toarray()))
+                continue
+            small = np.zeros((len(touched), len(touched)))
+            np.add.at(small, (i, j), w)
+            np.add.at(small, (j, i), w)
+            by_size.setdefault(len(touched), []).append((int(t), touched, small))
+        self.few = [tuple(np.array(each) for each in zip(*found, strict=True)) for found in by_size.values()]
 
     def _split(self, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """`rows` split in two: those with products gathered entry by entry, and those with two matrix products each.

@@ -26,6 +26,8 @@ from psdopt.linalg.tolerances import EPS
 
 #: Most entries of rows that are subtracted from each other in exact arithmetic, a few microseconds each.
 EXACT = 20_000
+#: Modulo this number, a Mersenne prime, a number that is not zero is zero once in 10¹⁸.
+PRIME = 2**61 - 1
 
 
 def combined(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0) -> tuple[sp.csr_array, sp.csr_array]:
@@ -124,40 +126,70 @@ def _differences(forms: SparseForms, rows: NDArray[np.intp], b: Array, noise: fl
 def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array, noise: float) -> Iterator[tuple[Array, Array]]:
     """(w, A*(w)) of the reduced rows with wᵀb = 0, places off the diagonal eliminated first.
 
-    Rows left with diagonal places only do not depend on how the given rows were combined beforehand.
+    Rows left with diagonal places only do not depend on how the given rows were combined beforehand. Numbers modulo a
+    prime tell first, in a hundredth of the time, whether there is such a row: what is zero is zero modulo a prime.
     """
     entries = int(np.diff(forms.B.indptr)[rows].sum())
     if not 1 < len(rows) <= entries <= DENSE_LIMIT:  # no more, since fractions are slow
         return
     left = {int(t): _exact(forms, int(t)) for t in rows}
-    rhs, w = {t: Fraction(b[t]) for t in left}, {t: {t: Fraction(1)} for t in left}
+    rhs = {t: Fraction(b[t]) for t in left}
+    own = forms.i == forms.j
+    shadow = _reduced({t: {k: _modulo(v) for k, v in row.items()} for t, row in left.items()}, own, PRIME, entries)
+    if shadow is None or all(sum(c * _modulo(rhs[s]) for s, c in w.items()) % PRIME for w in shadow[1].values()):
+        return
+    found = _reduced(left, own, None, entries)
+    if found is None:
+        return
+    left, weights = found
+    for t, w in weights.items():
+        if len(w) > 1 and left[t] and sum(c * rhs[s] for s, c in w.items()) == 0:
+            rounded = _rounded(forms, w, left[t], noise)
+            if rounded is not None:
+                yield rounded
+
+
+def _modulo(number: Fraction) -> int:
+    return number.numerator * pow(number.denominator, -1, PRIME) % PRIME
+
+
+#: Numbers by place, of one row.
+Row = dict[int, Any]
+
+
+def _reduced(
+    left: dict[int, Row], last: NDArray[np.bool_], prime: int | None, entries: int
+) -> tuple[dict[int, Row], dict[int, Row]] | None:
+    """`left` after Gauss-Jordan elimination, the places of `last` after the others, and the w of each row; modulo
+    `prime`, if there is one. None if it fills in: numbers of many digits take seconds."""
+    w: dict[int, Row] = {t: {t: 1 if prime else Fraction(1)} for t in left}
     holders: dict[int, set[int]] = {}
     for t, row in left.items():
         for place in row:
             holders.setdefault(place, set()).add(t)
     free, changes = set(left), 0
-    for place in sorted(holders, key=lambda place: (forms.i[place] == forms.j[place], place)):
+    for place in sorted(holders, key=lambda place: (last[place], place)):
         pivots = holders[place] & free
         if not pivots:
             continue
         pivot = min(pivots, key=lambda t: (len(left[t]), t))
         free.remove(pivot)
+        number = left[pivot][place]
+        inverse = pow(number, -1, prime) if prime else 1 / number
         for t in sorted(holders[place] - {pivot}):
             changes += len(left[pivot])
-            if changes > LARGE * entries:  # it fills in, and numbers of many digits take seconds
-                return
-            c = left[t][place] / left[pivot][place]
+            if changes > LARGE * entries:
+                return None
+            c = left[t][place] * inverse
             for target, source in ((left[t], left[pivot]), (w[t], w[pivot])):
                 for k, number in source.items():
-                    target[k] = target.get(k, Fraction(0)) - c * number
+                    rest = target.get(k, 0) - c * number
+                    target[k] = rest % prime if prime else rest
                     if target[k] == 0:
                         del target[k]
             for k in left[pivot]:
                 (holders[k].add if k in left[t] else holders[k].discard)(t)
-            rhs[t] -= c * rhs[pivot]
-    for t in left:
-        if rhs[t] == 0 and len(w[t]) > 1 and left[t] and (found := _rounded(forms, w[t], left[t], noise)) is not None:
-            yield found
+    return left, w
 
 
 def _rounded(

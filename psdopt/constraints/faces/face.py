@@ -121,11 +121,13 @@ class Face:
         return np.asarray(0.5 * (whole + whole.T))
 
 
-def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bool = True) -> Face | None:
+def found_face(
+    forms: SparseForms | None, lower: Array, upper: Array, search: bool = True, seen: bool = False
+) -> Face | None:
     """The face that these constraints define; None where there is none. Cost: eigenvalues of each candidate A_t.
 
     Simple combinations of equations are tried as well (:func:`~psdopt.constraints.faces.combined_rows.combined`). If
-    these define no face, a combination is searched for
+    these define no face, which may have been `seen`, a combination is searched for
     (:func:`~psdopt.constraints.faces.hidden_face.hidden_combination`), unless `search` is false. More A_t may be
     semidefinite on the face found, and define a face of the face: the smallest one found is returned.
     """
@@ -140,7 +142,8 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bo
         noise = SEPARATE if searched else 0.0
         small = there.norms <= noise * forms.norms
         low, high = np.where(small, -np.inf, lower), np.where(small, np.inf, upper)
-        found, further, weights = _rows_of_stage(there, low, high, noise)
+        first = not stages and seen
+        found, further, weights = NOTHING if first else _rows_of_stage(there, low, high, noise)
         if not found and search:
             found, further, weights = _searched(there, low, high, noise)
             searched = searched or bool(found)
@@ -161,6 +164,7 @@ def found_face(forms: SparseForms | None, lower: Array, upper: Array, search: bo
 
 #: Rows of a stage (numbers from m on are combinations), columns that span the ranges of their A_t, their w (k, m).
 Stage = tuple[list[int], list[tuple[NDArray[np.intp], Array]], sp.csr_array]
+NOTHING: Stage = ([], [], sp.csr_array((0, 0)))
 
 
 def _rows_of_stage(forms: SparseForms, lower: Array, upper: Array, noise: float) -> Stage:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
+from psdopt.constraints.faces import combined_rows
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
 from psdopt.running.choose import choose
 from tests.graphs import random_laplacian
@@ -208,6 +209,22 @@ def test_what_is_off_by_a_rounding_is_shown_by_no_row(least) -> None:
 @pytest.mark.parametrize("least", [1.0 - 1e-7, 1.0 + 1e-7, 1.0 - 1e-11])
 def test_what_is_off_by_more_than_a_rounding_is_no_face(least) -> None:
     assert hidden(E(0, 0), least=least).face is None
+
+
+def test_fractions_are_left_alone_where_a_prime_shows_no_combination(monkeypatch) -> None:
+    """One reduction modulo a prime, no other one, and one look at the rows for a whole run."""
+    seen = []
+    real = combined_rows._reduced
+    monkeypatch.setattr(combined_rows, "_reduced", lambda *given: seen.append(given[2]) or real(*given))
+    rng = np.random.default_rng(4)
+    forms = [np.diag(rng.random(ORDER)) for _ in range(3)]
+    problem = Constrained(QuadraticSDP(C=np.eye(ORDER)), constraints.sparse_forms(forms, 1.0 + rng.random(3)))
+    assert solve(problem, rng=0).optimal
+    assert problem.face is None
+    assert seen == [combined_rows.PRIME]
+    seen.clear()
+    twice = constraints.sparse_forms([np.diag([1.0, 0.3, 0.0, 0.0, 0.0]), np.diag([1.0, 0.0, 0.0, 0.0, 0.0])], 0.7)
+    assert face_of(twice).basis.shape == (ORDER, 1)
 
 
 @pytest.mark.parametrize("scales", [np.ones(6), 10.0 ** np.arange(-6, 6, 2)])
