@@ -70,7 +70,8 @@ class Beginning:
         """A run at its first state, with the pieces of :meth:`choose`, warm with the multipliers `dual`."""
         problem = self.problem
         with self._in_time():
-            atoms = wide_atoms(problem) if start is None and len(self.chosen) == 2 else None
+            unsaid = start is None and len(self.chosen) == 2 and geometry.rank is not None
+            atoms = wide_atoms(problem) if unsaid else None
             if atoms is not None and geometry.rank == atoms.shape[1]:
                 self.point = geometry.from_factor(atoms)
             else:

@@ -15,6 +15,7 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
+from psdopt.contracts.quadratic_fit import quadratic_fit_of
 from psdopt.geometries import FlatQuotient, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import MINOR
@@ -79,7 +80,10 @@ class Thresholds:
     second_order : up to this number n r of unknowns, 128², a Newton step costs no more than what it saves.
     cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
         method, the most reliable one, is chosen.
-    tiny : up to this number of flops its steps cost no more than those of methods on a factor, which may need
+    binding : solutions for m measurements have up to √(2 m) columns; a limit below that divided by this number binds:
+        at 1/25 to 1/6, steps on the factor took .2 to 1 times as long as those on Lagrange's conditions, at 1/3 to 3/5
+        1 to 10 times.
+    tiny : for so many flops its steps cost four times as much as those of methods on a factor, which may need
         thousands where few hinges are active (triplets of mixed units: 4,000 and more, beside 20).
     """
 
@@ -95,6 +99,7 @@ class Thresholds:
     sparse: float = 100.0
     second_order: int = 16384
     cheap: float = 1e9
+    binding: int = 4
     tiny: float = 2e7
 
 
@@ -102,16 +107,18 @@ THRESHOLDS = Thresholds()
 #: Newton's method on the factor once conjugate gradient has settled; where its model holds only nearby, as for hinges
 #: of which many switch in a step, the two take turns of growing length.
 SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR, 200, again=25), Confined(3))
-
-#: For one-sided squares: methods on a factor are faster where they need few steps, and are given up where they do not.
-ONE_SIDED = Alternating(SECOND_ORDER, InteriorPoint(), AfterSteps(100))
-#: The same where its steps cost no more than theirs.
-BRIEFLY = Alternating(SECOND_ORDER, InteriorPoint(), AfterSteps(50))
 #: For squares: most take ten to fifty Newton steps, those with many weak directions hundreds and more.
 FITTED = Alternating(LagrangeNewton(), InteriorPoint(), AfterSteps(50))
-#: For squares under a limit of the rank: where it binds, S is indefinite, and Newton's method on Lagrange's conditions
-#: gains less; where it does not, that takes ten to forty steps.
+#: For squares under a limit of the rank that hardly binds: Newton's method on Lagrange's conditions then takes ten to
+#: forty steps. Where the limit binds S is indefinite, and it gains less.
 LIMITED = Alternating(LagrangeNewton(), SECOND_ORDER, AfterSteps(40))
+
+
+def one_sided(flops: float) -> Alternating:
+    """For one-sided squares: methods on a factor until they cost about half of an interior point method, of so many
+    `flops` a step: 50 steps where these are calls, 100 where they are work, and 200 more for each 1e9."""
+    count = 50.0 + 50.0 * min(1.0, flops / THRESHOLDS.tiny) + 200.0 * flops / THRESHOLDS.cheap
+    return Alternating(SECOND_ORDER, InteriorPoint(), AfterSteps(int(count)))
 
 
 def choose(
@@ -122,11 +129,11 @@ def choose(
     With neither given, and any rank allowed: the closed form if the problem has one, else splitting in coordinates in
     which its Hessian is diagonal, if it has these; for margins, which scale with the trace, column
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
-    Where interior point steps are cheap, squares and hinges of measurements are left to these after fifty or a hundred
-    steps. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few
-    measurements, forty under a limit of the rank, truncated ones where the Hessian is known and n r <= 16384. Beyond
-    order 2000 its block form is chosen for problems that can be restricted to a span. With one of geometry and method
-    given: the first partner that fits.
+    Where interior point steps are affordable, squares and hinges of measurements are left to these after fifty steps
+    and more. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few
+    measurements, forty under a limit of the rank that hardly binds, truncated ones where the Hessian is known and
+    n r <= 16384. Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of
+    geometry and method given: the first partner that fits.
     """
     instance(problem, "problem", Problem)
     if geometry is not None:
@@ -153,7 +160,8 @@ def choose(
     if geometry is None:
         n = problem.n
         atoms = None if limited or len(chosen) < 2 else wide_atoms(problem)
-        columns = n if method in (BRIEFLY, ONE_SIDED, FITTED) else first_rank(n) if atoms is None else atoms.shape[1]
+        all_columns = isinstance(method, Alternating) and isinstance(method.second, InteriorPoint)
+        columns = n if all_columns else first_rank(n) if atoms is None else atoms.shape[1]
         on_a_factor = FlatQuotient(n, min(columns, most or n))
         first = [on_a_factor, PSDCone(n)] if limited else [PSDCone(n), on_a_factor]
         places = [*first, Spectraplex(n), PositiveDefinite(n)]
@@ -193,11 +201,11 @@ def _constrained(
         even = d is not None and (float(d.max()) <= THRESHOLDS.spread * float(d.min()) or not _decomposable(problem))
         if straight and even and Ability.FIXED_DIAGONAL in problem.abilities:
             method = SphereGradient()
-        elif full and _near(problem) and (geometry is not None or not _has_face(problem)):
+        elif full and _near(problem) and (geometry is not None or problem.face is None):
             method = DualNewton()  # methods on a face need a geometry of factors
         else:
             on_factor = _light(problem) or _sparse(problem)
-            full = full and not (on_factor and (geometry is not None or not _has_face(problem)))
+            full = full and not (on_factor and (geometry is not None or problem.face is None))
             splits, newton = full and _splits(problem), full and _decomposable(problem)
             method = BoundaryPoint() if splits else InteriorPoint() if newton else _on_factors(problem)
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
@@ -207,8 +215,7 @@ def _constrained(
         count = math.ceil(math.log(problem.m)) if _light(problem) else math.isqrt(2 * problem.m) // share + 1
         limit = problem.n if _sparse(problem) else THRESHOLDS.most
         few = min(problem.n, max(count, THRESHOLDS.fewest), limit)
-        # if F is curved, solutions may have any rank
-        first = few if Ability.CONIC in problem.abilities else first_rank(problem.n)
+        first = few if Ability.CONIC in problem.abilities else first_rank(problem.n)  # curved F: any rank
         geometry = FlatQuotient(problem.n, min(first, most or problem.n))
     return geometry, method
 
@@ -279,13 +286,9 @@ def _on_factors(problem: Constrained) -> Method:
     """
     affordable = problem.n <= THRESHOLDS.newton_order and problem.m**3 / 3.0 <= THRESHOLDS.affordable
     curved = Ability.CONIC not in problem.abilities
-    if affordable and Ability.CONSTRAINED_FIT in problem.abilities and (curved or _has_face(problem)):
-        return LagrangeNewton(steps=0) if _has_face(problem) else LagrangeNewton()
+    if affordable and Ability.CONSTRAINED_FIT in problem.abilities and (curved or problem.face is not None):
+        return LagrangeNewton(steps=0) if problem.face is not None else LagrangeNewton()
     return AugmentedLagrangian()
-
-
-def _has_face(problem: Constrained) -> bool:
-    return problem.face is not None
 
 
 def _diagonal_beside_face(problem: Constrained) -> bool:
@@ -304,11 +307,16 @@ def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) ->
     unlimited = most is None or most >= problem.n
     whole = unlimited and (geometry is None or Ability.FULL_CONE in geometry.abilities)
     flops = soft_flops(problem) if whole and Ability.SOFT_BOUNDS in problem.abilities else math.inf
-    if flops <= THRESHOLDS.cheap and Ability.QUADRATIC not in problem.abilities:
-        return BRIEFLY if flops <= THRESHOLDS.tiny else ONE_SIDED
+    # an interior point method needs all n columns, more than other methods need where they do not begin with n
+    largest = THRESHOLDS.affordable if first_rank(problem.n) == problem.n else THRESHOLDS.cheap
+    if flops <= largest and Ability.QUADRATIC not in problem.abilities:
+        return one_sided(flops)
     rank = (geometry and geometry.rank) or min(first_rank(problem.n), most or problem.n)
     if LagrangeNewton.is_efficient_for(problem, rank):
-        return LIMITED if not unlimited else FITTED if flops <= THRESHOLDS.cheap else LagrangeNewton()
+        if unlimited:
+            return FITTED if flops <= THRESHOLDS.cheap else LagrangeNewton()
+        if THRESHOLDS.binding * rank >= math.isqrt(2 * quadratic_fit_of(problem).size):
+            return LIMITED
     if problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities:
         return BlockConjugateGradient()
     newton = Ability.HESSIAN in problem.abilities and problem.device is None
@@ -327,9 +335,8 @@ def first_rank(n: int) -> int:
 def wide_atoms(problem: Problem) -> Array | None:
     """The problem's :meth:`~psdopt.contracts.roles.Starts.first_atoms` if these are more columns than the first rank.
 
-    A run from these needs no search for the columns that it lacks. None for other problems. Made once.
-
-    On random quadratics of order 200, 300 and 500 such runs took an eighth, half and a quarter of the time.
+    A run from these needs no search for columns that it lacks: random quadratics of order 200, 300 and 500 took an
+    eighth, half and a quarter of the time. None for other problems. Made once.
     """
     if Ability.QUADRATIC not in problem.abilities or Ability.CONSTRAINTS in problem.abilities or problem.device:
         return None

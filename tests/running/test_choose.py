@@ -29,7 +29,8 @@ from psdopt.margins.problem import MarginProblem
 from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
-from psdopt.running.choose import BRIEFLY, FITTED, LIMITED, ONE_SIDED, SECOND_ORDER, choose, first_rank, wide_atoms
+from psdopt.problems.quadratic_sdp import QuadraticStarts
+from psdopt.running.choose import FITTED, LIMITED, SECOND_ORDER, THRESHOLDS, choose, first_rank, one_sided, wide_atoms
 from psdopt.running.compatibility import compatible, fits
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from tests.instances import psd, symmetric
@@ -57,14 +58,14 @@ def test_what_was_chosen_is_named():
     assert choose(problem(), geometry, method)[2] == ()
 
 
-def test_under_a_limit_of_the_rank_lagranges_conditions_get_forty_steps():
+def test_under_a_limit_of_the_rank_that_hardly_binds_lagranges_conditions_get_forty_steps():
+    """Solutions for 66 measurements have up to 11 columns."""
     n, rng = 12, np.random.default_rng(3)
     i, j = np.triu_indices(n, 1)
     fit = TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(rng.uniform(-1.0, 1.0, len(i))), 1.0)])
     assert choose(fit, None, None)[1] is choose(fit, None, None, n)[1] is FITTED  # which is none
-    limited = choose(fit, None, None, 2)[1]
-    assert limited is LIMITED
-    result, other = solve(fit, max_rank=2, rng=0), solve(fit, method=LagrangeNewton(), max_rank=2, rng=0)
+    assert [choose(fit, None, None, most)[1] is LIMITED for most in (1, 2, 3, 11)] == [False, False, True, True]
+    result, other = solve(fit, max_rank=3, rng=0), solve(fit, method=LagrangeNewton(), max_rank=3, rng=0)
     assert result.status is Status.STATIONARY
     assert result.value <= other.value + 1e-6 * abs(other.value)
 
@@ -250,12 +251,14 @@ def hinges(n: int, m: int) -> TermSum:
 
 
 def test_one_sided_squares_are_given_to_the_interior_point_by_the_price_of_its_steps():
-    """After fifty steps on a factor, after a hundred, or not at all; never under a limit of the rank."""
-    assert choose(hinges(8, 60), None, None)[1] is BRIEFLY
+    """After fifty steps on a factor and more, or not at all; never under a limit of the rank."""
+    assert [one_sided(share * THRESHOLDS.tiny).switch.count for share in (0.0, 0.5, 1.0, 100.0)] == [50, 77, 104, 500]
+    assert choose(hinges(8, 60), None, None)[1] == one_sided(0.0)
     geometry, method, _ = choose(hinges(30, 600), None, None)
-    assert method is ONE_SIDED
+    assert isinstance(method.second, InteriorPoint)
+    assert 100 < method.switch.count < 500
     assert geometry.rank == 30
-    assert choose(hinges(100, 5000), None, None)[1] is SECOND_ORDER
+    assert choose(hinges(150, 5000), None, None)[1] is SECOND_ORDER
     assert choose(hinges(8, 60), None, None, 3)[1] is SECOND_ORDER
     assert choose(hinges(8, 60), FlatQuotient(8, 3), None)[1] is SECOND_ORDER
     squares = TermSum([MeasuredTerm(QuadraticForms(np.eye(8)), LeastSquares(1.0))])
@@ -275,6 +278,15 @@ def test_a_quadratic_of_many_columns_begins_with_those_of_its_free_minimiser():
     assert begun.status is Status.OPTIMAL
     assert begun.value == pytest.approx(grown.value, rel=1e-5)
     assert 2 * begun.iterations < grown.iterations
+
+
+def test_splitting_needs_no_first_atoms(monkeypatch):
+    n, rng = 140, np.random.default_rng(4)
+    F = QuadraticSDP(psd(rng, n), 0.1, symmetric(rng, n))
+    monkeypatch.setattr(QuadraticStarts, "first_atoms", lambda self: pytest.fail("three eigendecompositions wasted"))
+    result = solve(F, rng=0)
+    assert result.status is Status.OPTIMAL
+    assert result.method == "EigenSplitting"
 
 
 def test_squares_with_weak_directions_end_in_tens_of_steps_after_fifty():

@@ -119,30 +119,29 @@ class Couplings:
         Vectors a_t with more than n/2 entries are excluded: aᵀX a may be only what cancellation leaves, as under aᵀM a
         = 0, and the run of a partition then stalled.
         """
-        one, first = counts[used] == 1, self.B.indices[self.B.indptr[used]]
-        if np.all(one & (self.i[first] == self.j[first])):
-            return np.zeros(0, dtype=np.intp), sp.csr_array((0, self.n)), np.zeros(0)  # diagonal only, as for max-cut
-        rows, vectors, signs = [], [], []
-        many = False
-        for t in used:
+        found: dict[int, tuple[NDArray[np.intp], Array, float]] = {}
+        for t in used[counts[used] > 1]:
             count = int(counts[t])
             k = (math.isqrt(8 * count + 1) - 1) // 2
             if k * (k + 1) // 2 != count or 2 * k > max(self.n, 2):
                 continue
             part = slice(self.B.indptr[t], self.B.indptr[t + 1])
             places, w = self.B.indices[part], self.B.data[part]
-            found = _root(self.i[places], self.j[places], w, k)
-            if found is not None:
-                rows.append(int(t))
-                vectors.append(found[:2])
-                signs.append(found[2])
-                many = many or k > 1
-        if not many:
+            root = _root(self.i[places], self.j[places], w, k)
+            if root is not None:
+                found[int(t)] = root
+        if not found:
             return np.zeros(0, dtype=np.intp), sp.csr_array((0, self.n)), np.zeros(0)
-        lengths = [len(at) for at, _ in vectors]
-        parts = np.concatenate([a for _, a in vectors]), np.concatenate([at for at, _ in vectors])
-        A = sp.csr_array((*parts, np.concatenate([[0], np.cumsum(lengths)])), shape=(len(rows), self.n))
-        return np.array(rows, dtype=np.intp), A, np.array(signs)
+        one = used[counts[used] == 1]
+        first = self.B.indptr[one]
+        for t, place, w in zip(one.tolist(), self.B.indices[first].tolist(), self.B.data[first].tolist(), strict=True):
+            if self.i[place] == self.j[place]:
+                found[t] = self.i[place : place + 1], np.sqrt(np.abs([w])), math.copysign(1.0, w)
+        rows = np.array(sorted(found), dtype=np.intp)
+        at, a, signs = zip(*(found[t] for t in rows.tolist()), strict=True)
+        starts = np.concatenate([[0], np.cumsum([len(each) for each in at])])
+        vectors = sp.csr_array((np.concatenate(a), np.concatenate(at), starts), shape=(len(rows), self.n))
+        return rows, vectors, np.array(signs)
 
     def _heavy(self) -> None:
         """(rows, the k rows (l, k) that each A_t has, A_t restricted to these (l, k, k)) for each k of at most n/2, and
