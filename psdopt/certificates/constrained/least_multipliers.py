@@ -12,6 +12,7 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.violation import row_scales
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.least_squares import least_squares
+from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import EPS, rounding
 
 
@@ -23,11 +24,12 @@ def least_multipliers(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -
     at M or have multipliers; the others, and values in cones, keep theirs. Of these rows y' = max(0, A(X)), up to the
     signs, for some X: rows that would get the wrong sign are left out with 0, and the rest is solved again.
 
-    y itself is returned where entries are not known, where it is the shortest to seven digits, and where A*(y') or
-    σ(y') would differ by more than rounding of their terms. Cost: a few least-squares problems with the entries.
+    y itself is returned where entries are not known, where they show the rows to be independent, where it is the
+    shortest to seven digits, and where A*(y') or σ(y') would differ by more than rounding of their terms. Cost: a few
+    least-squares problems with the entries.
     """
     forms = problem.forms
-    if forms is None or not np.any(y):
+    if forms is None or not np.any(y) or _independent(forms.B):
         return y
     side = _sides(problem, y, a, Y)
     used = np.flatnonzero(np.isfinite(side) & (problem.norms > 0.0))
@@ -44,6 +46,20 @@ def least_multipliers(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -
             return found if _serves(problem, forms, y, found) else y
         kept = kept[~wrong]
     return y
+
+
+def _independent(B: sp.csr_array) -> bool:
+    """Whether all rows have a place of their own, once those that have one are left out, again and again."""
+    row = np.repeat(np.arange(B.shape[0]), np.diff(B.indptr))
+    rows, place = row[B.data != 0.0], B.indices[B.data != 0.0]
+    for _ in range(MOST_STEPS):
+        own = np.zeros(B.shape[0], dtype=bool)
+        own[rows[np.bincount(place, minlength=B.shape[1])[place] == 1]] = True
+        kept = ~own[rows]
+        if not np.any(kept) or np.all(kept):
+            return not np.any(kept)
+        rows, place = rows[kept], place[kept]
+    return False
 
 
 def _sides(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -> Array:

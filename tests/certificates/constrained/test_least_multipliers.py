@@ -2,7 +2,9 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
+import psdopt.certificates.constrained.least_multipliers as module
 from psdopt import Constrained, QuadraticSDP, certify, constraints, solve
 from psdopt.certificates.constrained.least_multipliers import least_multipliers
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint
@@ -88,3 +90,30 @@ def test_without_redundant_rows_nothing_changes():
     problem = problem_with([DIAGONAL, constraints.entries([0, 1], [1, 2], N, upper=0.1)])
     Y, y = np.eye(N), np.arange(1.0, N + 3.0)
     assert least_multipliers(problem, y, problem.measured(Y), Y) is y
+
+
+def test_independent_rows_cost_no_least_squares(monkeypatch):
+    """Rows with places of their own, and a chain of rows that have one once the next is left out."""
+    monkeypatch.setattr(module, "least_squares", lambda *given: pytest.fail("multipliers are unique"))
+    monkeypatch.setattr(module.np.linalg, "lstsq", lambda *given, **more: pytest.fail("multipliers are unique"))
+    chain = constraints.sparse_forms([E[k] + (E[k + 1] if k + 1 < N else 0.0) for k in range(N)], 1.5)
+    for rows in ([DIAGONAL], [chain]):
+        problem = problem_with(rows)
+        y, Y = np.arange(1.0, 1.0 + problem.m), np.eye(N)
+        assert least_multipliers(problem, y, problem.measured(Y), Y) is y
+
+
+@pytest.mark.parametrize(
+    ("B", "answer"),
+    [
+        ([[1.0, 0.0], [0.0, 1.0]], True),
+        ([[1.0, 1.0], [0.0, 1.0]], True),
+        ([[1.0, 1.0], [1.0, 1.0]], False),
+        ([[1.0, 1.0], [1.0, -1.0]], False),  # they are, but no place shows it
+        ([[0.0, 0.0], [0.0, 1.0]], True),
+    ],
+)
+def test_independence_is_seen_from_places(B, answer):
+    assert module._independent(sp.csr_array(np.array(B))) is answer
+    stored = sp.csr_array((np.ravel(B), ([0, 0, 1, 1], [0, 1, 0, 1])), shape=(2, 2))  # with zeros
+    assert module._independent(stored) is answer
