@@ -244,7 +244,8 @@ def probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, nor
     for theta, last, first in chain:
         distance = gaps[:, None] + np.maximum(theta - bottom, 0.0)  # never rounded to 0
         Z = ((last / -distance[:, None, :]) @ first) @ Z
-    fails = np.flatnonzero(~(np.linalg.norm(Z, 2, axis=(1, 2)) < quantile))
+    sizes = np.abs(Z[:, 0, 0]) if Z[0].size == 1 else np.linalg.norm(Z, 2, axis=(1, 2))
+    fails = np.flatnonzero(~(sizes < quantile))
     lowest = int(fails[-1]) + 1 if fails.size else 0
     return bottom - float(gaps[lowest]) if lowest < len(gaps) else -np.inf
 

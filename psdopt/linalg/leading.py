@@ -6,14 +6,15 @@ from typing import Any
 
 import numpy as np
 import scipy
+from scipy.linalg.blas import dgemv
 
 from psdopt.devices import on_host
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, product
-from psdopt.linalg.checked_operator import CheckedOperator, length
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.checked_operator import CheckedOperator, column_norms, length
 from psdopt.linalg.extreme import probable_bound
 from psdopt.linalg.leading_sum import ceilings
-from psdopt.linalg.limits import SPECTRUM_ORDER
+from psdopt.linalg.limits import PROBES, SMALL_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.threads import one_blas_thread
 from psdopt.linalg.tolerances import EPS
@@ -52,7 +53,8 @@ def top_eigenpairs(
     however. Therefore the pairs found are put aside and Lanczos *looks* at the rest of the space from a fresh random
     vector, until it has found a missed pair, which is put aside too, or proves that no eigenvalue that matters to the
     sum is left, by the bound of :func:`psdopt.linalg.extreme.smallest_eigenpair`, with probability 1 - 1e-3 for each
-    look.
+    look. Where the entries of an array are at hand and those that the pairs leave of it are small enough together,
+    |P K P|_F is the bound, which holds for certain and needs no look.
 
     Stops when `error` is at most `tol`: then the sum is right to `tol`, by a bound from the residuals of the pairs put
     aside and the bound on the rest (:func:`psdopt.linalg.leading_sum.ceilings`), which uses no estimate of a gap. The
@@ -60,7 +62,7 @@ def top_eigenpairs(
     LAPACK computes the pairs of an array of order at most 4 (4 k + 32), and up to order 1500 those of an array for
     which the first error of Lanczos says that it would take longer.
     If K has a `device` (:mod:`psdopt.devices`), vectors are on that device.
-    Cost: `products` columns of K, at most 8 n (7 k + 32) flops for each, memory n (7 k + 32).
+    Cost: `products` columns of K, at most 8 n (7 k + 64) flops for each, memory n (7 k + 64).
 
     Raises InvalidInputError for shapes that do not fit, FloatingPointError if K returns NaN or infinity.
     """
@@ -68,17 +70,18 @@ def top_eigenpairs(
     n = op.n
     if not 1 <= k <= n:
         raise InvalidInputError(f"k must be between 1 and the order {n} of K; found {k}")
-    capacity = 4 * k + 32
+    order = 4 * k + 32
     entries = op.entries() if n <= SPECTRUM_ORDER else None
-    if n <= (max(200, 2 * capacity) if entries is None else 4 * capacity):
+    if n <= (max(200, 2 * order) if entries is None else 4 * order):
         return _by_lapack(op, entries, k)
 
     rng = np.random.default_rng(seed)
     fresh = op.placed(rng.standard_normal((n, 1)))
-    most = math.inf if entries is None else REDUCTION * n
-    none = np.empty(0)
-    aside = _Aside(op, k, tol, np.empty_like(fresh, shape=(n, 0)), none, none, max_products - 2 * k, most)
-    ended = False
+    most = size = math.inf
+    if entries is not None:
+        most, size = REDUCTION * n, length(np.asarray(entries, dtype=float).ravel("K"))
+    aside = _Aside(op, k, tol, np.empty_like(fresh, shape=(n, 0)), np.empty(0), max_products - 2 * k, most, size)
+    ended, capacity = False, max(order, SMALL_ORDER)
     if start is not None and np.any(given := np.asarray(on_host(start), float).reshape(n, -1).sum(axis=1)):
         aside.look(op.placed(given[:, None]), capacity)
         ended, aside.error = aside.slow, math.inf  # not random, so that it proves nothing
@@ -88,7 +91,7 @@ def top_eigenpairs(
     if aside.slow:
         return _by_lapack(op, entries, k)
     proven = aside.error <= tol
-    return _finish(op, aside.vectors[:, :k] if proven else aside.vectors, k, aside.error, op.products, proven)
+    return _finish(op, aside.values[:k], aside.vectors[:, :k], aside.error, op.products, proven)
 
 
 @dataclass
@@ -100,9 +103,9 @@ class _Aside:
     tol: float
     vectors: Array  # (n, j), orthonormal
     values: Array  # (j,)
-    residuals: Array  # (j,), |P K u| on the complement of `vectors`
     budget: int
     most: float  # steps that take as long as LAPACK
+    size: float  # |K|_F, infinite if no entry is known
     slow: bool = False  # whether there would be more, so that the first look was ended
     looks: int = 0  # that have put pairs aside
     sharp: bool = False  # whether residuals are small enough for values that crowd at the k-th
@@ -117,28 +120,28 @@ class _Aside:
         Q[:, :j] = self.vectors
         q = q - self.vectors @ (self.vectors.T @ q)
         Q[:, j : j + 1] = q / np.linalg.norm(q)
-        T = np.zeros((capacity, capacity + 1))
-        size = begin = known = steps = 0
+        T = np.zeros((capacity, capacity))  # its lower triangle
+        size = begin = steps = 0
         check, before = max(LEAST, self.expected) if j else k + k // 2 + LEAST, (0, math.inf)
         cycles: list[tuple[Array, Array, Array]] = []
         while True:
             end, steps = j + size + 1, steps + 1
-            q = Q[:, end - 1 : end]
-            image = op(q) if op.device is not None else op.of_unit(q[:, 0])[:, None]
-            # what the recurrence knows, and the part along q, go first: then one pass of orthogonalisation does
-            T[size, size] = on_host(product(q.T, image))[0, 0]
-            image = image - product(Q[:, j + known : end], T[known : size + 1, size : size + 1])
-            h = product(Q[:, :end].T, image)
-            image -= product(Q[:, :end], h)
-            T[: size + 1, size] += on_host(h)[j:, 0]
-            T[size, : size + 1] = T[: size + 1, size]
-            beyond, size = float(np.linalg.norm(image)) if op.device is not None else length(image[:, 0]), size + 1
+            image = op(Q[:, end - 1 : end]) if op.device is not None else op.of_unit(Q[:, end - 1])
+            # the large parts, along the last two vectors, go first: what one pass then leaves is orthogonal to rounding
+            near = end - 2 if size > begin else 0
+            large, image, _ = _without(Q[:, near:end], image)
+            h, image, beyond = _without(Q[:, :end], image)
+            h[near:] += large
+            T[size, : size + 1] = h[j:]
+            size += 1
             ends = op.products >= self.budget
             if beyond <= op.rounding:  # an invariant subspace
                 beyond, ends = 0.0, True
             else:
-                Q[:, end : end + 1] = image / beyond
-                T[size - 1, size], known = beyond, size - 1
+                Q[:, end : end + 1] = image.reshape(n, 1) / beyond
+            if steps == PROBES and j == 0 and self._flat(T):
+                self.slow = True
+                return True
             if steps < check and size < capacity and not ends:
                 continue
             theta, W = np.linalg.eigh(T[:size, :size])
@@ -152,7 +155,7 @@ class _Aside:
             if pairs:
                 self._put(Q[:, j : j + size] @ W[:, :pairs], theta[:pairs], np.abs(cycle[1][0, :pairs]))
                 self._expect(theta[pairs:])
-                return op.products >= self.budget
+                return op.products >= self.budget or self.error <= self.tol
             if ends or self.error <= self.tol:
                 return True
             # the next test is where the error would have fallen to its goal at its last pace, within the share of the
@@ -169,8 +172,17 @@ class _Aside:
                 Q[:, j + keep : j + keep + 1] = Q[:, j + size : j + size + 1]
                 T[:] = 0.0
                 T[range(keep), range(keep)] = theta[:keep]
-                T[:keep, keep] = cycle[1][0, :keep]
-                size, begin, known = keep, keep, 0
+                size, begin = keep, keep
+
+    def _flat(self, T: Array) -> bool:
+        """Whether the first steps show a density of eigenvalues alone, at whose edge LAPACK finds the k-th sooner.
+
+        That is, no Ritz value is beyond the band which the last coefficients span. At the edge of a semicircle m steps
+        find the values above sqrt(1 - m / n) of its radius, 0.21 (m / n)^1.5 of all.
+        """
+        a, b = T.diagonal()[PROBES - LEAST : PROBES], T.diagonal(-1)[PROBES - LEAST : PROBES - 1]
+        few = self.k <= 0.21 * self.op.n * min(self.most / self.op.n, 1.0) ** 1.5
+        return not few and bool(np.linalg.eigvalsh(T[:PROBES, :PROBES])[-1] <= np.mean(a) + 2.0 * np.mean(b))
 
     def _judged(
         self, theta: Array, r: Array, cycles: list[tuple[Array, Array, Array]], ends: bool
@@ -190,7 +202,7 @@ class _Aside:
             quantile = math.sqrt(scipy.special.betaincinv(0.5, (op.n - j - 1) / 2, CHANCE))
             bound = -probable_bound(cycles, quantile, op.norm, op.rounding)
         if bound <= ceiling:
-            self._prove(bound, floor)
+            self.error = 0.5 * self.tol
         return 0, (bound - theta[0]) / max(ceiling - theta[0], 1e-300), 1.0
 
     def _first(self, theta: Array, r: Array, floor: float, ends: bool) -> tuple[int, float, float]:
@@ -203,13 +215,18 @@ class _Aside:
         error = float(np.sum(_errors(theta, r, found, k + k // 2))) / total
         if error > goal and found == k and not ends:
             return 0, error, goal
-        most = max(found, min(k + k // 2, len(theta) - 1)) if found == k else found
-        t, following = theta[:most] / total, np.append(theta, -math.inf)[found : most + 1] / total
-        c = ceilings(t, r[:most] / total, k, goal)[found:]
-        best = int(np.argmax(c - following))
+        most = len(theta) if found == k else found
+        c = ceilings(theta[:most] / total, r[:most] / total, k, goal)[found:] * total
+        # |P K P|_F on the complement of the first vectors, which no eigenvalue there exceeds
+        squares = 1.0 - np.cumsum((theta / self.size) ** 2 + 2.0 * (r / self.size) ** 2)[found - 1 : most]
+        if np.any(self.size * np.sqrt(np.maximum(squares, 0.0) + self.op.n * EPS) <= c):
+            self.error = goal
+            return found, error, goal
+        following = np.append(theta, -math.inf)[found : min(most, k + k // 2) + 1]
+        distance = c[: len(following)] - following
+        best = int(np.argmax(distance))
         # half of the distance is left to the next look, whose steps grow as it shrinks
-        enough = 0.5 * (t[found - 1] - following[-1]) if found == k else math.inf
-        if c[best] - following[best] >= enough or ends:
+        if distance[best] >= (0.5 * (theta[found - 1] - following[-1]) if found == k else math.inf) or ends:
             return found + best, error, goal
         return (found if small <= share else 0), error, goal
 
@@ -232,7 +249,7 @@ class _Aside:
             theta, U, r = _ritz(self.op, np.hstack([self.vectors, U]))
         if len(theta) > 3 * self.k and not self.sharp:
             self.sharp, self.looks, theta, U, r = True, 0, theta[:0], U[:, :0], r[:0]
-        self.values, self.vectors, self.residuals = theta, U, r
+        self.values, self.vectors = theta, U
         total = self._total(theta, self._floor(0.0))
         self.ceiling = total * float(ceilings(theta / total, r / total, self.k, 0.5 * self.tol)[-1])
 
@@ -243,13 +260,19 @@ class _Aside:
             gap = (self.ceiling - rest[0]) / max(rest[0] - rest[-1], 1e-300)
             self.expected = int(math.log(2.0 * math.sqrt(self.op.n) / CHANCE) / math.acosh(1.0 + 2.0 * gap))
 
-    def _prove(self, bound: float, floor: float) -> None:
-        """The error of the sum that follows from a bound on the eigenvalues of the rest, if that is at most `tol`."""
-        total = self._total(self.values, floor)
-        bound = 0.0 if len(self.values) < self.k and bound <= floor else bound / total
-        goal = 0.5 * self.tol
-        while goal > EPS and ceilings(self.values / total, self.residuals / total, self.k, goal)[-1] >= bound:
-            self.error, goal = goal, 0.01 * goal
+
+def _without(basis: Array, image: Array) -> tuple[Array, Array, float]:
+    """The coefficients (j,) of a vector along orthonormal columns, what is left of it, and its length.
+
+    Vectors are (n,) on the host and overwritten, (n, 1) on a device.
+    """
+    if isinstance(image, np.ndarray):
+        h = dgemv(1.0, basis, image, trans=1)
+        image = dgemv(-1.0, basis, h, 1.0, image, overwrite_y=1)
+        return h, image, length(image)
+    h = basis.T @ image
+    image = image - basis @ h
+    return on_host(h)[:, 0], image, float(np.linalg.norm(image))
 
 
 def _errors(theta: Array, r: Array, count: int, behind: int) -> Array:
@@ -260,18 +283,17 @@ def _errors(theta: Array, r: Array, count: int, behind: int) -> Array:
 
 def _by_lapack(op: CheckedOperator, entries: Array | None, k: int) -> TopK:
     """From the `entries` of K, or from its products with I."""
-    U = eigenpairs(op.to_dense(op.n) if entries is None else entries, op.n - k, op.n - 1)[1]
-    return _finish(op, op.placed(U), k, 0.0, 1, True)
+    values, U = eigenpairs(op.to_dense(op.n) if entries is None else entries, op.n - k, op.n - 1)
+    return _finish(op, values[::-1], op.placed(U[:, ::-1]), 0.0, 1, True)
 
 
-def _finish(op: CheckedOperator, U: Array, k: int, error: float, blocks: int, converged: bool) -> TopK:
-    """Rayleigh-Ritz on the columns of U with new products: at most k pairs, none that is not positive."""
-    if U.shape[1] == 0:
-        return TopK(np.empty(0), U, np.empty(0), error, op.products, blocks, converged)
-    values, V, residuals = _ritz(op, U)
-    floor = 10 * EPS * op.n**0.5 * float(np.max(np.abs(values)))
-    found = min(k, int(np.sum(values > floor)))
-    return TopK(values[:found], V[:, :found], residuals[:found], error, op.products, blocks + 1, converged)
+def _finish(op: CheckedOperator, values: Array, U: Array, error: float, blocks: int, converged: bool) -> TopK:
+    """The pairs whose values are positive, with residuals from new products."""
+    floor = 10 * EPS * op.n**0.5 * float(np.max(np.abs(values), initial=0.0))
+    found = int(np.sum(values > floor))
+    values, U = values[:found], U[:, :found]
+    residuals = column_norms(op(U) - U * values) if found else np.empty(0)
+    return TopK(values, U, residuals, error, op.products, blocks + (found > 0), converged)
 
 
 def _ritz(op: CheckedOperator, U: Array) -> tuple[Array, Array, Array]:

@@ -42,6 +42,16 @@ def test_the_ceiling_is_not_low() -> None:
     assert excess(with_rest(theta, R, 0.95), theta, 2) > 1.5 * goal
 
 
+def test_pairs_behind_count_by_their_own_distances() -> None:
+    """Their residual may be large: the ceiling is reached to first order, and one above it breaks the sum."""
+    theta, r, goal = np.array([2.0, 1.0, 0.0]), np.array([0.0, 0.0, 0.5]), 1e-6
+    c = ceilings(theta, r, 1, goal)
+    assert c[3] == pytest.approx(2.0 - 0.25 / 2.0)
+    R = np.array([[0.0, 0.0, 0.5]])
+    assert excess(with_rest(theta, R, float(c[3])), theta, 1) <= goal
+    assert excess(with_rest(theta, R, 1.88), theta, 1) > goal
+
+
 def test_few_pairs_and_none() -> None:
     c = ceilings(np.array([1.0]), np.array([0.0]), 3, 1e-3)
     np.testing.assert_allclose(c, [1e-3 / 6, 1e-3 / 4])

@@ -130,6 +130,26 @@ def test_the_error_that_is_told_bounds_that_of_the_sum_where_the_kth_value_conve
         assert (exact - top.values.sum()) / exact <= top.error <= 1e-6
 
 
+@pytest.mark.parametrize("gamma", [0.01, 0.05])
+def test_a_kernel_is_proven_by_the_size_of_its_entries(gamma: float) -> None:
+    """In the products that the values need and one for each pair; an operator of unknown entries needs more."""
+    K = rbf_kernel(np.random.default_rng(0).standard_normal((500, 10)), gamma=gamma)
+    top, other = top_eigenpairs(K, 5), top_eigenpairs(scipy.sparse.linalg.aslinearoperator(K), 5)
+    exact = np.linalg.eigvalsh(K)[:-6:-1].sum()
+    assert top.converged
+    assert (exact - top.values.sum()) / exact <= top.error <= 1e-6
+    assert top.products <= 28
+    assert top.products < other.products
+
+
+@pytest.mark.parametrize("copies", [2, 3])
+def test_entries_prove_nothing_where_a_repeated_value_is_missed(copies: int) -> None:
+    values = np.r_[4.0, np.full(copies, 2.0), 0.5 ** np.arange(1.0, 500.0)]
+    top = top_eigenpairs(matrix(values, 0), 4)
+    assert top.converged
+    assert top.values.sum() == pytest.approx(np.sort(values)[:-5:-1].sum(), rel=1e-6)
+
+
 @pytest.mark.parametrize("copies", [40, 400])
 def test_of_many_values_at_the_kth_not_all_are_found(copies: int) -> None:
     values = np.r_[2.5, 2.4, np.full(copies, 2.0), np.random.default_rng(0).random(1500)]
@@ -137,6 +157,21 @@ def test_of_many_values_at_the_kth_not_all_are_found(copies: int) -> None:
     assert top.converged
     assert top.products < 1500
     assert top.values.sum() == pytest.approx(20.9, rel=1e-6)
+
+
+@pytest.mark.parametrize("shift", [3.0, 30.0])
+def test_a_multiple_of_the_identity_costs_no_products(shift: float) -> None:
+    """The space stays the same, and orthogonal, however large the part of K q along q."""
+    G = np.random.default_rng(0).standard_normal((600, 600))
+    K = (G + G.T) / np.sqrt(1200.0)
+    plain, shifted = (
+        top_eigenpairs(scipy.sparse.linalg.aslinearoperator(S), 10, tol=tol)
+        for S, tol in ((K, 1e-6), (K + shift * np.eye(600), 1e-6 * 1.4 / (1.4 + shift)))
+    )
+    assert shifted.converged
+    assert shifted.products <= plain.products + 10
+    np.testing.assert_allclose(shifted.values - shift, plain.values, atol=1e-5)
+    assert np.abs(shifted.vectors.T @ shifted.vectors - np.eye(10)).max() < 1e-13
 
 
 def test_the_stop_is_not_late() -> None:
@@ -160,6 +195,11 @@ def test_an_array_that_would_take_longer_is_left_to_lapack() -> None:
     assert top_eigenpairs(scipy.sparse.linalg.aslinearoperator(clustered), 5).products > 90
     assert top_eigenpairs(matrix(0.9 ** np.arange(400.0), 0), 5).blocks > top.blocks
     assert top_eigenpairs(clustered, 30).products == 30  # at so low an order, at once
+    G = np.random.default_rng(0).standard_normal((500, 500))
+    flat = (G + G.T) / np.sqrt(1000.0)  # no value stands out: left to LAPACK before there are 20 Ritz values
+    assert top_eigenpairs(flat, 20).products == 16 + 20
+    falling = matrix(0.9 ** np.arange(500.0), 0)
+    assert top_eigenpairs(falling, 20).blocks > 30
 
 
 @pytest.mark.parametrize("unit", [1e-300, 1e-165, 1e100])
