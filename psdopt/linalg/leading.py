@@ -288,10 +288,11 @@ def _by_lapack(op: CheckedOperator, entries: Array | None, k: int) -> TopK:
 
 
 def _finish(op: CheckedOperator, values: Array, U: Array, error: float, blocks: int, converged: bool) -> TopK:
-    """The pairs whose values are positive, with residuals from new products."""
+    """The pairs whose values are positive, with vectors orthonormal to rounding and residuals from new products."""
     floor = 10 * EPS * op.n**0.5 * float(np.max(np.abs(values), initial=0.0))
     found = int(np.sum(values > floor))
     values, U = values[:found], U[:, :found]
+    U = U @ (1.5 * np.eye(found) - 0.5 * (U.T @ U))  # LAPACK's lose two digits; a step of Newton's method
     residuals = column_norms(op(U) - U * values) if found else np.empty(0)
     return TopK(values, U, residuals, error, op.products, blocks + (found > 0), converged)
 

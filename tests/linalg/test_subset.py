@@ -192,6 +192,7 @@ def test_an_array_that_would_take_longer_is_left_to_lapack() -> None:
     top = top_eigenpairs(clustered, 5)
     assert top.products < 30
     np.testing.assert_allclose(top.values, np.linalg.eigvalsh(clustered)[:-6:-1], rtol=1e-12)
+    assert np.abs(top.vectors.T @ top.vectors - np.eye(5)).max() < 8 * EPS  # LAPACK's own: 30
     assert top_eigenpairs(scipy.sparse.linalg.aslinearoperator(clustered), 5).products > 90
     assert top_eigenpairs(matrix(0.9 ** np.arange(400.0), 0), 5).blocks > top.blocks
     assert top_eigenpairs(clustered, 30).products == 30  # at so low an order, at once
