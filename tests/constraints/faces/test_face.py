@@ -215,13 +215,13 @@ def test_fractions_are_left_alone_where_a_prime_shows_no_combination(monkeypatch
     """One reduction modulo a prime, no other one, and one look at the rows for a whole run."""
     seen = []
     real = combined_rows._reduced
-    monkeypatch.setattr(combined_rows, "_reduced", lambda *given: seen.append(given[2]) or real(*given))
+    monkeypatch.setattr(combined_rows, "_reduced", lambda *given: seen.append(given[3:]) or real(*given))
     rng = np.random.default_rng(4)
     forms = [np.diag(rng.random(ORDER)) for _ in range(3)]
     problem = Constrained(QuadraticSDP(C=np.eye(ORDER)), constraints.sparse_forms(forms, 1.0 + rng.random(3)))
     assert solve(problem, rng=0).optimal
     assert problem.face is None
-    assert seen == [combined_rows.PRIME]
+    assert seen == [(combined_rows.PRIME,)]
     seen.clear()
     twice = constraints.sparse_forms([np.diag([1.0, 0.3, 0.0, 0.0, 0.0]), np.diag([1.0, 0.0, 0.0, 0.0, 0.0])], 0.7)
     assert face_of(twice).basis.shape == (ORDER, 1)
