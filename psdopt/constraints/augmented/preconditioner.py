@@ -13,7 +13,7 @@ from psdopt.constraints.explicit import Measured, explicit_forms
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
-from psdopt.linalg.arrays import Array, row_dots, sparse_product
+from psdopt.linalg.arrays import Array, sparse_product
 from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.ridged import ridged_factor
 from psdopt.linalg.tolerances import SLIGHT
@@ -28,15 +28,15 @@ class PenaltyPreconditioner(Preconditioner):
     """P = 2 Diag(s) + Jᵀ Diag(w) J on Y (n, r), with s > 0 near the diagonal of S and J D = (2 ⟨A_t Y, D⟩)_t.
 
     The A_t are those of the constraints and of the losses in F; w (m,) holds the second derivatives of
-    penalty and losses. The inverse takes the system J Diag(2 s)⁻¹ Jᵀ + Diag(1/w) of order m: diagonal where each A_t is
-    an entry of the diagonal, dense and factorised for m <= 1500 otherwise. The convergence of conjugate gradient then
-    does not depend on w. Beyond m = 1500, P is replaced by its diagonal blocks, those of single rows of Y.
+    penalty and losses. The inverse takes the system J Diag(2 s)⁻¹ Jᵀ + Diag(1/w) of order m, dense and factorised for
+    m <= 1500. The convergence of conjugate gradient then does not depend on w. Beyond m = 1500, P is replaced by its
+    diagonal blocks, those of single rows of Y; it has no others where each A_t is an entry of the diagonal.
     """
 
     def __init__(self, objective: Measured, term: MeasuredTerm, forms: SparseForms) -> None:
         self.objective, self.term, self.forms = objective, term, forms
-        self.diagonal = is_diagonal(forms)
-        self.coupled = forms.size <= SPECTRUM_ORDER and len(forms.i) <= 2 * SPECTRUM_ORDER
+        small = forms.size <= SPECTRUM_ORDER and len(forms.i) <= 2 * SPECTRUM_ORDER
+        self.coupled = small and not is_diagonal(forms)
 
     @classmethod
     def of(cls, problem: ConstrainedModel, term: MeasuredTerm) -> PenaltyPreconditioner | None:
@@ -69,8 +69,6 @@ class PenaltyPreconditioner(Preconditioner):
         active = w > 0.0
         if not active.any():
             return lambda R: R / s[:, None]
-        if self.diagonal:
-            return self._rows(Y, s, w)
         if not self.coupled:
             return inverse_by_rows(forms, Y, s, w)
         images = Images((), Y)
@@ -100,20 +98,6 @@ class PenaltyPreconditioner(Preconditioner):
         _, w = self.derivatives(evaluation)
         pull = sparse_product(forms.matrix(w * forms.pair(images, images)), evaluation.factor)
         return np.asarray(-2.0 * evaluation.preconditioner()(pull))
-
-    def _rows(self, Y: Array, s: Array, w: Array) -> Callable[[Array], Array]:
-        """(s_i I + 4 c_i y_i y_iᵀ)⁻¹, row by row, c_i = Σ_t w_t B_ti²."""
-        forms = self.forms
-        c = np.zeros(len(Y))
-        np.add.at(c, forms.i, np.asarray(forms.B.multiply(forms.B).T @ w))
-        bent, inverse_s = (4.0 * c / (s * (s + 4.0 * c * row_dots(Y, Y))))[:, None] * Y, (1.0 / s)[:, None]
-
-        def inverse(R: Array) -> Array:
-            Z = np.multiply(R, inverse_s)
-            Z -= row_dots(Y, R)[:, None] * bent
-            return Z
-
-        return inverse
 
 
 def is_diagonal(forms: SparseForms) -> bool:
