@@ -77,8 +77,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
         model = constrained_of(problem)
         evaluation = _onto(model, evaluation or problem.at(geometry.factor(start)))
         sigma, _ = first_multipliers(model, evaluation)
-        y = least_squares_multipliers(constrained_fit_of(problem), evaluation)
-        return _at(model, geometry, evaluation, y, sigma, sigma)
+        return _at(model, geometry, evaluation, np.zeros(model.m), sigma, sigma)
 
     def continued(self, state: State) -> ConstrainedState:
         """From the point, the multipliers and the penalty of another method under constraints."""
@@ -139,26 +138,6 @@ class ConstrainedSteps(Method[ConstrainedState]):
                 return after if shown or after.residual < 0.5 * state.residual else None
             mu *= 0.5
         return None
-
-
-def least_squares_multipliers(fit: ConstrainedFit, evaluation: Evaluation) -> Array:
-    """The y that minimises |(∇F + A*(y)) Y|, with y_t = 0 unless constraint t is an equation or violated.
-
-    Multipliers of inequalities are set to 0 if their sign would be wrong. n² r + m³/3 flops and the products A_s M A_t.
-    """
-    Y, a = evaluation.factor, fit.measured(evaluation)
-    off = (fit.lower == fit.upper) | (a < fit.lower) | (a > fit.upper)
-    off[fit.held] = False
-    rows = np.flatnonzero(off)
-    tied = fit.tied(evaluation, rows)
-    block = tied.block(Y)
-    forces = tied.pair(block, tied.block(np.asarray(evaluation.gradient @ Y)))
-    y = np.zeros(fit.size)
-    if norm(Y) == 0.0:
-        return y
-    y[rows] = -tied.solver(Y @ Y.T, np.eye(fit.n), np.empty((len(rows), len(rows))))(forces)
-    wrong = ((y > 0.0) & (a < fit.lower)) | ((y < 0.0) & (a > fit.upper))
-    return np.where(wrong & (fit.lower < fit.upper), 0.0, y)
 
 
 def _at(

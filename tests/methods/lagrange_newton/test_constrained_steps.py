@@ -11,7 +11,7 @@ from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.methods import EigenSplitting
 from psdopt.methods.lagrange_newton import constrained_steps
 from psdopt.methods.lagrange_newton.constrained_moves import Active, newton_move
-from psdopt.methods.lagrange_newton.constrained_steps import ConstrainedSteps, least_squares_multipliers
+from psdopt.methods.lagrange_newton.constrained_steps import ConstrainedSteps
 from tests.methods.constrained import curved, cut
 
 
@@ -106,25 +106,6 @@ def test_where_all_bounds_are_zero_errors_are_relative_to_m() -> None:
     assert state.residual >= tied * (1.0 - 1e-12)
     zero = constrained_steps._at(problem, FlatQuotient(3, 3), problem.at(0.0 * Y), np.zeros(1), 1.0, 1.0)
     assert zero.residual == 0.0
-
-
-@pytest.mark.parametrize("scale", [1e-4, 1.0])
-def test_first_multipliers_are_of_equations_and_of_what_is_violated_with_the_right_sign(scale) -> None:
-    """tr M = 2 is met and counts; M_01 within its bounds does not, and beyond them only if y pushes back."""
-    form = np.array([[0.0, 1.5], [1.5, 0.0]])
-    for entry, cost, pushes in ((0.1, 1.0, False), (0.5, -1.0, True), (0.5, 1.0, False), (-0.5, 1.0, True)):
-        C = scale * np.array([[1.0, cost], [cost, 2.0]])
-        problem = Constrained(
-            QuadraticSDP(C=0.5 * C),
-            [constraints.trace(2, 2.0), constraints.sparse_forms([form], lower=-0.6, upper=0.6)],
-        )
-        Y = np.linalg.cholesky(np.array([[1.0, entry], [entry, 1.0]]))
-        y = least_squares_multipliers(problem.constrained_fit(), problem.at(Y))
-        tied = [np.eye(2), form] if abs(entry) > 0.2 else [np.eye(2)]
-        columns = np.array([(A @ Y).ravel() for A in tied]).T
-        expected = np.linalg.lstsq(columns, -(C @ Y).ravel(), rcond=None)[0]
-        assert y[0] == pytest.approx(expected[0], rel=1e-9)
-        assert y[1] == pytest.approx(expected[1] if pushes else 0.0, rel=1e-9, abs=1e-300)
 
 
 def first_move(problem: Constrained, seed: int = 0, damping: float = 0.3):
