@@ -44,8 +44,7 @@ def read_sdpa(path: str | Path, trace_bound: float | None = None) -> Constrained
     """
     path = Path(path)
     try:
-        with SdpaText(path) as reader:
-            return _read(reader, trace_bound)
+        return _read(SdpaText(path), trace_bound)
     except MemoryError as error:
         raise DataFileError(f"{path} does not fit into memory") from error
 
