@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.constraints.faces import combined_rows
@@ -197,6 +198,21 @@ def test_rows_in_any_combination_show_the_face() -> None:
         U = lower @ upper.T  # integers, and so is its inverse
         rows = constraints.sparse_forms([np.tensordot(u, base, 1) for u in U], U @ b)
         assert Constrained(QuadraticSDP(C=np.eye(N)), [rows, constraints.trace(N, 1e6)]).face.order == N - 1
+
+
+def test_equations_that_differ_by_few_entries_show_the_face_and_what_it_excludes() -> None:
+    """M_33 = 0 of M_00 + ... + M_33 = 1 and M_00 + M_11 + M_22 = 1, in each of many groups: no search is needed."""
+    n = 480  # 840 entries: above the limit of a search
+    groups = [np.arange(k, k + 4) for k in range(0, n, 4)]
+    places = np.concatenate([np.concatenate([rows, rows[:3]]) for rows in groups])
+    t = np.repeat(np.arange(2 * len(groups)), np.tile([4, 3], len(groups)))
+    B = sp.csr_array((np.ones(len(t)), (t, np.arange(len(t)))))
+    sums = constraints.sparse_forms(constraints.SparseForms(places, places, B, n), 1.0)
+    known = Constrained(QuadraticSDP(C=sp.eye_array(n, format="csr")), sums).shown.face
+    assert known.order == n - len(groups)
+    # M_23 is zero beside M_33 = 0, although matrices near the face come as near to a half as one likes
+    weakly = Constrained(QuadraticSDP(C=np.eye(n)), [sums, constraints.entries([2], [3], n, 0.5)])
+    assert solve(weakly).status is Status.INFEASIBLE
 
 
 @pytest.mark.parametrize("least", [1.0 - 1e-15, 1.0 + 1e-15])
