@@ -12,7 +12,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.checks import CheckedIndices, brief, real, real_array
+from psdopt.checks import CheckedIndices, brief, integer, real, real_array
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg.arrays import Array, for_products, inner, is_finite, with_data
@@ -28,9 +28,7 @@ class Trace(Measurement):
     couples = True
 
     def __init__(self, n: int) -> None:
-        if not isinstance(n, (int, np.integer)) or n < 1:
-            raise InvalidInputError(f"n must be an integer of at least 1; found {n!r}")
-        self.n, self.size = int(n), 1
+        self.n, self.size = integer(n, "n"), 1
 
     def pair(self, U: Images, V: Images) -> Array:
         return np.array([inner(U.factor, V.factor)])

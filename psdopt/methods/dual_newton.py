@@ -12,6 +12,7 @@ from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_
 from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
+from psdopt.checks import integer
 from psdopt.constraints.explicit import Nearest
 from psdopt.constraints.limits import FEASIBLE, LARGE, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
@@ -21,7 +22,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.images import Images
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.errors import IncompatibleError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.simplex import shift_to
@@ -75,8 +76,7 @@ class DualNewton(Method[DualNewtonState]):
     residual: ClassVar[Residual] = Residual.CERTIFICATE
 
     def __post_init__(self) -> None:
-        if not isinstance(self.inner, (int, np.integer)) or self.inner < 1:
-            raise InvalidInputError(f"inner must be an integer of at least 1; found {self.inner!r}")
+        integer(self.inner, "inner")
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
