@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import scipy.sparse as sp
@@ -58,6 +59,7 @@ def torus(n: int, seed: int = 0) -> Constrained:
 #: By the name of the option of ``python -m benchmarks sdp``; sizes are orders.
 GRAPHS: dict[str, Callable[..., Constrained]] = {
     "max_cut": max_cut,
+    "degree_20": partial(max_cut, degree=20),
     "torus": torus,
     "partition": partition,
     "theta": theta,

@@ -13,8 +13,8 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.devices import Device, DeviceArray, DeviceMatrix, held, on_host, placed
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, as_array
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.arrays import Array, as_array, norm
+from psdopt.linalg.tolerances import EPS, SLIGHT
 
 
 class CheckedOperator:
@@ -121,8 +121,11 @@ def orthonormal(
     B[:, order] = R[:rank]
     if basis is not None and rank:
         for _ in range(2):  # small columns have picked up components along the basis
-            P, R = np.linalg.qr(P - basis @ (basis.T @ P))
+            along = basis.T @ P
+            P, R = np.linalg.qr(P - basis @ along)
             B = R @ B
+            if norm(along) <= SLIGHT:  # the columns kept their length, and with it their digits
+                break
     return as_array(P), np.asarray(B, dtype=float)
 
 

@@ -61,6 +61,7 @@ def smallest_eigenpair(
     tol: float = 0.0,
     scale: float | Literal["norm"] = 1.0,
     threshold: float | None = None,
+    refutes: bool = False,
     start: Array | None = None,
     trust_start: bool = False,
     count: int = 1,
@@ -97,8 +98,9 @@ def smallest_eigenpair(
 
     **Stopping.** When all residuals, and on the certified lanczos route `value - lower_bound - rounding`, are at most
     `max(tol * scale, rounding)`, where `scale="norm"` means the norm above. If `threshold` is given, also as soon as
-    `lower_bound >= threshold`. Otherwise the run stops near `max_products` columns, without an exception, with
-    `converged=False`, the best pair so far and its weaker bound.
+    `lower_bound >= threshold`; with `refutes` also as soon as all of these are at most half of the distance from
+    `threshold` down to `value`, since no bound can reach `threshold` then. Otherwise the run stops near `max_products`
+    columns, without an exception, with `converged=False`, the best pair so far and its weaker bound.
 
     **Options.** `start` (n,) or (n, j): guesses, the first `count` of them used, in addition to the random columns that
     the bound needs. `trust_start=True` uses no random columns: an accurate vector then costs two products, with a bound
@@ -127,8 +129,11 @@ def smallest_eigenpair(
     def target() -> float:
         return max(tol * (op.norm if scale == "norm" else float(scale)), op.rounding)
 
-    def done(error: float, bound: float) -> bool:
-        return error <= target() or (threshold is not None and bound - op.rounding >= threshold)
+    def done(error: float, bound: float, value: float) -> bool:
+        if threshold is None:
+            return error <= target()
+        enough = max(target(), 0.5 * (threshold - value)) if refutes else target()
+        return error <= enough or bound - op.rounding >= threshold
 
     bound, chance = -np.inf, 1.0
     if backend == "dense":
@@ -152,7 +157,7 @@ def smallest_eigenpair(
     residuals = column_norms(SV - V * values)
     bound = float(min(bound, values[0]) if chance < 1.0 else values[0] - residuals[0]) - op.rounding
     error = float(max(np.max(residuals), values[0] - bound - op.rounding if chance < 1.0 else 0.0))
-    converged = V.shape[1] == count and done(error, bound + op.rounding)
+    converged = V.shape[1] == count and done(error, bound + op.rounding, float(values[0]))
     return ExtremePair(values, V, float(residuals[0]), bound, chance, op.norm, op.products, backend, converged)
 
 
@@ -180,13 +185,13 @@ def _lanczos(
     count: int,
     chance: float,
     budget: int,
-    done: Callable[[float, float], bool],
+    done: Callable[[float, float, float], bool],
     rng: np.random.Generator,
 ) -> tuple[Array, float]:
     """Thick-restart block Lanczos; the Ritz vectors and the probabilistic bound (rounding not yet subtracted).
 
     SMALL_ORDER vectors, more for several pairs, are kept before a restart.
-    The first `width` columns of `block` are the random ones. `done(error, bound)` stops it.
+    The first `width` columns of `block` are the random ones. `done(error, bound, value)` stops it.
     """
     block = orthonormal(block)[0]
     capacity = min(op.n, max(SMALL_ORDER, 3 * count + 8 * block.shape[1])) + block.shape[1]
@@ -218,7 +223,7 @@ def _lanczos(
         if chance < 1.0 and not exact:
             bound = probable_bound([*chain, (theta, last, first)], quantile, op.norm, op.rounding)
             error = max(error, float(theta[0]) - bound)
-        if spent or (size >= count and (block.shape[1] == 0 or done(error, bound))):
+        if spent or (size >= count and (block.shape[1] == 0 or done(error, bound, float(theta[0])))):
             return Q[:, :size] @ W[:, :count], bound
         if full or block.shape[1] == 0:
             keep = min(size, count + max(4, (size - count) // 2))

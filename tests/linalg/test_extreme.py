@@ -238,6 +238,19 @@ def test_a_threshold_below_the_least_eigenvalue_is_confirmed_and_one_above_never
         assert (pair.products < full.products) is early
 
 
+@pytest.mark.parametrize(("threshold", "short"), [(-1.05, False), (-0.9995, False), (-0.7, True), (0.0, True)])
+def test_a_vector_that_refutes_the_threshold_is_enough_where_the_caller_says_so(threshold, short):
+    S = matrix(np.linspace(-1.0, 1.0, 600))
+    full = smallest_eigenpair(S, tol=1e-3, threshold=threshold, backend="lanczos")
+    pair = smallest_eigenpair(S, tol=1e-3, threshold=threshold, backend="lanczos", refutes=True)
+    assert pair.converged
+    assert pair.lower_bound <= -1.0 + 1e-12
+    assert (pair.products < full.products) is short
+    if short:
+        assert pair.value < threshold
+        assert pair.value - pair.lower_bound <= 0.5 * (threshold - pair.value) + 1e-9
+
+
 @pytest.mark.parametrize("count", [1, 2, 5, 6])
 @pytest.mark.parametrize("backend", ["lanczos", "dense"])
 @pytest.mark.parametrize(

@@ -97,7 +97,7 @@ def dual_bound(
             gap = gap_by_factor(rest, evaluation.factor, Curvature(rho), P, size)
             if problem.trace_limit is not None and gap <= accuracy * problem.trace_limit.value:
                 loss, pair = gap - product, pair_by_factor(S, rest, evaluation.factor)
-        pair = pair or slack_eigenpair(S, accuracy, start, seed, blocks)
+        pair = pair or slack_eigenpair(S, accuracy, start, seed, blocks, thorough)
     elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
         # λ_min(P S P) is never positive; a positive λ_min(WᵀSW) is a proof even if the trace is not bounded
         W, first = face.within, None if start is None else np.asarray(face.within.T @ start.reshape(problem.n, -1))

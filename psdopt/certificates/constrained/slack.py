@@ -85,9 +85,15 @@ def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
 
 
 def slack_eigenpair(
-    S: Any, accuracy: float, start: Array | None = None, seed: int = 0, blocks: Sequence[NDArray[np.intp]] = ()
+    S: Any,
+    accuracy: float,
+    start: Array | None = None,
+    seed: int = 0,
+    blocks: Sequence[NDArray[np.intp]] = (),
+    thorough: bool = True,
 ) -> ExtremePair:
-    """The smallest eigenpair of S. `accuracy` : any lower bound on λ_min(S) above −accuracy is sharp enough.
+    """The smallest eigenpair of S. `accuracy` : any lower bound on λ_min(S) above −accuracy is sharp enough. Unless
+    `thorough`, a vector that proves λ_min(S) < −accuracy is enough too, with a bound at most half as far again below.
 
     With `blocks`, rows of the diagonal blocks of a sparse S, blocks are treated one by one, each with its own rounding.
     Cost: s³/3 flops for each of two Cholesky factors of a block of order s <= 3000, s b² where its rows can be ordered
@@ -95,13 +101,13 @@ def slack_eigenpair(
     s <= 1500, and products with S of a larger one.
     """
     if len(blocks) <= 1 or not isinstance(S, sp.csr_array):
-        return _eigenpair(S, accuracy, start, seed)
+        return _eigenpair(S, accuracy, start, seed, thorough)
     n, small = S.shape[0], [rows for rows in blocks if len(rows) <= SMALL_ORDER]
     found = list(_of_small(S, small))
     for rows in blocks:
         if len(rows) > SMALL_ORDER:
             guess = None if start is None or not np.any(start[rows]) else start[rows]
-            found.append((rows, _eigenpair(sp.csr_array(S[rows][:, rows]), accuracy, guess, seed)))
+            found.append((rows, _eigenpair(sp.csr_array(S[rows][:, rows]), accuracy, guess, seed, thorough)))
     rows, least = min(found, key=lambda each: each[1].lower_bound)
     vector = np.zeros((n, 1))
     vector[rows] = least.vectors[:, :1]
@@ -142,7 +148,7 @@ def pair_by_factor(S: Array, rest: Array, Y: Array) -> ExtremePair:
     return ExtremePair(np.array([value]), v[:, None], norm(Sv - value * v), low, 0.0, size, 1, "dense", True)
 
 
-def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> ExtremePair:
+def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int, thorough: bool) -> ExtremePair:
     n = S.shape[0]
     if isinstance(S, sp.csr_array) and n > ITERATED_ORDER:
         for threshold in (accuracy * COARSER**k for k in range(ROUNDS if accuracy > 0.0 else 1)):
@@ -154,7 +160,8 @@ def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int) -> Extre
         return smallest_eigenpair(matrix, threshold=-accuracy, start=start, seed=seed, backend="dense")
     if n <= SPECTRUM_ORDER:  # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
         return smallest_eigenpair(S.toarray(), seed=seed, backend="dense")
-    return smallest_eigenpair(S, threshold=-accuracy, tol=0.25 * accuracy, start=start, seed=seed, backend="lanczos")
+    options: dict[str, Any] = {"threshold": -accuracy, "refutes": not thorough, "tol": 0.25 * accuracy}
+    return smallest_eigenpair(S, start=start, seed=seed, backend="lanczos", **options)
 
 
 def _factored_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> ExtremePair | None:
