@@ -28,9 +28,11 @@ from psdopt.methods.searches.step_lengths import SUFFICIENT
 
 #: −n λ_min(S) of unit rows stays below √n |G| times this on the way to an optimum.
 RAISED = 4.0
-#: A point is near a saddle if −√n λ_min(S) exceeds |S V| by this factor: where columns sufficed, both fell together,
-#: with 0.2 to 0.6 on the way (tori, grids); where they did not (30 on random graphs of order 10⁴ and 10⁵), from 0.9.
-SADDLE = 0.7
+#: A point is near a saddle if −√n λ_min(S) exceeds |S V| by this factor and more than at the test before. Where columns
+#: sufficed, the ratio fell from 1 to 0.2 (tori, degree 4); else it rose past 1 (degrees 8 to 60, orders to 4·10⁴).
+SADDLE = 0.9
+#: At the first test, with none before it, the ratio must exceed this.
+CLEARLY = 10.0
 #: Solutions on random graphs had √(2 n)/4 columns; with as many as this share of √(2 n), they converge in fewer steps.
 SPARE = 3
 
@@ -40,7 +42,7 @@ class SphereState(State):
     """Rows V (n, r) of length one, Ĉ V, y and G there, the next direction, its slope ⟨G, direction⟩, and |G|².
 
     `scaled` : Ĉ, its largest entry 1, with C_ij = factor Ĉ_ij / (root_i root_j); `root` (n,) : √d over its largest
-    entry. `tested` : |G| when columns were last found to suffice.
+    entry. `tested` : |G| when columns were last found to suffice; `ratio` : −√n λ_min(S) over it.
     """
 
     V: Array
@@ -54,6 +56,7 @@ class SphereState(State):
     factor: float
     root: Array
     tested: float
+    ratio: float
 
 
 @dataclass(frozen=True)
@@ -112,7 +115,9 @@ class SphereGradient(Method[SphereState]):
         V = _unit_rows(np.where(row_dots(Y, Y)[:, None] > 0.0, Y, 1.0))
         image = sparse_product(scaled, V)
         units: dict[str, Any] = {"scaled": scaled, "factor": largest * top, "root": root}
-        return self._widened_at_saddle(self._state(problem, geometry, V, image, tested=norm(image), **units))
+        return self._widened_at_saddle(
+            self._state(problem, geometry, V, image, tested=norm(image), ratio=CLEARLY, **units)
+        )
 
     def step(self, state: SphereState) -> SphereState:
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
@@ -150,7 +155,13 @@ class SphereGradient(Method[SphereState]):
             slope = float(np.vdot(d, G))
             if not slope < 0.0:
                 d, slope = -Z, -product
-        kept: dict[str, Any] = {"tested": state.tested, "scaled": C, "factor": state.factor, "root": state.root}
+        kept: dict[str, Any] = {
+            "tested": state.tested,
+            "ratio": state.ratio,
+            "scaled": C,
+            "factor": state.factor,
+            "root": state.root,
+        }
         return self._widened_at_saddle(
             self._state(state.problem, state.geometry, V, image, d, step=s, outcome=outcome, **kept)
         )
@@ -207,7 +218,8 @@ class SphereGradient(Method[SphereState]):
         start = np.cos(np.arange(1.0, n + 1.0) ** 2)
         *_, (Q, T, _) = lanczos_steps(lambda v: np.asarray(C @ v - y * v), start, MOST_STEPS)
         values, W = np.linalg.eigh(T)
-        if values[0] >= -SADDLE * size / math.sqrt(n):
+        before, state.ratio = state.ratio, -math.sqrt(n) * float(values[0]) / size if size > 0.0 else math.inf
+        if values[0] >= 0.0 or state.ratio <= max(SADDLE, before):
             return state
         added, curvature = _descending(C, y, wider - r, values, Q @ W[:, 0])
         if not curvature < 0.0:
@@ -221,7 +233,7 @@ class SphereGradient(Method[SphereState]):
             if float(row_dots(rows, image).sum()) <= value + SUFFICIENT * length**2 * curvature:
                 geometry = state.geometry.with_rank(wide.shape[1])
                 units: dict[str, Any] = {"scaled": C, "factor": state.factor, "root": state.root}
-                return self._state(state.problem, geometry, rows, image, tested=norm(image), **units)
+                return self._state(state.problem, geometry, rows, image, tested=norm(image), ratio=CLEARLY, **units)
             length *= 0.5
         return state
 
