@@ -115,7 +115,7 @@ for panel, (name, (cold, warm)) in zip(panels, loops.items(), strict=True):
     panel.plot(
         [r.iterations for r in warm], "o-", color="#1f6f8b", label="warm"
     )
-    panel.set(title=name, xlabel="program", ylim=(0, None))
-panels[0].set_ylabel("steps")
+    panel.set(title=name, xlabel="program", ylim=(0, 20))
+panels[0].set(ylabel="steps", yticks=range(0, 21, 5))
 panels[0].legend()
 plt.show()
