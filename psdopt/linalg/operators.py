@@ -15,7 +15,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_dense, product, sparse_product, with_data
 from psdopt.linalg.row_sources import row_source
-from psdopt.linalg.tolerances import EPS, asymmetry_allowed
+from psdopt.linalg.tolerances import asymmetry_allowed
 
 STRIP = 64  # rows that are compared with as many columns at a time: their difference stays in the cache
 
@@ -146,17 +146,7 @@ def _asymmetry(A: LinearMap) -> tuple[float, float]:
 
 
 def _dense_asymmetry(A: Array) -> tuple[float, float]:
-    """max |A - Aᵀ|, in strips of rows, each pair of entries once, and unless that is 0, max |A| of a dense A (n, n).
-
-    0 at once, in a fifth of the time, if the two triangles have the same product with a vector of random entries from 1
-    to 2, up to 32 eps max |product|, which is at most what is allowed. A pair that differs by more than that shows in
-    two rows, unless the differences of others cancel its own in both.
-    """
-    if A.flags.forc:
-        x = np.random.default_rng(0).uniform(1.0, 2.0, len(A))
-        lower, upper = (dsymv(1.0, A if A.flags.f_contiguous else A.T, x, lower=side) for side in (1, 0))
-        if _largest(lower - upper) <= 32.0 * EPS * _largest(lower):
-            return 0.0, 0.0
+    """max |A - Aᵀ|, in strips of rows, each pair of entries once, and unless that is 0, max |A| of a dense A (n, n)."""
     least = most = 0.0
     for i in range(0, len(A), STRIP):
         rows = slice(i, i + STRIP)
