@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.limits import NUMBERS, SPARSE
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import BLOCK, CACHED
+from psdopt.linalg.limits import CACHED
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
 
@@ -74,10 +74,11 @@ class Couplings:
         if len(self.places):
             self._add_light(M, X, Zi, fresh and len(outer) == 0)
         for rows, touched, A in self.few:
-            T, k = A @ Zi[touched], max(1, BLOCK // self.n**2)
+            k = max(1, 4 * CACHED // self.n**2)  # products of 1 MiB: of 8 MiB, gathering took up to four times as long
             for first in range(0, len(rows), k):
                 part = slice(first, first + k)
-                self._spread(M, rows[part], np.swapaxes(X[touched[part]], 1, 2) @ T[part])
+                at = touched[part]
+                self._spread(M, rows[part], np.swapaxes(X[at], 1, 2) @ (A[part] @ Zi[at]))
         for t, whole in self.whole:
             self._spread(M, self.heavy[t : t + 1], (X @ np.asarray(whole @ Zi))[None])
 
