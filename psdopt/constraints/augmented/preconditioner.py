@@ -77,7 +77,10 @@ class PenaltyPreconditioner(Preconditioner):
         K[~active] = 0.0
         K[:, ~active] = 0.0
         K[~active, ~active] = 1.0
-        factor, units = ridged_factor(K)
+        try:
+            factor, units = ridged_factor(K)
+        except np.linalg.LinAlgError as error:  # K is semidefinite but for what cancellation leaves of a huge M
+            raise FloatingPointError(f"M is so large that its measurements are rounding: {error}") from error
 
         def inverse(R: Array) -> Array:
             Z = R / s[:, None]

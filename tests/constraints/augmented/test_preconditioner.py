@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Constrained, QuadraticSDP, TermSum, constraints
+from psdopt import Constrained, QuadraticSDP, Status, TermSum, constraints, solve
 from psdopt.constraints.augmented.preconditioner import PenaltyPreconditioner
 from psdopt.constraints.augmented.problem import augmented
 from psdopt.constraints.augmented.row_curvature import inverse_by_rows
 from psdopt.constraints.augmented.start import STIFF, first_multipliers, stiff_penalty
 from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.tolerances import SLIGHT
-from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms
+from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 
 N, R = 6, 2
 FIT = MeasuredTerm(QuadraticForms(np.eye(N)), LeastSquares(np.ones(N)))
@@ -178,3 +178,12 @@ def test_without_bounds_or_multipliers_units_are_those_at_hand() -> None:
     assert (size, sigma) == (pytest.approx(6.0), pytest.approx(6.0))
     none = Constrained(QuadraticSDP(C=np.zeros((3, 3))), constraints.sparse_forms([A], 0.0))
     assert first_multipliers(none, none.at(np.zeros((3, 1)))) == (1.0, 1.0)
+
+
+def test_a_run_without_a_minimum_ends_where_measurements_of_a_huge_M_are_rounding() -> None:
+    """F falls without end where the forms vanish; x_tᵀM x_t of an M of size 1e25 is then what cancellation leaves."""
+    rng = np.random.default_rng(1)
+    G, X = rng.standard_normal((N, N)), rng.standard_normal((3, N))
+    F = TermSum([LinearTerm(G + G.T), MeasuredTerm(QuadraticForms(X), LeastSquares(-np.ones(3)))])
+    result = solve(Constrained(F, constraints.trace(N, lower=1.0)), rng=1)
+    assert result.status in (Status.NON_FINITE, Status.UNBOUNDED, Status.NO_PROGRESS)
