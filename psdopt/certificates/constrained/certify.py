@@ -22,7 +22,7 @@ from psdopt.certificates.constrained.refutation import (
 )
 from psdopt.certificates.constrained.scales import gap_unit, gradient_size, row_violations, value_rounding
 from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
-from psdopt.certificates.scales import ratio
+from psdopt.certificates.scales import measured_rounding, ratio
 from psdopt.certificates.slack_matrix import constrained_slack_matrix
 from psdopt.constraints.limits import FEASIBLE, NEGLIGIBLE
 from psdopt.constraints.model import ConstrainedModel
@@ -137,6 +137,8 @@ def certify_constrained(
     }
     decrease = unit_of(estimate)
     lost = value_rounding(problem, evaluation, norm_C)
+    if gap is not None and gap <= lost and lost > max(abs(value), abs(at_zero)):
+        lost = min(lost, measured_rounding(problem, evaluation))  # the bound leaves no digit of F(M)
     gap_relative = None if gap is None else ratio(gap, decrease) if gap > lost else 0.0
     if gap is not None and trace == 0.0 and _zero_to_rounding(problem, best, value, norm_C):
         gap_relative, lost = 0.0, max(lost, gap)

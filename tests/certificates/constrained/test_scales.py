@@ -10,7 +10,7 @@ import pytest
 from psdopt import Ability, AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, solve
 from psdopt.certificates.constrained import scales
 from psdopt.linalg import deadline
-from psdopt.terms import Entries, LeastSquares, MeasuredTerm
+from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 
 
 def log_det(n: int, floor: float = 0.0) -> AutogradProblem:
@@ -244,3 +244,25 @@ def test_the_search_for_a_feasible_matrix_ends_with_the_time() -> None:
         assert scales.feasible_range(problem, evaluation) == 0.0
     assert scales.feasible_range(problem, evaluation) > 0.0
     assert scales.feasible_range(problem, problem.at(np.zeros((4, 1)))) == 0.0
+
+
+def test_a_bound_on_the_rounding_of_F_that_leaves_no_digit_proves_nothing() -> None:
+    """F falls without end along this M, whose measurements are what cancellation leaves: 1e25 of terms of 1e41."""
+    rng = np.random.default_rng(32)
+    G, X = rng.standard_normal((6, 6)), rng.standard_normal((3, 6))
+    F = TermSum([LinearTerm(G + G.T), MeasuredTerm(QuadraticForms(X), LeastSquares(-np.ones(3)))])
+    problem = Constrained(F, constraints.trace(6, lower=1.0))
+    Y = np.array(
+        [
+            [
+                -1.609628653784725e20,
+                2.3970808069611916e20,
+                1.668402887448343e20,
+                2.972712308737473e19,
+                -1.5017539566502645e20,
+                1.6324438963425565e20,
+            ]
+        ]
+    )
+    assert problem.at(1e3 * Y.T).value < 1e5 * problem.at(Y.T).value < 0.0
+    assert not certify(problem, Y.T, tol=1e-6).proves(1e-6)
