@@ -110,8 +110,8 @@ SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR
 #: For squares: most take ten to fifty Newton steps, those with many weak directions hundreds and more.
 FITTED = Alternating(LagrangeNewton(), InteriorPoint(), AfterSteps(50))
 #: For squares under a limit of the rank that hardly binds: Newton's method on Lagrange's conditions then takes ten to
-#: forty steps. Where the limit binds S is indefinite, and it gains less.
-LIMITED = Alternating(LagrangeNewton(), SECOND_ORDER, AfterSteps(40))
+#: eighty steps, each at half the price of one on the factor. Where the limit binds S is indefinite, and it gains less.
+LIMITED = Alternating(LagrangeNewton(), SECOND_ORDER, AfterSteps(100))
 
 
 def one_sided(flops: float) -> Alternating:
@@ -131,7 +131,7 @@ def choose(
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
     Where interior point steps are affordable, squares and hinges of measurements are left to these after fifty steps
     and more. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few
-    measurements, forty under a limit of the rank that hardly binds, truncated ones where the Hessian is known and
+    measurements, a hundred under a limit of the rank that hardly binds, truncated ones where the Hessian is known and
     n r <= 16384. Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of
     geometry and method given: the first partner that fits.
     """

@@ -58,7 +58,7 @@ def test_what_was_chosen_is_named():
     assert choose(problem(), geometry, method)[2] == ()
 
 
-def test_under_a_limit_of_the_rank_that_hardly_binds_lagranges_conditions_get_forty_steps():
+def test_under_a_limit_of_the_rank_that_hardly_binds_lagranges_conditions_get_a_hundred_steps():
     """Solutions for 66 measurements have up to 11 columns."""
     n, rng = 12, np.random.default_rng(3)
     i, j = np.triu_indices(n, 1)
