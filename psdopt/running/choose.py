@@ -39,6 +39,7 @@ from psdopt.methods import (
     TruncatedNewton,
 )
 from psdopt.methods.alternating import AfterSteps, Confined, Settled
+from psdopt.methods.sphere_gradient import SPARE
 from psdopt.running.compatibility import fits, piece
 
 #: Methods that are tried, in this order, if the usual method does not fit a given geometry.
@@ -62,7 +63,7 @@ class Thresholds:
     fewest, most : columns at the start of a run under constraints. Columns are added if they do not suffice, and short
         ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
     spare : if the diagonal is fixed, a run begins with √(2 m) columns divided by this number: solutions had a quarter
-        of √(2 m) columns on random graphs, an eighth on tori.
+        of √(2 m) columns on random graphs, an eighth on tori. `SphereGradient` adds columns up to the same number.
     spread : a fixed diagonal whose entries differ by more than this factor is left to the interior point method, whose
         steps do not depend on units: at order 60 conjugate gradient is as fast up to 1e4, and takes three to four times
         as long at 1e8.
@@ -90,7 +91,7 @@ class Thresholds:
     large_order: int = 2000
     fewest: int = 8
     most: int = 30
-    spare: int = 3
+    spare: int = SPARE
     spread: float = 1e4
     affordable: float = 6e10
     newton_order: int = 1500
@@ -335,8 +336,7 @@ def first_rank(n: int) -> int:
 def wide_atoms(problem: Problem) -> Array | None:
     """The problem's :meth:`~psdopt.contracts.roles.Starts.first_atoms` if these are more columns than the first rank.
 
-    A run from these needs no search for columns that it lacks: random quadratics of order 200, 300 and 500 took an
-    eighth, half and a quarter of the time. None for other problems. Made once.
+    Random quadratics of order 200, 300 and 500 took an eighth, half and a quarter of the time from these. Made once.
     """
     if Ability.QUADRATIC not in problem.abilities or Ability.CONSTRAINTS in problem.abilities or problem.device:
         return None

@@ -1,29 +1,14 @@
 """The gallery's optimal design and smallest ellipsoid, against CVXPY with Clarabel."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 cp = pytest.importorskip("cvxpy")
-pytest.importorskip("matplotlib")
-
-FOLDER = Path(__file__).parents[2] / "examples" / "gallery" / "graphs_and_matrices"
-
-
-@pytest.fixture
-def run(monkeypatch, capsys):
-    monkeypatch.setenv("MPLBACKEND", "Agg")
-    import matplotlib.pyplot as plt
-
-    plt.switch_backend("Agg")
-    yield lambda name: runpy.run_path(str(FOLDER / name))
-    plt.close("all")
+FOLDER = "graphs_and_matrices"
 
 
 def test_the_design_is_as_good_as_clarabels_and_its_predictions_have_variance_k(run):
-    found = run("plot_optimal_design.py")
+    found = run(f"{FOLDER}/plot_optimal_design.py")
     A, share, k = found["A"], found["share"], found["k"]
     assert found["result"].optimal
     assert share.min() >= 0.0
@@ -38,7 +23,7 @@ def test_the_design_is_as_good_as_clarabels_and_its_predictions_have_variance_k(
 
 
 def test_the_ellipse_has_clarabels_area_and_holds_all_points(run):
-    found = run("plot_smallest_ellipsoid.py")
+    found = run(f"{FOLDER}/plot_smallest_ellipsoid.py")
     assert found["result"].optimal
     points = found["points"]
     B, b = cp.Variable((2, 2), symmetric=True), cp.Variable(2)

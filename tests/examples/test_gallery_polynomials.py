@@ -1,28 +1,15 @@
 """The gallery's sums of squares: Gram matrices reproduce their polynomials, bounds are the least values."""
 
-import runpy
-from pathlib import Path
-
 import numpy as np
 import pytest
 from scipy.optimize import minimize
 
 from psdopt import Status, solve
 
-pytest.importorskip("matplotlib")
-
-SCRIPT = Path(__file__).parents[2] / "examples" / "gallery" / "graphs_and_matrices" / "plot_sum_of_squares.py"
-
 
 @pytest.fixture(scope="module")
-def page():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MPLBACKEND", "Agg")
-        import matplotlib.pyplot as plt
-
-        plt.switch_backend("Agg")
-        yield runpy.run_path(str(SCRIPT))
-        plt.close("all")
+def page(run):
+    return run("graphs_and_matrices/plot_sum_of_squares.py")
 
 
 def test_the_bound_of_the_camel_is_its_least_value_and_the_moments_give_the_minima(page):

@@ -1,24 +1,11 @@
 """The gallery's loops: warm runs take fewer steps, end where cold ones do, and are proven."""
 
-import runpy
-from pathlib import Path
-
 import pytest
-
-pytest.importorskip("matplotlib")
-
-SCRIPT = Path(__file__).parents[2] / "examples" / "gallery" / "solving" / "plot_warm_loops.py"
 
 
 @pytest.fixture(scope="module")
-def loops():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("MPLBACKEND", "Agg")
-        import matplotlib.pyplot as plt
-
-        plt.switch_backend("Agg")
-        yield runpy.run_path(str(SCRIPT))["loops"]
-        plt.close("all")
+def loops(run):
+    return run("solving/plot_warm_loops.py")["loops"]
 
 
 @pytest.mark.parametrize("name", ["bisection", "receding horizon", "cutting planes"])

@@ -160,8 +160,10 @@ def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int, thorough
         return smallest_eigenpair(matrix, threshold=-accuracy, start=start, seed=seed, backend="dense")
     if n <= SPECTRUM_ORDER:  # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
         return smallest_eigenpair(S.toarray(), seed=seed, backend="dense")
-    options: dict[str, Any] = {"threshold": -accuracy, "refutes": not thorough, "tol": 0.25 * accuracy}
-    return smallest_eigenpair(S, start=start, seed=seed, backend="lanczos", **options)
+    tol, refutes = 0.25 * accuracy, not thorough
+    return smallest_eigenpair(
+        S, threshold=-accuracy, refutes=refutes, tol=tol, start=start, seed=seed, backend="lanczos"
+    )
 
 
 def _factored_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> ExtremePair | None:

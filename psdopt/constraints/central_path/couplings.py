@@ -14,6 +14,8 @@ from psdopt.linalg.limits import CACHED
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
 
+Few = tuple[NDArray[np.intp], NDArray[np.intp], Array]
+
 
 class Couplings:
     """(X, Z⁻¹) ↦ [tr(A_s X A_t Z⁻¹)] for the A_t (n, n) of the rows of B, by their entries at the places (i, j).
@@ -45,7 +47,7 @@ class Couplings:
             self.B_light = sp.csr_array(B[self.light])
             self.places = np.unique(self.B_light.indices)
             self.B_light = sp.csr_array(self.B_light[:, self.places])
-        self._heavy()
+        self.few, self.whole = self._heavy()
 
     def add(self, M: Array, X: Array, Zi: Array, fresh: bool = False) -> None:
         """M (m, m) += the products, in the upper triangle only; entries below the diagonal are undefined afterwards.
@@ -79,8 +81,8 @@ class Couplings:
                 part = slice(first, first + k)
                 at = touched[part]
                 self._spread(M, rows[part], np.swapaxes(X[at], 1, 2) @ (A[part] @ Zi[at]))
-        for t, whole in self.whole:
-            self._spread(M, self.heavy[t : t + 1], (X @ np.asarray(whole @ Zi))[None])
+        for rows, whole in self.whole:
+            self._spread(M, rows, (X @ np.asarray(whole @ Zi))[None])
 
     def _spread(self, M: Array, rows: NDArray[np.intp], U: Array) -> None:
         """M += [⟨A_s, U_t⟩] in the columns `rows` of heavy A_t, and in these rows for all other s; U (k, n, n)."""
@@ -144,12 +146,12 @@ class Couplings:
         vectors = sp.csr_array((np.concatenate(a), np.concatenate(at), starts), shape=(len(rows), self.n))
         return rows, vectors, np.array(signs)
 
-    def _heavy(self) -> None:
-        """(rows, the k rows (l, k) that each A_t has, A_t restricted to these (l, k, k)) for each k of at most n/2, and
-        (number among the heavy rows, A_t) of the other ones."""
+    def _heavy(self) -> tuple[list[Few], list[tuple[NDArray[np.intp], sp.csr_array | Array]]]:
+        """(rows (l,), the k rows that each A_t has (l, k), A_t restricted to these (l, k, k)) for each k of at most
+        n/2; and (row (1,), A_t) of the other heavy rows."""
         by_size: dict[int, list[tuple[int, NDArray[np.intp], Array]]] = {}
-        self.whole: list[tuple[int, sp.csr_array | Array]] = []
-        for h, t in enumerate(self.heavy):
+        whole: list[tuple[NDArray[np.intp], sp.csr_array | Array]] = []
+        for t in self.heavy:
             part = slice(self.B.indptr[t], self.B.indptr[t + 1])
             k, w = self.B.indices[part], 0.5 * self.B.data[part]
             touched, at = np.unique(np.concatenate([self.i[k], self.j[k]]), return_inverse=True)
@@ -158,13 +160,17 @@ class Couplings:
                 i, j = touched[i], touched[j]
                 both = np.concatenate([w, w]), (np.concatenate([i, j]), np.concatenate([j, i]))
                 A = sp.csr_array(both, shape=(self.n, self.n))
-                self.whole.append((h, A if SPARSE * A.nnz < self.n**2 else A.toarray()))
+                whole.append((np.array([t]), A if SPARSE * A.nnz < self.n**2 else A.toarray()))
                 continue
             small = np.zeros((len(touched), len(touched)))
             np.add.at(small, (i, j), w)
             np.add.at(small, (j, i), w)
             by_size.setdefault(len(touched), []).append((int(t), touched, small))
-        self.few = [tuple(np.array(each) for each in zip(*found, strict=True)) for found in by_size.values()]
+        few = []
+        for group in by_size.values():
+            rows, touched, small = (np.array(each) for each in zip(*group, strict=True))
+            few.append((rows, touched, small))
+        return few, whole
 
     def _split(self, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """`rows` split in two: those with products gathered entry by entry, and those with two matrix products each.
