@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -24,13 +25,28 @@ from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurement import Measurement
 
 
-def soft_flops(problem: Problem) -> float:
-    """Estimated flops of a step of an interior point method on :func:`soft_conic`, without forming it."""
+class SoftSize(NamedTuple):
+    """What decides how dear an interior point method on :func:`soft_conic` is, and how far it is from being needed.
+
+    `flops` : an estimate for a step. `sparse` : whether the A_t are known by entries. `spread` : the ratio of the
+    largest weight of the squares to the least positive one.
+    """
+
+    flops: float
+    sparse: bool
+    spread: float
+
+
+def soft_size(problem: Problem) -> SoftSize:
+    """The size of :func:`soft_conic`, which is not formed; IncompatibleError without the ability ``soft-bounds``."""
     n, (_, fits, _) = problem.n, offered(problem, Ability.SOFT_BOUNDS, "psdopt.TermSum")
     m = float(sum(term.measurement.size for term in fits))
-    p = 0.5 * n * (n + 1)
-    p = p if any(term.maps for term in fits) else min(p, n + m)
-    return 40.0 * float(n) ** 3 + min(m**3 / 3.0, m * p**2 + p**3)
+    p, sparse = 0.5 * n * (n + 1), not any(term.maps for term in fits)
+    p = min(p, n + m) if sparse else p
+    w = np.concatenate([_bounds(term)[2] for term in fits]) if fits else np.ones(1)
+    w = w[w > 0.0]
+    spread = float(w.max() / w.min()) if len(w) else 1.0
+    return SoftSize(40.0 * float(n) ** 3 + min(m**3 / 3.0, m * p**2 + p**3), sparse, spread)
 
 
 def soft_conic(problem: Problem) -> Conic | None:

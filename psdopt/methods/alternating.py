@@ -16,6 +16,8 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 
 #: Outcomes after which a method has no next step, although the objective may still fall.
 ENDED = (Outcome.STALLED, Outcome.FINISHED)
+#: A step of a method on a factor, with its line search, costs so many products with ∇²F besides those that it reports.
+STEP = 4.0
 #: What every state has.
 OWN = tuple(each.name for each in fields(State))
 
@@ -25,13 +27,14 @@ class AlternatingState(State):
     """The state `inner` of the method whose turn it is.
 
     `before` is the evaluation before its last step (None at the start of a turn), `steps` counts the steps of this
-    turn, `turns` the turns that have ended; the first method has the even turns. `stuck`: the previous turn ended at
-    this very point, because its method found no next step.
+    turn, `products` the Hessian products that they reported, `turns` the turns that have ended; the first method has
+    the even turns. `stuck`: the previous turn ended at this very point, because its method found no next step.
     """
 
     inner: State
     before: Evaluation | None = None
     steps: int = 0
+    products: float = 0.0
     turns: int = 0
     stuck: bool = False
 
@@ -54,6 +57,16 @@ class AfterSteps:
     def __call__(self, state: AlternatingState) -> bool:
         count = self.count if state.rounds == 0 else max(self.count * 2**state.rounds, 2 ** (state.rounds - 1))
         return state.steps >= count
+
+
+@dataclass(frozen=True)
+class AfterProducts:
+    """The turn ends after Hessian products and steps that cost `count` products; a step costs STEP by itself."""
+
+    count: float
+
+    def __call__(self, state: AlternatingState) -> bool:
+        return state.products + STEP * state.steps >= self.count
 
 
 @dataclass(frozen=True)
@@ -174,7 +187,12 @@ class Alternating(Method[AlternatingState]):
         inner = (self.second if state.turns % 2 else self.first).step(state.inner)
         moved = inner.evaluation is not state.inner.evaluation
         after = _around(
-            inner, state.evaluation, steps=state.steps + 1, turns=state.turns, stuck=state.stuck and not moved
+            inner,
+            state.evaluation,
+            steps=state.steps + 1,
+            products=state.products + inner.extras.get("products", 0.0),
+            turns=state.turns,
+            stuck=state.stuck and not moved,
         )
         rule = self.switch_back if state.turns % 2 else self.switch
         if inner.outcome in ENDED:
@@ -195,8 +213,9 @@ class Alternating(Method[AlternatingState]):
         """
         if self.switch_back is not None:
             return self.init(state.problem, geometry, point, evaluation)
-        if state.turns == 0 and isinstance(self.switch, AfterSteps):
-            return _around(self.first.widened(state.inner, geometry, point, evaluation), steps=state.steps)
+        if state.turns == 0 and isinstance(self.switch, (AfterSteps, AfterProducts)):
+            inner = self.first.widened(state.inner, geometry, point, evaluation)
+            return _around(inner, steps=state.steps, products=state.products)
         if state.turns > 0:
             inner = self.second.widened(state.inner, geometry, point, evaluation)
             return state if inner is state.inner else _around(inner, turns=1)
@@ -232,10 +251,8 @@ class InTurns(Method[S]):
         return begun
 
 
-def _around(
-    inner: State, before: Evaluation | None = None, *, steps: int = 0, turns: int = 0, stuck: bool = False
-) -> AlternatingState:
+def _around(inner: State, before: Evaluation | None = None, *, turns: int = 0, **counted: Any) -> AlternatingState:
     phase = 1.0 + inner.extras.get("phase", 0.0) if turns % 2 else 0.0
     kept = {name: getattr(inner, name) for name in OWN}
     kept["extras"] = {**inner.extras, "phase": phase}
-    return AlternatingState(**kept, inner=inner, before=before, steps=steps, turns=turns, stuck=stuck)
+    return AlternatingState(**kept, inner=inner, before=before, turns=turns, **counted)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from psdopt.checks import instance
 from psdopt.constraints import Constrained, constrained_of
-from psdopt.constraints.soft import soft_flops
+from psdopt.constraints.soft import SoftSize, soft_size
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
@@ -38,9 +37,9 @@ from psdopt.methods import (
     SphereGradient,
     TruncatedNewton,
 )
-from psdopt.methods.alternating import AfterSteps, Confined, Settled
-from psdopt.methods.sphere_gradient import SPARE
+from psdopt.methods.alternating import AfterProducts, AfterSteps, Confined, Settled
 from psdopt.running.compatibility import fits, piece
+from psdopt.running.thresholds import PRICE, THRESHOLDS
 
 #: Methods that are tried, in this order, if the usual method does not fit a given geometry.
 PARTNERS: tuple[Method, ...] = (
@@ -54,72 +53,12 @@ PARTNERS: tuple[Method, ...] = (
 )
 
 
-@dataclass(frozen=True)
-class Thresholds:
-    """Thresholds between methods in :func:`choose`, with the measurement behind each number.
-
-    large_order : beyond this order A is not decomposed, so that conjugate gradient lacks its best preconditioner, and
-        block conjugate gradient, which needs none, is faster (docs/experiments/lro.md).
-    fewest, most : columns at the start of a run under constraints. Columns are added if they do not suffice, and short
-        ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
-    spare : if the diagonal is fixed, a run begins with √(2 m) columns divided by this number: solutions had a quarter
-        of √(2 m) columns on random graphs, an eighth on tori. `SphereGradient` adds columns up to the same number.
-    spread : a fixed diagonal whose entries differ by more than this factor is left to the interior point method, whose
-        steps do not depend on units: at order 60 conjugate gradient is as fast up to 1e4, and takes three to four times
-        as long at 1e8.
-    affordable : most flops of a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and of Newton's
-        system for m multipliers (m = 5,646 takes 0.26 GB).
-    newton_order : up to this order Newton steps on factor and multipliers are affordable (0.35 s at order 2,000). On a
-        face with a linear F an interior point method is faster up to this order: for bisection of a random graph of
-        order 1,001 it took 12 s, whereas Newton was far from a solution after 48 s.
-    decomposed_order : up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: some seconds.
-    many : above this number of constraints per row of a block, splitting the dual is cheaper than systems of order m:
-        at 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
-    sparse : above this ratio of Σ s³ to √(2 m) times the entries of the constraints, an augmented Lagrangian takes the
-        place of splitting: for theta numbers both took as long at 63 (orders 200 and 400, density 0.1), and splitting
-        five times as long or more at 700 (order 1,000, density 0.02).
-    second_order : up to this number n r of unknowns, 128², a Newton step costs no more than what it saves.
-    cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
-        method, the most reliable one, is chosen.
-    binding : solutions for m measurements have up to √(2 m) columns; a limit below that divided by this number binds:
-        at 1/25 to 1/6, steps on the factor took .2 to 1 times as long as those on Lagrange's conditions, at 1/3 to 3/5
-        1 to 10 times.
-    tiny : for so many flops its steps cost four times as much as those of methods on a factor, which may need
-        thousands where few hinges are active (triplets of mixed units: 4,000 and more, beside 20).
-    """
-
-    large_order: int = 2000
-    fewest: int = 8
-    most: int = 30
-    spare: int = SPARE
-    spread: float = 1e4
-    affordable: float = 6e10
-    newton_order: int = 1500
-    decomposed_order: int = 3000
-    many: float = 9.0
-    sparse: float = 100.0
-    second_order: int = 16384
-    cheap: float = 1e9
-    binding: int = 4
-    tiny: float = 2e7
-
-
-THRESHOLDS = Thresholds()
 #: Newton's method on the factor once conjugate gradient has settled; where its model holds only nearby, as for hinges
 #: of which many switch in a step, the two take turns of growing length.
 SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR, 200, again=25), Confined(3))
-#: For squares: most take ten to fifty Newton steps, those with many weak directions hundreds and more.
-FITTED = Alternating(LagrangeNewton(), InteriorPoint(), AfterSteps(50))
 #: For squares under a limit of the rank that hardly binds: Newton's method on Lagrange's conditions then takes ten to
 #: eighty steps, each at half the price of one on the factor. Where the limit binds S is indefinite, and it gains less.
 LIMITED = Alternating(LagrangeNewton(), SECOND_ORDER, AfterSteps(100))
-
-
-def one_sided(flops: float) -> Alternating:
-    """For one-sided squares: methods on a factor until they cost about half of an interior point method, of so many
-    `flops` a step: 50 steps where these are calls, 100 where they are work, and 200 more for each 1e9."""
-    count = 50.0 + 50.0 * min(1.0, flops / THRESHOLDS.tiny) + 200.0 * flops / THRESHOLDS.cheap
-    return Alternating(SECOND_ORDER, InteriorPoint(), AfterSteps(int(count)))
 
 
 def choose(
@@ -130,11 +69,12 @@ def choose(
     With neither given, and any rank allowed: the closed form if the problem has one, else splitting in coordinates in
     which its Hessian is diagonal, if it has these; for margins, which scale with the trace, column
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
-    Where interior point steps are affordable, squares and hinges of measurements are left to these after fifty steps
-    and more. Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few
-    measurements, a hundred under a limit of the rank that hardly binds, truncated ones where the Hessian is known and
-    n r <= 16384. Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of
-    geometry and method given: the first partner that fits.
+    Where interior point steps are affordable, squares and hinges of measurements are left to these once methods on a
+    factor have cost as much (:class:`~psdopt.running.thresholds.InteriorPrice`), stiff ones of entries at once.
+    Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few measurements,
+    a hundred under a limit of the rank that hardly binds, truncated ones where the Hessian is known and n r <= 16384.
+    Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of geometry
+    and method given: the first partner that fits.
     """
     instance(problem, "problem", Problem)
     if geometry is not None:
@@ -307,21 +247,40 @@ def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) ->
         return ConjugateGradient()
     unlimited = most is None or most >= problem.n
     whole = unlimited and (geometry is None or Ability.FULL_CONE in geometry.abilities)
-    flops = soft_flops(problem) if whole and Ability.SOFT_BOUNDS in problem.abilities else math.inf
-    # an interior point method needs all n columns, more than other methods need where they do not begin with n
-    largest = THRESHOLDS.affordable if first_rank(problem.n) == problem.n else THRESHOLDS.cheap
-    if flops <= largest and Ability.QUADRATIC not in problem.abilities:
-        return one_sided(flops)
     rank = (geometry and geometry.rank) or min(first_rank(problem.n), most or problem.n)
+    if whole and Ability.SOFT_BOUNDS in problem.abilities:
+        found = _interior(problem, soft_size(problem), rank)
+        if found is not None:
+            return found
     if LagrangeNewton.is_efficient_for(problem, rank):
         if unlimited:
-            return FITTED if flops <= THRESHOLDS.cheap else LagrangeNewton()
+            return LagrangeNewton()
         if THRESHOLDS.binding * rank >= math.isqrt(2 * quadratic_fit_of(problem).size):
             return LIMITED
     if problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities:
         return BlockConjugateGradient()
     newton = Ability.HESSIAN in problem.abilities and problem.device is None
     return SECOND_ORDER if newton and problem.n * rank <= THRESHOLDS.second_order else ConjugateGradient()
+
+
+def _interior(problem: Problem, size: SoftSize, rank: int) -> Method | None:
+    """InteriorPoint, at once or after methods on a factor (n, `rank`) have cost as much; None if it is too dear.
+
+    At once where many hinges switch, or squares have unlike weights, in entries of M: methods on a factor were never
+    faster there once its steps cost more than calls.
+    """
+    kinks = Ability.QUADRATIC not in problem.abilities
+    unlike = kinks or size.spread > THRESHOLDS.unlike
+    if unlike and size.sparse and PRICE.calls * PRICE.flops < size.flops <= THRESHOLDS.affordable:
+        return InteriorPoint()
+    price = PRICE.products(size, problem.n, rank, kinks)
+    # after other methods it needs all n columns, more than these need where they do not begin with n
+    if kinks and size.flops <= (THRESHOLDS.affordable if rank == problem.n else THRESHOLDS.cheap):
+        return Alternating(TruncatedNewton(), InteriorPoint(), AfterProducts(price))
+    if not kinks and size.flops <= THRESHOLDS.cheap and LagrangeNewton.is_efficient_for(problem, rank):
+        steps = price / LagrangeNewton.price(problem, rank)
+        return Alternating(LagrangeNewton(), InteriorPoint(), AfterSteps(math.ceil(steps)))
+    return None
 
 
 def first_rank(n: int) -> int:

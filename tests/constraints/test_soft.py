@@ -7,7 +7,7 @@ import pytest
 from psdopt import TermSum
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
-from psdopt.constraints.soft import soft_conic, soft_flops
+from psdopt.constraints.soft import soft_conic, soft_size
 from psdopt.contracts.abilities import Ability
 from psdopt.errors import IncompatibleError, InvalidTypeError
 from psdopt.problems import QuadraticSDP
@@ -130,7 +130,8 @@ def test_flops_are_those_of_the_cheaper_system():
     rng, n = np.random.default_rng(2), 5
 
     def of(m: int) -> float:
-        return soft_flops(TermSum([MeasuredTerm(QuadraticForms(rng.standard_normal((m, n))), SquaredHinge())]))
+        forms = MeasuredTerm(QuadraticForms(rng.standard_normal((m, n))), SquaredHinge())
+        return soft_size(TermSum([forms])).flops
 
     assert of(10_000) < 1e8 < 10_000.0**3 / 3.0
     assert of(3) <= 40.0 * n**3 + 9.0

@@ -19,6 +19,7 @@ from psdopt import (
     InteriorPoint,
     LagrangeNewton,
     Status,
+    TruncatedNewton,
     constraints,
     solve,
 )
@@ -30,7 +31,7 @@ from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, Colu
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.problems.quadratic_sdp import QuadraticStarts
-from psdopt.running.choose import FITTED, LIMITED, SECOND_ORDER, THRESHOLDS, choose, first_rank, one_sided, wide_atoms
+from psdopt.running.choose import LIMITED, SECOND_ORDER, choose, first_rank, wide_atoms
 from psdopt.running.compatibility import compatible, fits
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from tests.instances import psd, symmetric
@@ -63,7 +64,9 @@ def test_under_a_limit_of_the_rank_that_hardly_binds_lagranges_conditions_get_a_
     n, rng = 12, np.random.default_rng(3)
     i, j = np.triu_indices(n, 1)
     fit = TermSum([MeasuredTerm(Entries(i, j, n), LeastSquares(rng.uniform(-1.0, 1.0, len(i))), 1.0)])
-    assert choose(fit, None, None)[1] is choose(fit, None, None, n)[1] is FITTED  # which is none
+    unlimited = choose(fit, None, None)[1]
+    assert isinstance(unlimited.second, InteriorPoint)
+    assert unlimited == choose(fit, None, None, n)[1]  # which is none
     assert [choose(fit, None, None, most)[1] is LIMITED for most in (1, 2, 3, 11)] == [False, False, True, True]
     result, other = solve(fit, max_rank=3, rng=0), solve(fit, method=LagrangeNewton(), max_rank=3, rng=0)
     assert result.status is Status.STATIONARY
@@ -250,19 +253,34 @@ def hinges(n: int, m: int) -> TermSum:
     )
 
 
-def test_one_sided_squares_are_given_to_the_interior_point_by_the_price_of_its_steps():
-    """After fifty steps on a factor and more, or not at all; never under a limit of the rank."""
-    assert [one_sided(share * THRESHOLDS.tiny).switch.count for share in (0.0, 0.5, 1.0, 100.0)] == [50, 77, 104, 500]
-    assert choose(hinges(8, 60), None, None)[1] == one_sided(0.0)
+def test_one_sided_squares_are_given_to_the_interior_point_by_its_price():
+    """Once Newton steps on a factor have cost as much, or never; and never under a limit of the rank."""
     geometry, method, _ = choose(hinges(30, 600), None, None)
+    assert isinstance(method.first, TruncatedNewton)
     assert isinstance(method.second, InteriorPoint)
-    assert 100 < method.switch.count < 500
     assert geometry.rank == 30
+    assert 200 < choose(hinges(8, 60), None, None)[1].switch.count < 300  # its calls alone
+    assert method.switch.count > 1000
     assert choose(hinges(150, 5000), None, None)[1] is SECOND_ORDER
     assert choose(hinges(8, 60), None, None, 3)[1] is SECOND_ORDER
     assert choose(hinges(8, 60), FlatQuotient(8, 3), None)[1] is SECOND_ORDER
     squares = TermSum([MeasuredTerm(QuadraticForms(np.eye(8)), LeastSquares(1.0))])
     assert not isinstance(choose(squares, None, None)[1], InteriorPoint)
+
+
+@pytest.mark.parametrize(("n", "spread", "at_once"), [(20, 1000.0, False), (80, 1000.0, True), (80, 10.0, False)])
+def test_squares_of_unlike_weights_are_for_the_interior_point_once_its_steps_are_work(n, spread, at_once):
+    rng = np.random.default_rng(n)
+    i, j = np.triu_indices(n)
+    kept = rng.choice(len(i), 5 * n, replace=False)
+    weights = np.geomspace(1.0, spread, 5 * n)
+    loss = LeastSquares(rng.standard_normal(5 * n), weights)
+    fit = TermSum([MeasuredTerm(Entries(i[kept], j[kept], n), loss), LinearTerm(0.01 * np.eye(n))])
+    _, method, _ = choose(fit, None, None)
+    assert isinstance(method, InteriorPoint) is at_once
+    result = solve(fit, rng=0)
+    assert result.status in (Status.OPTIMAL, Status.OPTIMAL_WITHIN)
+    assert result.iterations < 100
 
 
 def test_a_quadratic_of_many_columns_begins_with_those_of_its_free_minimiser():

@@ -126,6 +126,11 @@ class LagrangeNewton(InTurns[AlternatingState]):
         return small and _price(fit, columns) <= MAX_PRICE
 
     @staticmethod
+    def price(problem: Problem, columns: int) -> float:
+        """About how many steps of conjugate gradient on Y (n, `columns`) a Newton step on this quadratic fit costs."""
+        return _price(quadratic_fit_of(problem), columns)
+
+    @staticmethod
     def suits(problem: Problem, columns: int) -> bool:
         """Deprecated name of :meth:`is_efficient_for`."""
         warnings.warn("LagrangeNewton.suits is now is_efficient_for", DeprecationWarning, stacklevel=2)

@@ -20,7 +20,7 @@ from psdopt.contracts.method import Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import norm
-from psdopt.linalg.tolerances import MINOR, SLIGHT
+from psdopt.linalg.tolerances import MINOR, SLIGHT, VANISHED
 
 
 @dataclass(kw_only=True)
@@ -69,6 +69,7 @@ def _moved(state: SoftState, at: Iterate, step: float, careful: bool, patience: 
     """The state at `at`. F(X) less the value of v is a gap, up to what C − A*(v) differs from Z.
 
     It is measured in the geometric mean of F(0) − F and F: F(0) may be 10^4 times F, of which users expect digits too.
+    Of an F that vanishes, as where all hinges can be met, it counts down to a share VANISHED of F(0).
     """
     problem, form = state.problem, state.form
     evaluation, bound = problem.at(form.assembled(at.Lx)), form.dual_value(at.v, at.Z)
@@ -77,7 +78,7 @@ def _moved(state: SoftState, at: Iterate, step: float, careful: bool, patience: 
         evaluation = _shorter(state, at, evaluation, bound)
     pairs = zip(form.slacks(at.v), at.Z, strict=True)
     slack = math.sqrt(sum(norm(D - S) ** 2 for D, S in pairs))
-    unit = math.sqrt(unit * min(unit, abs(evaluation.value))) if unit > 0.0 else 0.0
+    unit = math.sqrt(unit * min(unit, max(abs(evaluation.value), VANISHED * unit))) if unit > 0.0 else 0.0
     width = abs(evaluation.value - bound)
     gap = width / unit if unit > 0.0 else math.inf
     relative = gap if slack <= MINOR * NEGLIGIBLE else math.inf

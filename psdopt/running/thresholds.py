@@ -1,0 +1,86 @@
+"""Where one method takes the place of another in :func:`psdopt.running.choose.choose`, and why there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from psdopt.constraints.soft import SoftSize
+from psdopt.methods.sphere_gradient import SPARE
+
+
+@dataclass(frozen=True)
+class Thresholds:
+    """Thresholds between methods in :func:`choose`, with the measurement behind each number.
+
+    large_order : beyond this order A is not decomposed, so that conjugate gradient lacks its best preconditioner, and
+        block conjugate gradient, which needs none, is faster (docs/experiments/lro.md).
+    fewest, most : columns at the start of a run under constraints. Columns are added if they do not suffice, and short
+        ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
+    spare : if the diagonal is fixed, a run begins with √(2 m) columns divided by this number: solutions had a quarter
+        of √(2 m) columns on random graphs, an eighth on tori. `SphereGradient` adds columns up to the same number.
+    spread : a fixed diagonal whose entries differ by more than this factor is left to the interior point method, whose
+        steps do not depend on units: at order 60 conjugate gradient is as fast up to 1e4, and takes three to four times
+        as long at 1e8.
+    affordable : most flops of a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and of Newton's
+        system for m multipliers (m = 5,646 takes 0.26 GB).
+    newton_order : up to this order Newton steps on factor and multipliers are affordable (0.35 s at order 2,000). On a
+        face with a linear F an interior point method is faster up to this order: for bisection of a random graph of
+        order 1,001 it took 12 s, whereas Newton was far from a solution after 48 s.
+    decomposed_order : up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: some seconds.
+    many : above this number of constraints per row of a block, splitting the dual is cheaper than systems of order m:
+        at 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
+    sparse : above this ratio of Σ s³ to √(2 m) times the entries of the constraints, an augmented Lagrangian takes the
+        place of splitting: for theta numbers both took as long at 63 (orders 200 and 400, density 0.1), and splitting
+        five times as long or more at 700 (order 1,000, density 0.02).
+    second_order : up to this number n r of unknowns, 128², a Newton step costs no more than what it saves.
+    cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
+        method, the most reliable one, is chosen.
+    binding : solutions for m measurements have up to √(2 m) columns; a limit below that divided by this number binds:
+        at 1/25 to 1/6, steps on the factor took .2 to 1 times as long as those on Lagrange's conditions, at 1/3 to 3/5
+        1 to 10 times.
+    unlike : above this ratio of the largest to the least weight of squares, methods on factors and on Lagrange's
+        conditions take hundreds and thousands of steps: beside an interior point method, whose steps do not depend on
+        weights, they took 1.2 to 8 times as long in 22 of 23 problems of entries whose weights span 1e3.
+    """
+
+    large_order: int = 2000
+    fewest: int = 8
+    most: int = 30
+    spare: int = SPARE
+    spread: float = 1e4
+    affordable: float = 6e10
+    newton_order: int = 1500
+    decomposed_order: int = 3000
+    many: float = 9.0
+    sparse: float = 100.0
+    second_order: int = 16384
+    cheap: float = 1e9
+    binding: int = 4
+    unlike: float = 100.0
+
+
+@dataclass(frozen=True)
+class InteriorPrice:
+    """What :class:`InteriorPoint` costs where no bound has to hold, in products with ∇²F on a factor of few columns.
+
+    Methods on a factor go on until they have cost as much, which is at most twice the least cost, whatever they do.
+    The price of a product is that of its calls up to n r = `entries`; an interior point step costs `calls` products,
+    and one more for each `flops`. Where the A_t are not sparse its products are of small matrices, `dense` times as
+    slow. A path has `steps` steps if all squares are two-sided, `kinks` if not.
+    """
+
+    steps: int = 13
+    kinks: int = 20
+    calls: float = 13.0
+    flops: float = 1.3e6
+    dense: float = 3.0
+    entries: float = 3e3
+
+    def products(self, size: SoftSize, n: int, rank: int, kinks: bool) -> float:
+        """The price beside products on a factor (n, `rank`)."""
+        step = self.calls + (1.0 if size.sparse else self.dense) * size.flops / self.flops
+        return (self.kinks if kinks else self.steps) * step / (1.0 + n * rank / self.entries)
+
+
+THRESHOLDS = Thresholds()
+PRICE = InteriorPrice()
