@@ -23,30 +23,35 @@ from psdopt.problems.term_sum import TermSum
 from psdopt.terms.losses import HalfSquaredOneSided
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurement import Measurement
+from psdopt.terms.measurements import QuadraticForms
 
 
 class SoftSize(NamedTuple):
     """What decides how dear an interior point method on :func:`soft_conic` is, and how far it is from being needed.
 
-    `flops` : an estimate for a step. `sparse` : whether the A_t are known by entries. `spread` : the ratio of the
-    largest weight of the squares to the least positive one.
+    `flops` : an estimate for a step. `measurements` : their number m. `sparse` : whether the A_t are known by entries.
+    `indexed` : whether measurements gather rows of samples or of Y by indices. `spread` : the ratio of the largest
+    weight of the squares to the least positive one.
     """
 
     flops: float
+    measurements: int
     sparse: bool
+    indexed: bool
     spread: float
 
 
 def soft_size(problem: Problem) -> SoftSize:
     """The size of :func:`soft_conic`, which is not formed; IncompatibleError without the ability ``soft-bounds``."""
     n, (_, fits, _) = problem.n, offered(problem, Ability.SOFT_BOUNDS, "psdopt.TermSum")
-    m = float(sum(term.measurement.size for term in fits))
-    p, sparse = 0.5 * n * (n + 1), not any(term.maps for term in fits)
+    count = sum(term.measurement.size for term in fits)
+    m, p, sparse = float(count), 0.5 * n * (n + 1), not any(term.maps for term in fits)
     p = min(p, n + m) if sparse else p
-    w = np.concatenate([_bounds(term)[2] for term in fits]) if fits else np.ones(1)
+    flops = 40.0 * float(n) ** 3 + min(m**3 / 3.0, m * p**2 + p**3)
+    indexed = any(not isinstance(term.measurement, QuadraticForms) for term in fits)
+    w = np.concatenate([_bounds(term)[2] for term in fits])
     w = w[w > 0.0]
-    spread = float(w.max() / w.min()) if len(w) else 1.0
-    return SoftSize(40.0 * float(n) ** 3 + min(m**3 / 3.0, m * p**2 + p**3), sparse, spread)
+    return SoftSize(flops, count, sparse, indexed, float(w.max() / w.min()) if len(w) else 1.0)
 
 
 def soft_conic(problem: Problem) -> Conic | None:

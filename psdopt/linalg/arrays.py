@@ -219,6 +219,10 @@ def entries_of(rows: NDArray[np.intp], ends: NDArray[Any]) -> tuple[NDArray[np.i
     return np.repeat(ends[rows] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum()), counts
 
 
+#: A new sparse array costs more than products of a few columns with so many entries, zeros or not.
+FEW = 4000
+
+
 class SymmetricPattern:
     """w (p,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse (n, n) array; the sorting is done once, here.
 
@@ -268,7 +272,7 @@ class SymmetricPattern:
             return cast(sp.csr_array, sums(w))
         filled = self.filled(w)
         data = filled.data
-        if 2 * np.count_nonzero(data) > len(data):
+        if len(data) <= FEW or 2 * np.count_nonzero(data) > len(data):
             return filled
         used = data != 0.0
         counts = np.concatenate([[0], np.cumsum(used)])

@@ -39,7 +39,7 @@ from psdopt.methods import (
 )
 from psdopt.methods.alternating import AfterProducts, AfterSteps, Confined, Settled
 from psdopt.running.compatibility import fits, piece
-from psdopt.running.thresholds import PRICE, THRESHOLDS
+from psdopt.running.thresholds import PRICES, THRESHOLDS
 
 #: Methods that are tried, in this order, if the usual method does not fit a given geometry.
 PARTNERS: tuple[Method, ...] = (
@@ -70,7 +70,7 @@ def choose(
     which its Hessian is diagonal, if it has these; for margins, which scale with the trace, column
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
     Where interior point steps are affordable, squares and hinges of measurements are left to these once methods on a
-    factor have cost as much (:class:`~psdopt.running.thresholds.InteriorPrice`), stiff ones of entries at once.
+    factor have cost as much (:class:`~psdopt.running.thresholds.Prices`), stiff ones of entries at once.
     Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few measurements,
     a hundred under a limit of the rank that hardly binds, truncated ones where the Hessian is known and n r <= 16384.
     Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of geometry
@@ -271,14 +271,15 @@ def _interior(problem: Problem, size: SoftSize, rank: int) -> Method | None:
     """
     kinks = Ability.QUADRATIC not in problem.abilities
     unlike = kinks or size.spread > THRESHOLDS.unlike
-    if unlike and size.sparse and PRICE.calls * PRICE.flops < size.flops <= THRESHOLDS.affordable:
+    if unlike and size.sparse and PRICES.calls * PRICES.flops < size.flops <= THRESHOLDS.affordable:
         return InteriorPoint()
-    price = PRICE.products(size, problem.n, rank, kinks)
+    price = PRICES.interior(size, kinks)
     # after other methods it needs all n columns, more than these need where they do not begin with n
     if kinks and size.flops <= (THRESHOLDS.affordable if rank == problem.n else THRESHOLDS.cheap):
-        return Alternating(TruncatedNewton(), InteriorPoint(), AfterProducts(price))
+        count = price / PRICES.product(size, rank)
+        return Alternating(TruncatedNewton(), InteriorPoint(), AfterProducts(count))
     if not kinks and size.flops <= THRESHOLDS.cheap and LagrangeNewton.is_efficient_for(problem, rank):
-        steps = price / LagrangeNewton.price(problem, rank)
+        steps = price / (PRICES.newton * LagrangeNewton.price(problem, 0))  # of steps on few columns
         return Alternating(LagrangeNewton(), InteriorPoint(), AfterSteps(math.ceil(steps)))
     return None
 

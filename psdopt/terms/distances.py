@@ -62,7 +62,8 @@ class PairDistances(RankOne):
         Z = V.of(self.X)
         Z = Z - Z.mean(axis=0)
         A = self.adjacency(weights)
-        force = as_array(A.sum(axis=1)).ravel()[:, None] * Z
+        sums = as_array(A.sum(axis=1)).ravel() if isinstance(Z, DeviceArray) else A @ np.ones(len(Z))
+        force = sums[:, None] * Z
         force -= A @ Z
         return [(self.X, force)]
 
