@@ -23,7 +23,7 @@ MODULES = (
     "psdopt.interop.conic", "psdopt.interop.cvxpy", "psdopt.interop.pymanopt",
     "psdopt_plugins.metric_learning", "psdopt_plugins.kernel_learning", "psdopt_plugins.manifold_learning",
     "psdopt_plugins.regression", "psdopt_plugins.spectral", "psdopt_plugins.relaxations",
-    "psdopt_plugins.covariance",
+    "psdopt_plugins.covariance", "psdopt_plugins.hermitian",
     "psdopt.plugins", "psdopt.testing", "psdopt.checks", "psdopt.errors",
 )  # fmt: skip
 #: scikit-learn gives these to every estimator, and documents them itself.

@@ -4,9 +4,10 @@
     problem = Constrained(QuadraticSDP(C=C), constraints.diagonal(n, 1.0))
 
 Short spellings: :func:`diagonal`, :func:`trace`, :func:`entries`, :func:`distances`,
-:func:`quadratic_forms`, :func:`sparse_forms`. Any :class:`~psdopt.terms.measurements.Measurement` can be constrained:
-``Constraint(measurement, lower, upper)``, or ``Constraint(measurement, set)`` with :class:`Box`, :class:`Zero` or
-:class:`SecondOrder`, norms under bounds; :func:`norm_bound` is |A(M) − b| <= δ.
+:func:`quadratic_forms`, :func:`sparse_forms`, and for Hermitian matrices :func:`hermitian_entries`,
+:func:`hermitian_forms`, :func:`hermitian_squares`. Any :class:`~psdopt.terms.measurements.Measurement` can be
+constrained: ``Constraint(measurement, lower, upper)``, or ``Constraint(measurement, set)`` with :class:`Box`,
+:class:`Zero` or :class:`SecondOrder`, norms under bounds; :func:`norm_bound` is |A(M) − b| <= δ.
 """
 
 from psdopt.constraints.constraint import Constraint
@@ -19,6 +20,9 @@ from psdopt.constraints.spellings import (
     diagonal,
     distances,
     entries,
+    hermitian_entries,
+    hermitian_forms,
+    hermitian_squares,
     norm_bound,
     quadratic_forms,
     sparse_forms,
@@ -40,6 +44,9 @@ __all__ = [
     "distances",
     "entries",
     "explicit_forms",
+    "hermitian_entries",
+    "hermitian_forms",
+    "hermitian_squares",
     "norm_bound",
     "quadratic_forms",
     "read_sdpa",

@@ -19,6 +19,7 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.problems.term_sum import TermSum
+from psdopt.terms.combined import Combined
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
 from psdopt.terms.log_det import LogDet
 from psdopt.terms.measured import MeasuredTerm
@@ -85,6 +86,12 @@ def _(measurement: QuadraticForms) -> SparseForms | None:
 def _(measurement: TripletDifferences) -> SparseForms | None:
     forms = explicit_forms(measurement.pairs)
     return None if forms is None else _forms(forms.i, forms.j, measurement.signs @ forms.B, measurement.n)
+
+
+@explicit_forms.register
+def _(measurement: Combined) -> SparseForms | None:
+    forms = explicit_forms(measurement.measurement)
+    return None if forms is None else _forms(forms.i, forms.j, measurement.B @ forms.B, measurement.n)
 
 
 @explicit_forms.register

@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Self
 
 import numpy as np
+import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.checks import instance, instances, number_or_none
@@ -259,7 +260,13 @@ class ConstrainedModel(Composite):
     @cached_property
     def definite_part(self) -> float:
         """c > 0 with C ⪰ c I, for a linear F by entries; 0 if there is none. Then c tr M <= F(M) less its constant."""
-        return 0.0 if self.conic is None else definite_part(self.conic.C)
+        return 0.0 if self.linear is None else definite_part(self.linear)
+
+    @cached_property
+    def linear(self) -> sp.csr_array | None:
+        """C of a linear F by its entries, whether those of the constraints are known or not; else None."""
+        found = linear_objective(self.problem)
+        return None if found is None else found[0]
 
     @cached_property
     def contradiction(self) -> Array | None:

@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.checks import finite, instance, integer, number
+from psdopt.checks import brief, finite, instance, integer, number
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.constraints.sets import SecondOrder, Zero
 from psdopt.errors import InvalidInputError
+from psdopt.terms.hermitian import embedded, hermitian_matrix
+from psdopt.terms.hermitian import hermitian_squares as squares
+from psdopt.terms.indexed import checked_indices
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 
 
@@ -51,6 +54,47 @@ def sparse_forms(
     """⟨A_t, M⟩ = equals_t (or between bounds) for symmetric A_t: a list of matrices, or a :class:`SparseForms`."""
     forms = matrices if isinstance(matrices, SparseForms) else SparseForms.of(matrices)
     return Constraint(forms, *_bounds("sparse_forms", equals, lower, upper), name="sparse_forms")
+
+
+def hermitian_entries(i: Any, j: Any, n: int, equals: Any) -> Constraint:
+    """H_ij = equals_t, complex numbers or one, for the index pairs (i_t, j_t) of a Hermitian H (n, n), M of order 2n.
+
+    Real parts first, then the imaginary parts of entries off the diagonal (:func:`psdopt.terms.embedded`). Raises
+    InvalidInputError for a number on the diagonal that is not real.
+    """
+    i, j = checked_indices({"i": i, "j": j}, integer(n, "n"))
+    try:
+        values = np.broadcast_to(np.asarray(equals, dtype=np.complex128), i.shape)
+    except (TypeError, ValueError) as error:
+        raise InvalidInputError(f"equals must be a number or an array ({len(i)},); found {brief(equals)}") from error
+    t, off = np.arange(len(i)), np.flatnonzero(i != j)
+    wrong = np.flatnonzero((i == j) & (values.imag != 0.0))
+    if len(wrong):
+        found = f"found {values[wrong[0]]} at position {wrong[0]}"
+        raise InvalidInputError(f"equals must be real on the diagonal of a Hermitian matrix; {found}")
+    s = len(i) + np.arange(len(off))
+    rows, numbers = np.concatenate([t, t, s, s]), np.repeat([1.0, 1.0, 1.0, -1.0], [len(t)] * 2 + [len(off)] * 2)
+    B = sp.csr_array((numbers, (rows, np.arange(len(rows)))))
+    left, right = np.concatenate([i, n + i, n + i[off], i[off]]), np.concatenate([j, n + j, j[off], n + j[off]])
+    forms = SparseForms(left, right, B, 2 * n)
+    return Constraint(
+        forms, *_bounds("entries", np.concatenate([values.real, values.imag[off]]), None, None), "entries"
+    )
+
+
+def hermitian_forms(matrices: Any, equals: Any = None, *, lower: Any = None, upper: Any = None) -> Constraint:
+    """⟨A_t, H⟩ = Re tr(A_t H) = equals_t, or between bounds, for Hermitian A_t (n, n), dense or sparse.
+
+    M has order 2n (:func:`psdopt.terms.embedded`). Raises InvalidInputError for a matrix that is not Hermitian, with
+    its position.
+    """
+    known = [embedded(hermitian_matrix(A, f"matrix {t} of the forms")) for t, A in enumerate(matrices)]
+    return Constraint(SparseForms.of(known), *_bounds("hermitian_forms", equals, lower, upper), name="forms")
+
+
+def hermitian_squares(X: Any, equals: Any = None, *, lower: Any = None, upper: Any = None) -> Constraint:
+    """|x_t Z|² = x_t H x_t* = equals_t, or between bounds, for the rows x_t of a complex X (m, n); M of order 2n."""
+    return Constraint(squares(X), *_bounds("hermitian_squares", equals, lower, upper), name="squares")
 
 
 def norm_bound(measurement: Measurement, center: Any, radius: float) -> Constraint:

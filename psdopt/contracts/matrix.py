@@ -92,6 +92,17 @@ class LowRankPSD:
         """The (n, n) array: the only place where one is formed."""
         return self.factor @ self.factor.T
 
+    def hermitian(self) -> Any:
+        """Z (n/2, r) complex with H = Z Z* the Hermitian matrix that M keeps: Z = A + iB for the factor [A; B].
+
+        For problems that are written by :func:`psdopt.terms.embedded`. H has the trace of M and at most its rank, and
+        is M's blocks M_11 + M_22 + i (M_21 − M_12). Raises InvalidInputError if the order of M is odd. O(n r).
+        """
+        half, odd = divmod(self.n, 2)
+        if odd:
+            raise InvalidInputError(f"M must have an even order, twice that of a Hermitian matrix; found {self.n}")
+        return self.factor[:half] + 1j * self.factor[half:]
+
     def compress(self, tol: float | None = None) -> LowRankPSD:
         """Drop eigenvalues below `tol` times the largest (default: rounding level). O(n r²)."""
         U, s = self._axes(tol)

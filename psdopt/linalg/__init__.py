@@ -19,10 +19,11 @@ from psdopt.linalg.arrays import (
 )
 from psdopt.linalg.definite import solver_of
 from psdopt.linalg.extreme import ExtremePair
+from psdopt.linalg.kronecker import kronecker_product
 from psdopt.linalg.leading import top_eigenpairs
 from psdopt.linalg.least import BACKENDS, least_eigenpairs
 from psdopt.linalg.low_pass import low_pass
-from psdopt.linalg.operators import LinearMap, symmetric_map
+from psdopt.linalg.operators import LinearMap, block_operator, symmetric_map
 from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.row_blocks import RowBlocks, linear_map, watching
 from psdopt.linalg.row_sources import DaskRows, RowSource, row_source
@@ -46,10 +47,12 @@ __all__ = [
     "arc_of_inner",
     "arc_polynomial",
     "as_dense",
+    "block_operator",
     "first_minimizer",
     "incidence",
     "inner",
     "is_finite",
+    "kronecker_product",
     "least_eigenpairs",
     "linear_map",
     "low_pass",

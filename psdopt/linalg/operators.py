@@ -109,6 +109,15 @@ class LinearMap:
         return f"LinearMap({self.name}: {self.shape[0]}x{self.shape[1]}, {type(self.data).__name__})"
 
 
+def block_operator(shape: tuple[int, int], forth: Any, back: Any, dtype: Any = np.float64) -> LinearOperator:
+    """The operator (p, n) with the products `forth`, V (n, k) ↦ A V, and `back`, W (p, k) ↦ A* W."""
+
+    def single(times: Any) -> Any:
+        return lambda v: times(np.reshape(v, (-1, 1)))
+
+    return LinearOperator(shape, matvec=single(forth), rmatvec=single(back), matmat=forth, rmatmat=back, dtype=dtype)
+
+
 def symmetric_map(data: Any, name: str, n: int | None = None, *, checked: bool = False) -> LinearMap:
     """A square symmetric :class:`LinearMap`; asymmetry beyond rounding is an error. `checked` : as for LinearMap.
 

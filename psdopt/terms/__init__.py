@@ -1,7 +1,9 @@
 """Building blocks of objectives: F(M) = Σ_k f_k(M), each term computed from images of a factor."""
 
 from psdopt.terms.base import Forces, Term
+from psdopt.terms.combined import Combined
 from psdopt.terms.forms import Form, GramForm, IdentityForm, MatrixForm, SumForm
+from psdopt.terms.hermitian import embedded, hermitian_form, hermitian_squares
 from psdopt.terms.log_det import LogDet
 from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, Loss, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm
@@ -11,6 +13,7 @@ from psdopt.terms.quadratic import LinearTerm, ProductTerm
 from psdopt.terms.weighted_gram import WeightedGramForm
 
 __all__ = [
+    "Combined",
     "Curve",
     "Entries",
     "Forces",
@@ -37,4 +40,7 @@ __all__ = [
     "Term",
     "TripletDifferences",
     "WeightedGramForm",
+    "embedded",
+    "hermitian_form",
+    "hermitian_squares",
 ]

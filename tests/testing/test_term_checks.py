@@ -10,7 +10,9 @@ from psdopt.contracts.geometry import Defect
 from psdopt.geometries.factor_quotient import FactorQuotient
 from psdopt.linalg.operators import LinearMap
 from psdopt.problems import TermSum
+from psdopt.terms.combined import Combined
 from psdopt.terms.forms import GramForm, IdentityForm, MatrixForm
+from psdopt.terms.hermitian import hermitian_squares
 from psdopt.terms.losses import HalfSquaredOneSided, LeastSquares, Linear, SquaredHinge
 from psdopt.terms.measured import MeasuredTerm
 from psdopt.terms.measurements import Entries, PairDistances, QuadraticForms, TripletDifferences
@@ -44,6 +46,8 @@ MEASUREMENTS = [
     Trace(5),
     SparseForms.of([A, C, np.diag(np.arange(5.0))]),
     SparseForms([0, 1, 1], [1, 0, 1], [[1.0, 2.0, 3.0], [0.0, 1.0, 0.0]], 6),
+    Combined(QuadraticForms(X), np.eye(3, 8) - np.eye(3, 8, 4)),
+    hermitian_squares(X + 1j * X[::-1]),
     Stacked([Trace(8), Entries(LEFT, RIGHT, 8), PairDistances(LEFT, RIGHT, n=8)]),
 ]
 TERMS = [

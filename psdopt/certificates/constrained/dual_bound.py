@@ -120,7 +120,7 @@ def dual_bound(
     if pair.lower_bound < enough and possible and face is None and conic and proven_semidefinite(conic, y):
         pair = replace(pair, lower_bound=0.0)
     if pair.lower_bound < 0.0 < definite:
-        y, S, pair = _shortened(problem, y, S, pair)
+        y, S, pair = _shortened(problem, evaluation, y, pair)
     low, limit = pair.lower_bound, problem.trace_limit
     base = offset - problem.support(y)
     bound: float | None = base
@@ -139,15 +139,17 @@ def dual_bound(
     return Bounded(y, S, pair, base, bound)
 
 
-def _shortened(problem: ConstrainedModel, y: Array, S: Any, pair: ExtremePair) -> tuple[Array, Any, ExtremePair]:
+def _shortened(
+    problem: ConstrainedModel, evaluation: Evaluation, y: Array, pair: ExtremePair
+) -> tuple[Array, Any, ExtremePair]:
     """θ y, its S ⪰ 0 and a vector, for the largest θ < 1 that λ_min(C) > 0 and λ_min(S) < 0 prove, less rounding."""
-    conic, c = problem.conic, problem.definite_part
-    assert conic is not None
-    lost = rounding(pair.norm + 2.0 * norm(conic.C.data), problem.n)
-    share = c / (c + lost - pair.lower_bound)
-    y, v = share * y, pair.vector
-    S = conic.slack(y)
-    return y, S, replace(pair, values=np.array([float(v @ (S @ v))]), vectors=v[:, None], lower_bound=0.0)
+    C, c = problem.linear, problem.definite_part
+    assert C is not None
+    lost = rounding(pair.norm + 2.0 * norm(C.data), problem.n)
+    y = (c / (c + lost - pair.lower_bound)) * y
+    S, v = slack_operator(problem, evaluation, y), pair.vector
+    product = np.asarray(S @ v[:, None]).ravel()
+    return y, S, replace(pair, values=np.array([float(v @ product)]), vectors=v[:, None], lower_bound=0.0)
 
 
 def _losses_by_curvature(problem: ConstrainedModel, evaluation: Evaluation, S: Any, low: float) -> list[float]:

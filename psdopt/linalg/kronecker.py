@@ -1,0 +1,41 @@
+"""Kronecker products of small matrices, applied factor by factor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.operators import block_operator
+
+
+def kronecker_product(factors: Sequence[Any]) -> LinearOperator:
+    """A_1 ⊗ ... ⊗ A_q, real or complex, never formed: V (Π n_k, r) is multiplied by one A_k (m_k, n_k) after another.
+
+    Row and column numbers are as of ``np.kron``: the first factor has the highest digit. For q factors of order two a
+    product costs O(q 2^q r).
+
+    Raises InvalidInputError for no factors, or one that is not a finite 2-D array.
+    """
+    known = [np.asarray(each) for each in factors]
+    if not known:
+        raise InvalidInputError("factors must hold at least one matrix; found none")
+    for k, each in enumerate(known):
+        numbers = each.ndim == 2 and each.size > 0 and each.dtype.kind in "biufc"
+        if not numbers or not np.all(np.isfinite(each)):
+            found = f"found shape {each.shape} and dtype {each.dtype}"
+            raise InvalidInputError(f"factor {k} must be a 2-D array of finite numbers; {found}")
+    adjoint = [each.conj().T for each in known]
+    m, n = (int(np.prod([each.shape[side] for each in known])) for side in (0, 1))
+    dtype = np.result_type(np.float64, *known)
+    return block_operator((m, n), lambda V: _applied(known, V), lambda W: _applied(adjoint, W), dtype)
+
+
+def _applied(factors: Sequence[Any], V: Any) -> Any:
+    columns = V.shape[1]
+    for each in factors:  # each takes the first digit and puts its own last, before the columns
+        V = np.einsum("ij,jkl->kil", each, V.reshape(each.shape[1], -1, columns), optimize=True)
+    return np.ascontiguousarray(V).reshape(-1, columns)
