@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from psdopt.plugins import ProblemSpec, Spec, hookimpl, lazy_names
+from psdopt.plugins import Parameter, ProblemSpec, Spec, hookimpl, lazy_names
 
 if TYPE_CHECKING:
     from psdopt_plugins.hermitian.likelihood import NegativeLogLikelihood as NegativeLogLikelihood
     from psdopt_plugins.hermitian.pauli import PauliStrings as PauliStrings
+    from psdopt_plugins.hermitian.phases import PhaseEstimate as PhaseEstimate
+    from psdopt_plugins.hermitian.phases import coded_masks as coded_masks
+    from psdopt_plugins.hermitian.phases import phase_fit_problem as phase_fit_problem
+    from psdopt_plugins.hermitian.phases import phase_problem as phase_problem
+    from psdopt_plugins.hermitian.phases import retrieve_phase as retrieve_phase
     from psdopt_plugins.hermitian.processes import process_problem as process_problem
     from psdopt_plugins.hermitian.processes import process_tomography as process_tomography
     from psdopt_plugins.hermitian.processes import transfer_matrix as transfer_matrix
@@ -26,13 +31,14 @@ LIKELIHOOD_REFERENCE = "Hradil: Quantum-state estimation"
 PROCESS_REFERENCE = (
     "Chuang, Nielsen: Prescription for experimental determination of the dynamics of a quantum black box"
 )
+PHASE_REFERENCE = "Candès, Strohmer, Voroninski: PhaseLift"
 
 lazy = lazy_names(__name__)
 
 
 @hookimpl
 def psdopt_components() -> Iterable[Spec]:
-    """Tomography of states and processes."""
+    """Tomography of states and processes, phase retrieval."""
     yield ProblemSpec(
         name="state-tomography",
         factory=lazy.state_problem,
@@ -52,9 +58,26 @@ def psdopt_components() -> Iterable[Spec]:
         factory=lazy.process_problem,
         summary="½ Σ (R_ij(J) − R_ij)² for the Pauli transfer matrix R of a channel, J its Choi matrix",
         reference=PROCESS_REFERENCE,
-        example=_dephasing,
+        example=lambda: lazy.process_problem(np.diag([1.0, 0.6, 0.5, 0.9])),
+    )
+    yield ProblemSpec(
+        name="phase-lift",
+        factory=lazy.phase_problem,
+        summary="tr H with x_t H x_t* = b_t, the squares |x_t z|² of a signal",
+        reference=PHASE_REFERENCE,
+        example=lambda: lazy.phase_problem(*_rows_and_squares()),
+    )
+    yield ProblemSpec(
+        name="phase-fit",
+        factory=lazy.phase_fit_problem,
+        summary="1/(2m) Σ (x_t H x_t* − b_t)² + penalty · tr H, for squares with noise",
+        reference=PHASE_REFERENCE,
+        parameters=(Parameter("penalty", float, 0.0, "weight of the trace"),),
+        example=lambda: lazy.phase_fit_problem(*_rows_and_squares(), 0.1),
     )
 
 
-def _dephasing() -> Any:
-    return lazy.process_problem(np.diag([1.0, 0.6, 0.5, 0.9]))
+def _rows_and_squares() -> tuple[Any, Any]:
+    rng = np.random.default_rng(0)
+    X, z = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape) for shape in ((18, 3), 3))
+    return X, np.abs(X @ z) ** 2

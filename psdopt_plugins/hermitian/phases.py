@@ -1,0 +1,184 @@
+"""Phase retrieval: a signal z from |x_t z|², as the Hermitian matrix z z* of least trace (PhaseLift)."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator
+from sklearn.exceptions import ConvergenceWarning
+
+from psdopt import (
+    Certificate,
+    Constrained,
+    FlatQuotient,
+    LowRankPSD,
+    Result,
+    TermSum,
+    TruncatedNewton,
+    certify,
+    constraints,
+    solve,
+)
+from psdopt.checks import number, vector
+from psdopt.errors import InvalidInputError
+from psdopt.linalg import Array, block_operator
+from psdopt.terms import Combined, IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, hermitian_squares
+from psdopt_plugins.hermitian.multipliers import phase_multipliers
+
+#: Products with the data for the first signal, and the largest square, in means, that counts there in full.
+PRODUCTS, TRUNCATED = 30, 3.0
+#: Accuracy of the low-rank fit: values of exact data reach rounding, so that the certificate has all digits.
+FIT_TOL = 1e-14
+#: Residuals of squares up to this share of |b| leave the constraints of PhaseLift satisfied.
+EXACT = 1e-9
+
+
+class PhaseEstimate(NamedTuple):
+    """`signal` z (n,), up to a phase; `result`, the run that found it; `certificate`, what is proven of z z*.
+
+    The certificate is of PhaseLift, the least trace over all H ⪰ 0 with these squares, or of the penalised fit.
+    """
+
+    signal: Any
+    result: Result
+    certificate: Certificate | None
+
+
+def phase_problem(X: Any, squares: Any) -> Constrained:
+    """PhaseLift: min tr H over H ⪰ 0 with x_t H x_t* = b_t for the rows x_t of X (Candès, Strohmer, Voroninski 2013).
+
+    Parameters
+    ----------
+    X : (m, n) complex, dense, sparse or a ``LinearOperator`` such as :func:`coded_masks`; for numbers |⟨a_t, z⟩|² =
+        |a_t* z|², rows are a_t*. squares : (m,), b >= 0.
+
+    Raises
+    ------
+    InvalidInputError for an X that is no finite matrix, or squares of another length or negative ones.
+    """
+    measurement = hermitian_squares(X)
+    b = _squares(squares, measurement.size)
+    return Constrained(_trace(measurement.n), constraints.Constraint(measurement, b, b, name="squares"))
+
+
+def phase_fit_problem(X: Any, squares: Any, penalty: float = 0.0) -> TermSum:
+    """1/(2m) Σ (x_t H x_t* − b_t)² + penalty · tr H, for squares with noise. Parameters as of :func:`phase_problem`."""
+    measurement = hermitian_squares(X)
+    return _fit(measurement, _squares(squares, measurement.size), number(penalty, "penalty", least=0.0))
+
+
+def retrieve_phase(
+    X: Any, squares: Any, *, penalty: float | None = None, tol: float = 1e-6, **options: Any
+) -> PhaseEstimate:
+    """z (n,) with |x_t z|² = b_t, up to a phase, and a proof that z z* is the solution of PhaseLift.
+
+    The first signal is the leading eigenvector of Σ min(b_t, 3 b̄) x_t* x_t; a fit of rank one follows
+    (:func:`phase_fit_problem`). If it meets the squares, multipliers that belong to it are sought
+    (:func:`~psdopt_plugins.hermitian.multipliers.phase_multipliers`; X is formed) and given to
+    :func:`psdopt.certify`. With a `penalty`, for squares with noise, F is the penalised fit over all ranks.
+
+    `tol` : of the certificate; `options` : of :func:`psdopt.solve`, for the fit. A ConvergenceWarning where nothing is
+    proven. Raises what :func:`phase_problem` raises. Cost: some hundred products with X, and the multipliers.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X, z = (rng.standard_normal(s) + 1j * rng.standard_normal(s) for s in ((60, 8), 8))
+    >>> found = retrieve_phase(X, np.abs(X @ z) ** 2)
+    >>> found.certificate.gap_relative <= 1e-6, bool(np.isclose(abs(np.vdot(found.signal, z)), np.vdot(z, z).real))
+    (True, True)
+    """
+    measurement = hermitian_squares(X)
+    b = _squares(squares, measurement.size)
+    start = LowRankPSD(_first_signal(measurement, b))
+    weight = 0.0 if penalty is None else number(penalty, "penalty", above=0.0)
+    n, fit = measurement.n, _fit(measurement, b, weight)
+    if penalty is not None:
+        result = solve(fit, **{"start": start, "rng": 0, "tol": tol, **options})
+        return _warned(PhaseEstimate(_leading(result.matrix), result, result.certificate), tol)
+    given = {"geometry": FlatQuotient(n, 1), "method": TruncatedNewton(), "start": start, "tol": FIT_TOL, "rng": 0}
+    result = solve(fit, **{**given, "escape": False, **options})
+    z = _leading(result.matrix)
+    certificate = None
+    if np.sqrt(2.0 * len(b) * result.value) <= EXACT * np.linalg.norm(b):
+        rows = X.matmat(np.eye(n // 2)) if isinstance(X, LinearOperator) else X
+        y = phase_multipliers(rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows), z)
+        if y is not None:
+            problem = Constrained(_trace(n), constraints.Constraint(measurement, b, b, name="squares"))
+            certificate = certify(problem, result.matrix, tol=tol, dual=-y)
+    return _warned(PhaseEstimate(z, result, certificate), tol)
+
+
+def coded_masks(masks: Any) -> LinearOperator:
+    """V (N, r) ↦ the discrete Fourier transforms of each column times each mask, (k N, r), without a matrix.
+
+    `masks` : (k, ...), complex, for signals or images of the shape of one mask, N entries in C order. Transforms are
+    orthogonal. O(k N log N) for a column (Candès, Li, Soltanolkotabi 2015). Raises InvalidInputError unless `masks`
+    has at least two dimensions and finite entries.
+    """
+    masks = np.asarray(masks)
+    if masks.ndim < 2 or masks.size == 0 or masks.dtype.kind not in "biufc" or not np.all(np.isfinite(masks)):
+        raise InvalidInputError(
+            f"masks must be (k, ...) finite numbers; found shape {masks.shape}, dtype {masks.dtype}"
+        )
+    shape, N = masks.shape[1:], int(np.prod(masks.shape[1:]))
+    axes = tuple(range(1, masks.ndim))
+
+    def forth(V: Any) -> Any:
+        images = np.fft.fftn(masks[..., None] * V.reshape(*shape, -1), axes=axes, norm="ortho")
+        return images.reshape(len(masks) * N, -1)
+
+    def back(W: Any) -> Any:
+        images = np.fft.ifftn(W.reshape(*masks.shape, -1), axes=axes, norm="ortho")
+        return np.sum(masks.conj()[..., None] * images, axis=0).reshape(N, -1)
+
+    return block_operator((len(masks) * N, N), forth, back, np.complex128)
+
+
+def _trace(n: int) -> TermSum:
+    return TermSum([LinearTerm(IdentityForm(n))])
+
+
+def _squares(squares: Any, m: int) -> Array:
+    b = vector(squares, "squares", m, "one per row of X")
+    if b.min() < 0.0:
+        raise InvalidInputError(f"squares must be at least 0; found {b.min():g}")
+    return b
+
+
+def _fit(measurement: Combined, b: Array, penalty: float) -> TermSum:
+    terms: list[Any] = [MeasuredTerm(measurement, LeastSquares(b), 0.5 / len(b))]
+    return TermSum(terms + [LinearTerm(IdentityForm(measurement.n), penalty)] * (penalty > 0.0))
+
+
+def _first_signal(measurement: Combined, b: Array) -> Array:
+    """[Re v; Im v] (2n, 1) for the leading eigenvector v of Σ min(b_t, 3 b̄) x_t* x_t, scaled to the mean square."""
+    X, (n, m) = measurement.maps[0], (measurement.n, len(b))
+    weights = np.tile(np.minimum(b, TRUNCATED * b.mean()), 2)[:, None]
+    v = np.random.default_rng(0).standard_normal((n, 1))
+    for _ in range(PRODUCTS):
+        v = X.adjoint(weights * X.apply(v))
+        length = float(np.linalg.norm(v))
+        if not length > 0.0:
+            return np.zeros((n, 1))
+        v = v / length
+    size = float(np.linalg.norm(X.apply(v))) / np.sqrt(m)
+    return v * (np.sqrt(b.mean()) / size if size > 0.0 else 1.0)
+
+
+def _leading(M: LowRankPSD) -> Any:
+    """The leading eigenvector of H, times the root of its eigenvalue, (n,)."""
+    U, s, _ = np.linalg.svd(M.hermitian(), full_matrices=False)
+    return U[:, 0] * s[0] if len(s) else np.zeros(M.n // 2, dtype=np.complex128)
+
+
+def _warned(found: PhaseEstimate, tol: float) -> PhaseEstimate:
+    known = found.certificate
+    if known is None or known.gap_relative is None or known.gap_relative > tol:
+        why = "no multipliers were found" if known is None else "the gap is larger than tol"
+        warnings.warn(
+            f"z z* is not proven to be optimal: {why}; {found.result.message}", ConvergenceWarning, stacklevel=3
+        )
+    return found
