@@ -17,6 +17,7 @@ import scipy.sparse as sp
 from benchmarks.papers.data import Array
 from benchmarks.papers.power_networks import BASE, Network
 from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.terms import embedded
 
 #: Impedance of the branches that tie copies of a network together.
 TIE = (0.02, 0.1)
@@ -97,14 +98,14 @@ def _entries(i: Any, j: Any, numbers: Any, size: int) -> sp.csr_array:
 
 
 def _powers(rows: sp.csr_array, at: Array, size: int) -> tuple[list[sp.csr_array], list[sp.csr_array]]:
-    """Forms of P and Q, v_k conj(yᵀv) = P + jQ, for each row y and its bus k, over x = [Re v; Im v]."""
+    """Forms of P and Q, v_k conj(yᵀv) = v* C v = P + jQ, for each row y and its bus k, over x = [Re v; Im v]."""
     n = rows.shape[1]
     P, Q = [], []
-    for k, t in zip(at, range(rows.shape[0]), strict=True):
-        span = slice(rows.indptr[t], rows.indptr[t + 1])
-        j, G, B = rows.indices[span], rows.data[span].real, rows.data[span].imag
-        e, f = np.full(len(j), k), np.full(len(j), k + n)
-        i, other = np.r_[e, e, f, f], np.r_[j, j + n, j, j + n]
-        P.append(_entries(i, other, np.r_[G, -B, B, G], size))
-        Q.append(_entries(i, other, np.r_[-B, -G, G, -B], size))
+    for t, k in enumerate(at):
+        y = sp.coo_array(rows[[t]])
+        C = sp.csr_array((y.data.conj(), (y.coords[1], np.full(y.nnz, k))), shape=(n, n))
+        for forms, part in ((P, C + C.conj().T), (Q, -1j * (C - C.conj().T))):
+            form = embedded(0.5 * part)
+            form.resize(size, size)
+            forms.append(form)
     return P, Q

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from psdopt.contracts.abilities import Ability
 from psdopt.errors import InvalidInputError
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
+from psdopt.interop._cone_hermitian import twins
 from psdopt.interop._cone_objective import square_root
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.linalg.arrays import Array
@@ -84,7 +85,9 @@ def forms_of(program: ConeProgram, which: str = "auto") -> Iterator[PrimalForm |
 
 def _of_linear(program: ConeProgram) -> Iterator[PrimalForm | DualForm]:
     # an unknown saves the primal form at most one row, an equation the dual form at most one unknown
+    alike = twins(program)
     rows, unknowns = len(program.b) - len(program.c), len(program.c) - program.zero
+    rows -= 0 if alike is None else int(np.sum(alike.repeated))
     primal = PrimalForm(program) if rows <= unknowns else None
     # log dets with no constraint at all are for the dual form, which always has some
     some = primal is not None and (primal.m > 0 or not program.log_dets)

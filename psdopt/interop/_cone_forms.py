@@ -12,9 +12,10 @@ from numpy.typing import NDArray
 from psdopt.constraints import Constrained, Constraint, SparseForms
 from psdopt.constraints.limits import CANCELLED
 from psdopt.contracts.problem import Problem
+from psdopt.interop._cone_hermitian import twins
 from psdopt.interop._cone_objective import objective, square_root
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._elimination import Elimination, eliminate, merged, violated
+from psdopt.interop._elimination import Elimination, eliminate, merged, pruned, violated
 from psdopt.linalg.arrays import Array, row_dots
 from psdopt.linalg.tolerances import EPS
 from psdopt.problems.term_sum import TermSum
@@ -32,8 +33,10 @@ class Point:
 class PrimalForm:
     """M holds the PSD slacks block by block, and on its diagonal the slacks of inequalities that define an unknown.
 
-    x is affine in M; rows that define no unknown are the constraints on M. An unknown without a defining row, if the
-    objective or a row contains it, is the difference of two further diagonal entries.
+    Of a block that is the real form of a Hermitian matrix M holds any matrix with that mean
+    (:class:`~psdopt.interop._cone_hermitian.Twins`). x is affine in M; rows that define no unknown are the constraints
+    on M. An unknown without a defining row, if the objective or a row contains it, is the difference of two further
+    diagonal entries.
 
     Attributes: `n`, order of M; `m`, constraints; `contradiction`, where a row without unknowns cannot be met: y (R,)
     with Aᵀy = 0, bᵀy < 0, y >= 0 on inequalities and 0 on PSD rows, else None;
@@ -48,7 +51,11 @@ class PrimalForm:
         kind = np.concatenate([np.full(p.zero, 1), np.full(p.nonneg, 2), np.zeros(R - p.first_psd, dtype=int)])
         self.elimination = e = eliminate(A, b, kind.astype(np.intp))
         AK, AZ, right = e.rest(A, b)
-        rest = np.flatnonzero(~e.used)
+        self.twins = twins(p)
+        unused = ~e.used
+        if self.twins is not None:  # of two twins that are both left one is enough
+            unused &= ~(self.twins.repeated & unused[self.twins.of])
+        rest = np.flatnonzero(unused)
         needed = (_costs(p, e) != 0.0) | (np.diff(sp.csc_array(AZ[rest]).indptr) > 0)
         if p.P is not None:
             needed |= np.diff(sp.csc_array(p.P @ e.Z).indptr) > 0
@@ -66,6 +73,9 @@ class PrimalForm:
         self.K = sp.csr_array(sp.hstack([sp.csc_array(e.K)[:, columns], Z, -Z], format="csr"))
         own, free = sp.eye_array(R, format="csr")[rest], AZ[rest][:, lifted]
         rows = sp.csr_array(sp.hstack([(AK[rest] + own)[:, columns], free, -free], format="csr"))
+        if self.twins is not None:
+            mean = sp.csr_array(sp.block_diag([self.twins.mean[columns][:, columns], sp.eye_array(2 * len(lifted))]))
+            self.K, rows = sp.csr_array(self.K @ mean), pruned(sp.csr_array(rows @ mean), abs(rows) @ abs(mean))
         right = right[rest]
         loose = kind[rest] == 2
         allowed = e.allowed(A, b)[rest]
@@ -110,7 +120,8 @@ class PrimalForm:
         """y with gradient + Aᵀy = 0 and the multipliers w of the rows that remain."""
         y = np.zeros(len(self.program.b))
         y[self.rest] = self.shares @ w
-        return self.elimination.multipliers(self.program.A, gradient, y)
+        y = self.elimination.multipliers(self.program.A, gradient, y)
+        return y if self.twins is None else np.asarray(self.twins.mean.T @ y)
 
 
 class DualForm:

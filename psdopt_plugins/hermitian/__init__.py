@@ -79,5 +79,5 @@ def psdopt_components() -> Iterable[Spec]:
 
 def _rows_and_squares() -> tuple[Any, Any]:
     rng = np.random.default_rng(0)
-    X, z = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape) for shape in ((18, 3), 3))
+    X, z = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape) for shape in ((7, 3), 3))
     return X, np.abs(X @ z) ** 2

@@ -108,7 +108,7 @@ def state_tomography(
     Examples
     --------
     >>> state = state_tomography(["XX", "YY", "ZZ"], [1.0, -1.0, 1.0])  # of (|00> + |11>)/√2
-    >>> state.matrix.real.round(4)[0]
+    >>> np.abs(state.matrix).round(2)[0]
     array([0.5, 0. , 0. , 0.5])
     """
     return solved_at_trace_one(state_problem(strings, values, weights), rank, options)
