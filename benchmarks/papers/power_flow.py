@@ -100,7 +100,8 @@ def _entries(i: Any, j: Any, numbers: Any, size: int) -> sp.csr_array:
 def _powers(rows: sp.csr_array, at: Array, size: int) -> tuple[list[sp.csr_array], list[sp.csr_array]]:
     """Forms of P and Q, v_k conj(yᵀv) = v* C v = P + jQ, for each row y and its bus k, over x = [Re v; Im v]."""
     n = rows.shape[1]
-    P, Q = [], []
+    P: list[sp.csr_array] = []
+    Q: list[sp.csr_array] = []
     for t, k in enumerate(at):
         y = sp.coo_array(rows[[t]])
         C = sp.csr_array((y.data.conj(), (y.coords[1], np.full(y.nnz, k))), shape=(n, n))

@@ -16,7 +16,7 @@ from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, norm, row_dots
+from psdopt.linalg.arrays import Array, gathered_row_dots, norm, row_dots
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.combined import Combined
@@ -117,6 +117,12 @@ def form_norms(measurement: Measurement) -> Array:
     if isinstance(measurement, QuadraticForms):
         Z = measurement.X.to_dense()
         return row_dots(Z, Z)
+    inner = measurement.measurement if isinstance(measurement, Combined) else None
+    if isinstance(measurement, Combined) and isinstance(inner, QuadraticForms) and inner.X.is_matrix:
+        B, Z = measurement.B, inner.X.to_dense()
+        i, j = sp.coo_array(abs(B).T @ abs(B)).coords  # ⟨z_i z_iᵀ, z_j z_jᵀ⟩ = (z_iᵀz_j)², for the pairs that meet
+        products = sp.csr_array((gathered_row_dots(i, j, Z, Z) ** 2, (i, j)))
+        return np.sqrt(np.maximum(np.asarray((B @ products).multiply(B).sum(axis=1)).ravel(), 0.0))
     rng = np.random.default_rng(0)
     total = np.zeros(measurement.size)
     for _ in range(PROBES):

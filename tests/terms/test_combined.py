@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import constraints
-from psdopt.constraints import SparseForms, explicit_forms
+from psdopt.constraints import SparseForms, explicit, explicit_forms
 from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.terms import Combined, Entries, PairDistances, QuadraticForms, TripletDifferences
@@ -47,6 +47,14 @@ def test_constraints_on_combined_numbers_know_their_entries():
     found = np.array([forms.matrix(e).toarray() for e in np.eye(4)])
     assert np.allclose(found, expected, rtol=1e-13, atol=1e-14)
     assert constraints.Constraint(rows, 0.0, 1.0).size == 4
+
+
+def test_norms_need_no_entries(monkeypatch):
+    rows = Combined(QuadraticForms(X), B)
+    exact = explicit.form_norms(rows)
+    monkeypatch.setattr(explicit, "NUMBERS", 0)
+    assert explicit_forms(rows) is None
+    assert np.allclose(explicit.form_norms(rows), exact, rtol=1e-13)
 
 
 @pytest.mark.parametrize(

@@ -186,7 +186,7 @@ def certify_constrained(
             trace_bound=tau,
             trace_source="" if limit is None else limit.source,
             on_face=0 if problem.face is None else problem.face.count,
-            infeasibility_proof=proven_infeasible(problem, rays),
+            infeasibility_proof=proven_infeasible(problem, rays, a, trace),
             ray=ray,
         ),
         _slack=partial(constrained_slack_matrix, problem, Y, y),

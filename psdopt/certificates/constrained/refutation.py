@@ -35,10 +35,13 @@ def contradictory_equations(problem: ConstrainedModel, violation: Array) -> Arra
     return _vanishing(problem, y, equations, math.inf) if problem.m <= DENSE_LIMIT and norm(y) > 0.0 else None
 
 
-def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None]) -> Array | None:
+def proven_infeasible(
+    problem: ConstrainedModel, candidates: list[Array | None], measured: Array | None = None, trace: float = 0.0
+) -> Array | None:
     """A y among the candidates with A*(y) ⪰ 0 and σ(y) < 0, or σ(y) < λ_min(A*(y)) τ where tr M <= τ is known.
 
-    Where feasible M are W N Wᵀ (:class:`~psdopt.constraints.faces.face.Face`), WᵀA*(y)W replaces A*(y), unless the face
+    `measured` (m,) and `trace` : A(M) and tr M of any M ⪰ 0, from which λ_min(A*(y)) <= ⟨y, A(M)⟩ / tr M: it may spare
+    an eigenvalue. Where feasible M are W N Wᵀ (:class:`~psdopt.constraints.faces.face.Face`), WᵀA*(y)W replaces A*(y), unless the face
     was found by a numerical search.
     """
     problem = problem.shown
@@ -66,6 +69,10 @@ def proven_infeasible(problem: ConstrainedModel, candidates: list[Array | None])
             continue
         if vanishes:
             return np.asarray(y)
+        if measured is not None and trace > 0.0 and problem.face is None:
+            most = (float(y @ measured) + rounding(float(np.abs(y) @ np.abs(measured)), problem.m)) / trace
+            if most < 0.0 and (limit is None or support >= most * limit.value):
+                continue
         allowed = -support / max(limit.value, LEAST) if limit is not None else 0.0
         low = _least_of_adjoint(problem, y, 0.5 * allowed)
         if low >= 0.0 or (limit is not None and support < low * limit.value - lost):
