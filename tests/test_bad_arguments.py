@@ -14,16 +14,18 @@ import pytest
 import scipy.sparse as sp
 
 import psdopt
-from psdopt import constraints, methods, terms
+from psdopt import constraints, linalg, methods, terms
 from psdopt.errors import PsdoptError
 from psdopt.methods.alternating import AfterSteps
 from psdopt.problems.distributed import Here, Summed
+from psdopt_plugins import hermitian
 
 N = 5
 RNG = np.random.default_rng(0)
 A = np.diag(np.arange(1.0, 6.0))
 X = RNG.standard_normal((8, N))
 ROWS, COLUMNS = np.array([0, 1, 2]), np.array([1, 2, 3])
+HERMITIAN = A + 1j * np.triu(np.ones((N, N)), 1) - 1j * np.tril(np.ones((N, N)), -1)
 QUADRATIC = psdopt.QuadraticSDP(B=1.0, C=-A)
 ENTRIES = terms.Entries(ROWS, COLUMNS, N)
 FIT = terms.MeasuredTerm(ENTRIES, terms.LeastSquares(np.ones(3)))
@@ -70,6 +72,22 @@ CALLS: dict[Callable[..., Any], dict[str, Any]] = {
     constraints.sparse_forms: {"matrices": [sp.csr_array(A)], "lower": 1.0},
     constraints.SparseForms: {"i": ROWS, "j": COLUMNS, "B": sp.csr_array(np.ones((2, 3))), "n": N},
     constraints.Trace: {"n": N},
+    constraints.hermitian_entries: {"i": ROWS, "j": COLUMNS, "n": N, "equals": np.ones(3) * 1j},
+    constraints.hermitian_forms: {"matrices": [HERMITIAN], "lower": 1.0},
+    constraints.hermitian_squares: {"X": X + 1j * X, "equals": np.ones(8)},
+    terms.Combined: {"measurement": ENTRIES, "B": np.ones((2, 3))},
+    terms.embedded: {"X": X + 1j * X},
+    terms.hermitian_form: {"C": HERMITIAN},
+    terms.hermitian_squares: {"X": X + 1j * X},
+    hermitian.PauliStrings: {"strings": ["XY", "IZ"]},
+    hermitian.state_problem: {"strings": ["XY", "IZ"], "values": [0.5, 0.1], "weights": [1.0, 2.0]},
+    hermitian.counts_problem: {"bases": ["X", "Z"], "counts": np.ones((2, 2))},
+    hermitian.process_problem: {"transfer": np.eye(4)},
+    hermitian.transfer_matrix: {"factor": np.ones((4, 1))},
+    hermitian.phase_problem: {"X": X + 1j * X, "squares": np.ones(8)},
+    hermitian.phase_fit_problem: {"X": X + 1j * X, "squares": np.ones(8), "penalty": 0.1},
+    hermitian.coded_masks: {"masks": np.ones((2, 3))},
+    linalg.kronecker_product: {"factors": [A, np.eye(2)]},
     terms.Entries: {"i": ROWS, "j": COLUMNS, "n": N},
     terms.PairDistances: {"i": ROWS, "j": COLUMNS, "X": X},
     terms.QuadraticForms: {"X": X},

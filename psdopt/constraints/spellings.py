@@ -12,7 +12,8 @@ from psdopt.checks import brief, finite, instance, integer, number
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.constraints.sets import SecondOrder, Zero
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.complex_arrays import complex_array
 from psdopt.terms.hermitian import embedded, hermitian_matrix
 from psdopt.terms.hermitian import hermitian_squares as squares
 from psdopt.terms.indexed import checked_indices
@@ -63,10 +64,10 @@ def hermitian_entries(i: Any, j: Any, n: int, equals: Any) -> Constraint:
     InvalidInputError for a number on the diagonal that is not real.
     """
     i, j = checked_indices({"i": i, "j": j}, integer(n, "n"))
-    try:
-        values = np.broadcast_to(np.asarray(equals, dtype=np.complex128), i.shape)
-    except (TypeError, ValueError) as error:
-        raise InvalidInputError(f"equals must be a number or an array ({len(i)},); found {brief(equals)}") from error
+    values = complex_array(equals, "equals").astype(np.complex128)
+    if values.shape not in ((), i.shape):
+        raise InvalidInputError(f"equals must be a number or an array of length {len(i)}; found shape {values.shape}")
+    values = np.broadcast_to(values, i.shape)
     t, off = np.arange(len(i)), np.flatnonzero(i != j)
     wrong = np.flatnonzero((i == j) & (values.imag != 0.0))
     if len(wrong):
@@ -88,7 +89,9 @@ def hermitian_forms(matrices: Any, equals: Any = None, *, lower: Any = None, upp
     M has order 2n (:func:`psdopt.terms.embedded`). Raises InvalidInputError for a matrix that is not Hermitian, with
     its position.
     """
-    known = [embedded(hermitian_matrix(A, f"matrix {t} of the forms")) for t, A in enumerate(matrices)]
+    if not isinstance(matrices, (Sequence, np.ndarray)) or isinstance(matrices, str):
+        raise InvalidTypeError(f"matrices must be a sequence of Hermitian matrices; found {brief(matrices)}")
+    known = [embedded(hermitian_matrix(A, f"matrices[{t}]")) for t, A in enumerate(matrices)]
     return Constraint(SparseForms.of(known), *_bounds("hermitian_forms", equals, lower, upper), name="forms")
 
 

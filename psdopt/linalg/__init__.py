@@ -17,6 +17,7 @@ from psdopt.linalg.arrays import (
     sparse_product,
     with_data,
 )
+from psdopt.linalg.complex_arrays import complex_array
 from psdopt.linalg.definite import solver_of
 from psdopt.linalg.extreme import ExtremePair
 from psdopt.linalg.kronecker import kronecker_product
@@ -48,6 +49,7 @@ __all__ = [
     "arc_polynomial",
     "as_dense",
     "block_operator",
+    "complex_array",
     "first_minimizer",
     "incidence",
     "inner",

@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.checks import brief
 from psdopt.errors import InvalidInputError
+from psdopt.linalg.complex_arrays import complex_array
 from psdopt.linalg.operators import block_operator
 
 
@@ -18,16 +20,14 @@ def kronecker_product(factors: Sequence[Any]) -> LinearOperator:
     Row and column numbers are as of ``np.kron``: the first factor has the highest digit. For q factors of order two a
     product costs O(q 2^q r).
 
-    Raises InvalidInputError for no factors, or one that is not a finite 2-D array.
+    Raises InvalidInputError for no factors, or one that is no finite 2-D array; InvalidTypeError for no numbers.
     """
-    known = [np.asarray(each) for each in factors]
-    if not known:
-        raise InvalidInputError("factors must hold at least one matrix; found none")
-    for k, each in enumerate(known):
-        numbers = each.ndim == 2 and each.size > 0 and each.dtype.kind in "biufc"
-        if not numbers or not np.all(np.isfinite(each)):
-            found = f"found shape {each.shape} and dtype {each.dtype}"
-            raise InvalidInputError(f"factor {k} must be a 2-D array of finite numbers; {found}")
+    if not isinstance(factors, (list, tuple, np.ndarray)) or len(factors) == 0:
+        raise InvalidInputError(f"factors must be a sequence of at least one matrix; found {brief(factors)}")
+    known = [complex_array(each, f"factors[{k}]") for k, each in enumerate(factors)]
+    wrong = next((k for k, each in enumerate(known) if each.ndim != 2 or each.size == 0), None)
+    if wrong is not None:
+        raise InvalidInputError(f"factors[{wrong}] must be a 2-D array, not empty; found shape {known[wrong].shape}")
     adjoint = [each.conj().T for each in known]
     m, n = (int(np.prod([each.shape[side] for each in known])) for side in (0, 1))
     dtype = np.result_type(np.float64, *known)

@@ -14,8 +14,8 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt.checks import brief, unmasked
-from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.complex_arrays import complex_array
 from psdopt.linalg.operators import block_operator
 from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.terms.combined import Combined
@@ -88,15 +88,13 @@ def _blocks(X: Any) -> Any:
 
 
 def _matrix(given: Any, name: str) -> Any:
-    sparse = bool(sp.issparse(given))
-    try:
-        X: Any = (sp.csr_array(given) if sparse else np.asarray(unmasked(given, name))).astype(np.complex128)
-    except PsdoptError:
-        raise
-    except (TypeError, ValueError) as error:
-        raise InvalidTypeError(f"{name} must be a matrix of numbers; found {brief(given)}") from error
+    """A 2-D array, not empty, of finite numbers, or a sparse one."""
+    X: Any = given
+    if sp.issparse(given):
+        X = sp.csr_array(given)
+        complex_array(X.data, name)
+    else:
+        X = complex_array(given, name)
     if X.ndim != 2 or 0 in X.shape:
         raise InvalidInputError(f"{name} must be a 2-D array, not empty; found shape {X.shape}")
-    if not np.all(np.isfinite(X.data if sparse else X)):
-        raise InvalidInputError(f"{name} must be finite; found NaN or infinite entries")
     return X

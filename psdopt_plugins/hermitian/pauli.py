@@ -13,7 +13,7 @@ from scipy.linalg import hadamard
 from psdopt.checks import brief
 from psdopt.constraints import SparseForms, explicit_forms
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg import Array
+from psdopt.linalg import Array, complex_array
 from psdopt.terms import Forces, Measurement
 
 #: Entries of all strings together up to which they are written out, for methods and proofs that need them.
@@ -86,7 +86,7 @@ class PauliStrings(Measurement):
 
     def of(self, factor: Any) -> Array:
         """⟨P_s, Z Z*⟩, (m,), of a complex factor Z (N, r)."""
-        Z = np.asarray(factor, dtype=np.complex128)
+        Z = complex_array(factor, "factor")
         if Z.ndim != 2 or len(Z) != self.states:
             raise InvalidInputError(f"factor must be ({self.states}, r); found shape {Z.shape}")
         U = Factor(np.concatenate([Z.real, Z.imag]))

@@ -23,7 +23,7 @@ from psdopt import (
 )
 from psdopt.checks import number, vector
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, block_operator
+from psdopt.linalg import Array, block_operator, complex_array
 from psdopt.terms import Combined, IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, hermitian_squares
 from psdopt_plugins.hermitian.multipliers import phase_multipliers
 
@@ -118,11 +118,9 @@ def coded_masks(masks: Any) -> LinearOperator:
     orthogonal. O(k N log N) for a column (Candès, Li, Soltanolkotabi 2015). Raises InvalidInputError unless `masks`
     has at least two dimensions and finite entries.
     """
-    masks = np.asarray(masks)
-    if masks.ndim < 2 or masks.size == 0 or masks.dtype.kind not in "biufc" or not np.all(np.isfinite(masks)):
-        raise InvalidInputError(
-            f"masks must be (k, ...) finite numbers; found shape {masks.shape}, dtype {masks.dtype}"
-        )
+    masks = complex_array(masks, "masks")
+    if masks.ndim < 2 or masks.size == 0:
+        raise InvalidInputError(f"masks must be an array (k, ...), not empty; found shape {masks.shape}")
     shape, N = masks.shape[1:], int(np.prod(masks.shape[1:]))
     axes = tuple(range(1, masks.ndim))
 

@@ -10,8 +10,8 @@ import numpy as np
 from psdopt import Ability, AugmentedLagrangian, Constrained, FlatQuotient, QuadraticSDP, TermSum, solve
 from psdopt.checks import real_array
 from psdopt.constraints import Constraint
-from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array
+from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg import Array, complex_array
 from psdopt.terms import LeastSquares, MeasuredTerm
 from psdopt_plugins.estimators import finished
 from psdopt_plugins.hermitian.pauli import PauliStrings
@@ -35,7 +35,10 @@ def process_problem(transfer: Any) -> Constrained:
     ------
     InvalidInputError for another shape, infinite entries, or all NaN.
     """
-    R = real_array(transfer, "transfer").astype(np.float64)
+    R = real_array(transfer, "transfer")
+    if R.dtype.kind not in "biuf":
+        raise InvalidTypeError(f"transfer must hold real numbers; found dtype {R.dtype}")
+    R = R.astype(np.float64)
     q = (len(R).bit_length() - 1) // 2 if R.ndim == 2 and R.shape[0] == R.shape[1] else 0
     if q == 0 or len(R) != 4**q:
         raise InvalidInputError(f"transfer must be (4^q, 4^q) for q qubits, q >= 1; found shape {R.shape}")
@@ -80,7 +83,7 @@ def transfer_matrix(factor: Any) -> Array:
 
     Column k holds ⟨b| K |a⟩ at a d + b. R_ij = tr(P_i E(P_j)) / d.
     """
-    Z = np.asarray(factor, dtype=np.complex128)
+    Z = complex_array(factor, "factor")
     q = (len(Z).bit_length() - 1) // 2 if Z.ndim == 2 else 0
     if q == 0 or len(Z) != 4**q:
         raise InvalidInputError(f"factor must be (4^q, k) for q qubits, q >= 1; found shape {Z.shape}")

@@ -5,7 +5,7 @@ from functools import reduce
 import numpy as np
 import pytest
 
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import kronecker_product
 
 RNG = np.random.default_rng(0)
@@ -28,14 +28,19 @@ def test_products_are_those_of_the_matrix():
 
 
 @pytest.mark.parametrize(
-    ("factors", "text"),
+    ("factors", "kind", "text"),
     [
-        ([], "factors must hold at least one matrix; found none"),
-        ([np.eye(2), np.ones(3)], r"factor 1 must be a 2-D array of finite numbers; found shape \(3,\)"),
-        ([[[np.inf]]], "factor 0 must be a 2-D array of finite numbers"),
-        ([[["a"]]], "factor 0 must be a 2-D array of finite numbers"),
+        ([], InvalidInputError, r"factors must be a sequence of at least one matrix; found \[\]"),
+        (np.float64(1.0), InvalidInputError, "factors must be a sequence of at least one matrix"),
+        (
+            [np.eye(2), np.ones(3)],
+            InvalidInputError,
+            r"factors\[1\] must be a 2-D array, not empty; found shape \(3,\)",
+        ),
+        ([[[np.inf]]], InvalidInputError, r"factors\[0\] must be finite; found 1 NaN or infinite entries"),
+        ([[["a"]]], InvalidTypeError, r"factors\[0\] must hold real or complex numbers; found \[\['a'\]\]"),
     ],
 )
-def test_bad_input(factors, text):
-    with pytest.raises(InvalidInputError, match=text):
+def test_bad_input(factors, kind, text):
+    with pytest.raises(kind, match=text):
         kronecker_product(factors)

@@ -94,13 +94,13 @@ SKEW = np.array([[1.0, 1j], [1j, 1.0]])
     [
         (lambda: hermitian_form(SKEW), InvalidInputError, r"C must be Hermitian; found max \|C - C\*\| = 2, where .* is allowed"),
         (lambda: hermitian_form(np.ones((2, 3))), InvalidInputError, r"C must be square; found shape \(2, 3\)"),
-        (lambda: hermitian_form("C"), InvalidTypeError, "C must be a matrix of numbers; found 'C'"),
+        (lambda: hermitian_form("C"), InvalidTypeError, "C must hold real or complex numbers; found 'C'"),
         (lambda: embedded([[np.nan]]), InvalidInputError, "X must be finite"),
         (lambda: embedded([1.0]), InvalidInputError, r"X must be a 2-D array, not empty; found shape \(1,\)"),
-        (lambda: constraints.hermitian_forms([np.eye(2), SKEW], 0.0), InvalidInputError, "matrix 1 of the forms must be Hermitian"),
+        (lambda: constraints.hermitian_forms([np.eye(2), SKEW], 0.0), InvalidInputError, r"matrices\[1\] must be Hermitian"),
         (lambda: constraints.hermitian_entries([0, 1], [1, 1], 2, 1j), InvalidInputError,
          "equals must be real on the diagonal .* found 1j at position 1"),
-        (lambda: constraints.hermitian_entries([0], [1], 2, "x"), InvalidInputError, r"equals must be a number or an array \(1,\)"),
+        (lambda: constraints.hermitian_entries([0], [1], 2, "x"), InvalidTypeError, "equals must hold real or complex numbers"),
     ],
 )  # fmt: skip
 def test_bad_input(make, kind, text):

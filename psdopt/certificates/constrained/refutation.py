@@ -41,8 +41,8 @@ def proven_infeasible(
     """A y among the candidates with A*(y) ⪰ 0 and σ(y) < 0, or σ(y) < λ_min(A*(y)) τ where tr M <= τ is known.
 
     `measured` (m,) and `trace` : A(M) and tr M of any M ⪰ 0, from which λ_min(A*(y)) <= ⟨y, A(M)⟩ / tr M: it may spare
-    an eigenvalue. Where feasible M are W N Wᵀ (:class:`~psdopt.constraints.faces.face.Face`), WᵀA*(y)W replaces A*(y), unless the face
-    was found by a numerical search.
+    an eigenvalue. Where feasible M are W N Wᵀ (:class:`~psdopt.constraints.faces.face.Face`), WᵀA*(y)W replaces A*(y),
+    unless the face was found by a numerical search.
     """
     problem = problem.shown
     limit = problem.trace_limit

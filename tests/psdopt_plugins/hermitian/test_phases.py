@@ -98,8 +98,8 @@ def test_a_wrong_signal_has_no_proof():
         (lambda: retrieve_phase([[np.nan]], [1.0]), "X must be finite"),
         (lambda: retrieve_phase(np.eye(2), [1.0, 1.0], penalty=0.0), "penalty must be"),
         (lambda: phase_fit_problem(np.eye(2), [1.0, 1.0], -1.0), "penalty must be"),
-        (lambda: coded_masks(np.ones(3)), r"masks must be \(k, ...\) finite numbers; found shape \(3,\)"),
-        (lambda: coded_masks([["a"]]), "masks must be"),
+        (lambda: coded_masks(np.ones(3)), r"masks must be an array \(k, ...\), not empty; found shape \(3,\)"),
+        (lambda: coded_masks([[np.nan]]), "masks must be finite; found 1 NaN"),
     ],
 )
 def test_bad_input(make, text):
