@@ -120,9 +120,11 @@ def form_norms(measurement: Measurement) -> Array:
     inner = measurement.measurement if isinstance(measurement, Combined) else None
     if isinstance(measurement, Combined) and isinstance(inner, QuadraticForms) and inner.X.is_matrix:
         B, Z = measurement.B, inner.X.to_dense()
-        i, j = sp.coo_array(abs(B).T @ abs(B)).coords  # ⟨z_i z_iᵀ, z_j z_jᵀ⟩ = (z_iᵀz_j)², for the pairs that meet
-        products = sp.csr_array((gathered_row_dots(i, j, Z, Z) ** 2, (i, j)))
-        return np.sqrt(np.maximum(np.asarray((B @ products).multiply(B).sum(axis=1)).ravel(), 0.0))
+        i, j = (np.asarray(each, dtype=np.intp) for each in sp.coo_array(abs(B).T @ abs(B)).coords)
+        squares = np.asarray(gathered_row_dots(i, j, Z, Z) ** 2)  # ⟨z_i z_iᵀ, z_j z_jᵀ⟩, for the pairs that meet
+        products: Any = sp.csr_array((squares, (i, j)))
+        sums = np.asarray((B @ products).multiply(B).sum(axis=1), dtype=np.float64).ravel()
+        return np.asarray(np.sqrt(np.maximum(sums, 0.0)))
     rng = np.random.default_rng(0)
     total = np.zeros(measurement.size)
     for _ in range(PROBES):

@@ -8,7 +8,7 @@ its blocks alike. Complex numbers appear here and in :meth:`psdopt.LowRankPSD.he
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy.sparse as sp
@@ -90,8 +90,8 @@ def _blocks(X: Any) -> Any:
 def _matrix(given: Any, name: str) -> Any:
     """A 2-D array, not empty, of finite numbers, or a sparse one."""
     X: Any = given
-    if sp.issparse(given):
-        X = sp.csr_array(given)
+    if isinstance(given, (sp.sparray, sp.spmatrix)):
+        X = sp.csr_array(cast(Any, given))
         complex_array(X.data, name)
     else:
         X = complex_array(given, name)

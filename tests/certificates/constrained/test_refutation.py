@@ -22,6 +22,27 @@ def test_a_proof_of_infeasibility_must_hold(solved) -> None:
     assert proven_infeasible(empty, [-ray]) is None
 
 
+def test_a_matrix_spares_the_eigenvalue_of_what_it_refutes(monkeypatch) -> None:
+    """λ_min(A*(y)) <= ⟨y, A(M)⟩ / tr M: of diag(1, −1) no eigenvalue is computed, of I it is, and proves."""
+    bounds = constraints.entries([0, 1], [0, 1], 3, [-1.0, 1.0])
+    problem = Constrained(QuadraticSDP(A=np.eye(3)), bounds)
+    asked = []
+
+    def least(problem, y, accuracy):
+        asked.append(y)
+        return float(np.linalg.eigvalsh(problem.forms.matrix(y).toarray())[0])
+
+    monkeypatch.setattr(refutation, "_least_of_adjoint", least)
+    monkeypatch.setattr(refutation, "_rounded", lambda problem, candidates: candidates)
+    y = np.array([1.0, -1.0])
+    assert proven_infeasible(problem, [y]) is None
+    assert len(asked) == 1
+    assert proven_infeasible(problem, [y], np.array([0.1, 2.0]), 2.1) is None
+    assert len(asked) == 1
+    assert proven_infeasible(problem, [np.array([1.0, 0.5])], np.array([0.1, 2.0]), 2.1) is not None
+    assert len(asked) == 2
+
+
 @pytest.mark.parametrize("dense", [True, False])
 def test_equations_that_contradict_each_other_are_refuted_by_multipliers_that_are_not_quite_right(
     dense, monkeypatch
