@@ -31,6 +31,8 @@ from psdopt_plugins.hermitian.multipliers import phase_multipliers
 PRODUCTS, TRUNCATED = 30, 3.0
 #: Accuracy of the low-rank fit: values of exact data reach rounding, so that the certificate has all digits.
 FIT_TOL = 1e-14
+#: Most entries of X for which multipliers are sought: some arrays of this size are made.
+MOST_ENTRIES = 2**25
 #: Residuals of squares up to this share of |b| leave the constraints of PhaseLift satisfied.
 EXACT = 1e-9
 
@@ -101,14 +103,16 @@ def retrieve_phase(
     given = {"geometry": FlatQuotient(n, 1), "method": TruncatedNewton(), "start": start, "tol": FIT_TOL, "rng": 0}
     result = solve(fit, **{**given, "escape": False, **options})
     z = _leading(result.matrix)
-    certificate = None
-    if np.sqrt(2.0 * len(b) * result.value) <= EXACT * np.linalg.norm(b):
-        rows = X.matmat(np.eye(n // 2)) if isinstance(X, LinearOperator) else X
-        y = phase_multipliers(rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows), z)
-        if y is not None:
-            problem = Constrained(_trace(n), constraints.Constraint(measurement, b, b, name="squares"))
-            certificate = certify(problem, result.matrix, tol=tol, dual=-y)
-    return _warned(PhaseEstimate(z, result, certificate), tol)
+    if np.sqrt(2.0 * len(b) * result.value) > EXACT * np.linalg.norm(b):
+        return _warned(PhaseEstimate(z, result, None), tol, "the fit of rank one does not meet the squares")
+    if len(b) * len(z) > MOST_ENTRIES:
+        return _warned(PhaseEstimate(z, result, None), tol, "X has too many entries for a search of multipliers")
+    rows = X.matmat(np.eye(n // 2)) if isinstance(X, LinearOperator) else X
+    y = phase_multipliers(rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows), z)
+    if y is None:
+        return _warned(PhaseEstimate(z, result, None), tol, "no multipliers were found")
+    problem = Constrained(_trace(n), constraints.Constraint(measurement, b, b, name="squares"))
+    return _warned(PhaseEstimate(z, result, certify(problem, result.matrix, tol=tol, dual=-y)), tol)
 
 
 def coded_masks(masks: Any) -> LinearOperator:
@@ -172,11 +176,9 @@ def _leading(M: LowRankPSD) -> Any:
     return U[:, 0] * s[0] if len(s) else np.zeros(M.n // 2, dtype=np.complex128)
 
 
-def _warned(found: PhaseEstimate, tol: float) -> PhaseEstimate:
+def _warned(found: PhaseEstimate, tol: float, why: str = "the gap is larger than tol") -> PhaseEstimate:
     known = found.certificate
     if known is None or known.gap_relative is None or known.gap_relative > tol:
-        why = "no multipliers were found" if known is None else "the gap is larger than tol"
-        warnings.warn(
-            f"z z* is not proven to be optimal: {why}; {found.result.message}", ConvergenceWarning, stacklevel=3
-        )
+        text = f"z z* is not proven to be optimal: {why}; the fit: {found.result.message}"
+        warnings.warn(text, ConvergenceWarning, stacklevel=3)
     return found

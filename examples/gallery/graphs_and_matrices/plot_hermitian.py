@@ -23,7 +23,7 @@ from psdopt_plugins.hermitian import (
 rng = np.random.default_rng(0)
 
 # %%
-# The state (|000> + i |111>)/√2, from all 63 expectations, each with an error of 0.1.
+# The state ``(|000> + i |111>)/√2``, from all 63 expectations, each with an error of 0.1.
 strings = ["".join(each) for each in itertools.product("IXYZ", repeat=3)][1:]
 pure = np.zeros((8, 1), dtype=complex)
 pure[[0, 7], 0] = np.sqrt(0.5), 1j * np.sqrt(0.5)
