@@ -30,7 +30,15 @@ from psdopt.methods import *  # noqa: F403
 from psdopt.methods.online_gradient import Pace
 from psdopt.methods.searches.preconditioning import gram_scaled
 from psdopt.plugins.elsewhere import Elsewhere
-from psdopt.problems import AutogradProblem, EntryFit, MomentPreconditioner, QuadraticSDP, TermEvaluation, TermSum
+from psdopt.problems import (
+    AutogradProblem,
+    EntryFit,
+    FunctionProblem,
+    MomentPreconditioner,
+    QuadraticSDP,
+    TermEvaluation,
+    TermSum,
+)
 from psdopt.problems.streamed import OffersStream, Streamed
 from psdopt.running.compatibility import compatible
 from psdopt.running.escape import widened
@@ -71,6 +79,7 @@ __all__ = [
     "EntryFit",
     "Evaluation",
     "FactorCurve",
+    "FunctionProblem",
     "Geometry",
     "History",
     "Images",

@@ -117,7 +117,7 @@ def test_all_second_derivatives_at_a_matrix_share_one_trace():
     assert slope == pytest.approx(np.sum(moved.factor_gradient() * D))
     assert bend == pytest.approx(np.sum(image * D))
     again = pickle.loads(pickle.dumps(moved.__getstate__() | {"problem": None}))
-    assert "second_order" not in again
+    assert "local" not in again
 
 
 def test_an_answer_is_of_the_function_as_it_is_now():

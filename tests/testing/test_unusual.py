@@ -7,7 +7,7 @@ import pytest
 from psdopt import AutogradProblem
 from psdopt.linalg.arrays import Array
 from psdopt.problems import TermSum
-from psdopt.problems.autograd_problem import AutogradLine
+from psdopt.problems.functions.evaluation import FunctionLine
 from psdopt.terms import Loss, MeasuredTerm, QuadraticForms
 from psdopt.testing import Case, CheckStatus, parametrize_with_checks, replay, run_checks
 from psdopt.testing.checks.common import defined, point_of
@@ -169,7 +169,7 @@ def test_constants_within_F_excuse_no_wrong_gradient(name):
 
 
 def test_a_line_search_that_does_not_move_is_found(monkeypatch):
-    monkeypatch.setattr(AutogradLine, "minimize", lambda self, upper=np.inf: 0.0)
+    monkeypatch.setattr(FunctionLine, "minimize", lambda self, upper=np.inf: 0.0)
     problem = AutogradProblem(lambda M: anp.sum(M * M) - anp.trace(M), N, convex=True)
     (record,) = run_checks(problem, only=["problem.line_minimum"])
     assert not record.ok

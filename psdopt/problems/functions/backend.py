@@ -1,0 +1,117 @@
+"""What an automatic differentiation library offers a problem: value, gradient and Hessian of a function of an array."""
+
+from __future__ import annotations
+
+import copy
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from psdopt.errors import InvalidInputError
+from psdopt.linalg.arrays import Array
+
+
+class Local(NamedTuple):
+    """f at x to second order: its value, its gradient, and the map D ↦ ∇²f(x)[D], which enters f no more."""
+
+    value: float
+    gradient: Array
+    product: Callable[[Array], Array]
+
+
+class Backend(ABC):
+    """f(x) or f(x, parameters), real, and its derivatives in double precision.
+
+    Arrays are NumPy arrays, or arrays of the library where the backend was made for a device of it. `compiled` :
+    whether every shape of x costs a compilation. Where f raises one of `failures`, as a Cholesky factor of a singular
+    matrix does, its value is +inf, and its derivatives raise ``numpy.linalg.LinAlgError``.
+    """
+
+    name: ClassVar[str]
+    compiled: ClassVar[bool] = False
+    failures: tuple[type[Exception], ...] = (np.linalg.LinAlgError,)
+    #: The device of all arrays, an object of psdopt.devices; None for NumPy arrays.
+    device: Any = None
+
+    def __init__(self, function: Callable[..., Any], parameters: Any = None) -> None:
+        self.function, self.parameters = function, parameters
+
+    def __call__(self, x: Any, parameters: Any = None) -> Any:
+        """f with its result checked: one real number in double precision."""
+        given = self.parameters if parameters is None else parameters
+        return self.checked(self.function(x) if given is None else self.function(x, given))
+
+    def with_parameters(self, parameters: Any) -> Self:
+        """The same function, with all that was compiled, of other parameters of the same shapes."""
+        other = copy.copy(self)
+        other.parameters = parameters
+        return other
+
+    def checked(self, found: Any) -> Any:
+        """`found`, or InvalidInputError if it is no number in double precision."""
+        shape = tuple(getattr(found, "shape", ()))
+        dtype = str(getattr(found, "dtype", "float64" if isinstance(found, (int, float)) else type(found).__name__))
+        if shape or not dtype.endswith("float64"):
+            hint = f"; {self.single}" if dtype.endswith("float32") else ""
+            raise InvalidInputError(
+                f"function must return one real number in double precision, shape () and float64; "
+                f"found shape {shape}, {dtype.removeprefix('torch.')}{hint}"
+            )
+        return found
+
+    #: What to do about single precision.
+    single: ClassVar[str] = "its data are in single precision"
+
+    def value(self, x: Array) -> float:
+        """f(x), or +inf."""
+        try:
+            return self.plain_value(x)
+        except self.failures:
+            return math.inf
+
+    def gradient(self, x: Array) -> Array:
+        """∇f(x), of the shape of x."""
+        found: Array = self._guarded(self.plain_gradient, x)
+        return found
+
+    def second_order(self, x: Array) -> Local:
+        """f(x), ∇f(x) and the Hessian as a map, all from one trace of f."""
+        found: Local = self._guarded(self.plain_second_order, x)
+        return found
+
+    def outward(self, Z: Array, C: Array) -> tuple[float, float]:
+        """First and second derivative at s = 0 of s ↦ F(Z Zᵀ + s C Cᵀ), where F(Y Yᵀ) = f(Y).
+
+        q(t) = f([Z, t C]) is even in t: they are its second derivative at 0 by 2, and its fourth by 12. Roots of s
+        would have infinite derivatives.
+        """
+        second, fourth = self._guarded(self.plain_outward, Z, C)
+        return float(second) / 2.0, float(fourth) / 12.0
+
+    def _guarded(self, compute: Callable[..., Any], *at: Any) -> Any:
+        try:
+            return compute(*at)
+        except self.failures as error:
+            if isinstance(error, np.linalg.LinAlgError):
+                raise
+            raise np.linalg.LinAlgError(str(error)) from error
+
+    @abstractmethod
+    def plain_value(self, x: Array) -> float: ...
+
+    @abstractmethod
+    def plain_gradient(self, x: Array) -> Array: ...
+
+    @abstractmethod
+    def plain_second_order(self, x: Array) -> Local: ...
+
+    @abstractmethod
+    def plain_outward(self, Z: Array, C: Array) -> tuple[Any, Any]:
+        """The second and the fourth derivative of q in :meth:`outward`."""
+
+    @abstractmethod
+    def parameter_gradient(self, x: Array, D: Array | None) -> Any:
+        """∂ f(x, p)/∂p, or ∂⟨∇f(x, p), D⟩/∂p, in the structure of the parameters and in the library's arrays."""

@@ -1,0 +1,114 @@
+"""What evaluations of a function of M and of a function of the factor have in common: the factor and its moves."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any, Self, cast
+
+import numpy as np
+
+from psdopt.contracts.gradient import GradientOperator
+from psdopt.contracts.problem import Evaluation, LineModel, Problem
+from psdopt.devices import DeviceArray, placed, released
+from psdopt.linalg.arrays import Array, append_columns, inner
+
+
+class FunctionEvaluation(Evaluation):
+    """F at M = Y Yᵀ, computed from scratch at every factor.
+
+    `raw` : the factor as the backend takes it, a NumPy array or an array of the library on the problem's device.
+    """
+
+    problem: Any
+
+    def __init__(self, problem: Any, factor: Array) -> None:
+        self.problem, self.factor = problem, factor
+        self.raw: Any = released(factor)
+
+    @abstractmethod
+    def gradient_times(self, V: Any) -> Any:
+        """S V for a block V (n, k) in the backend's arrays."""
+
+    @abstractmethod
+    def slopes(self, D: Any) -> tuple[float, float]:
+        """First and second derivative of t ↦ F((Y + t D)(Y + t D)ᵀ) at t = 0, D (n, r) in the backend's arrays.
+
+        NaN where the function raises LinAlgError.
+        """
+
+    @abstractmethod
+    def parameter_gradient(self, D: Array | None = None) -> Any:
+        """The derivative in the problem's parameters p of d/dt F((Y + t D)(Y + t D)ᵀ; p) at t = 0, D (n, r).
+
+        Without D that of F(M; p) itself. In the structure of the parameters and in the backend's arrays.
+        """
+
+    def taken(self, V: Array) -> Any:
+        """V (n, k) in the backend's arrays, on the problem's device if it has one."""
+        device = self.problem.device
+        return np.asarray(V, dtype=np.float64) if device is None else placed(V, device, "D").raw
+
+    def given(self, raw: Any) -> Array:
+        """The backend's array as one of the library."""
+        device = self.problem.device
+        return cast(Array, raw if device is None else DeviceArray(raw, device))
+
+    def block(self, v: Array) -> Array:
+        """v (n,) or (n, k) as a block of columns."""
+        return self.given(self.taken(v).reshape(self.problem.n, -1))
+
+    def entries(self) -> Array | None:
+        """S (n, n) as a new NumPy array if it is known; None otherwise."""
+        return None
+
+    def same_factor(self, V: Array) -> Array | None:
+        """S Y, if V is the factor and S Y is known from the gradient."""
+        return None
+
+    @property
+    def gradient(self) -> GradientOperator:
+        def apply(V: Array) -> Array:
+            return self.given(self.gradient_times(self.taken(V)))
+
+        return GradientOperator(self.problem.n, apply, self.same_factor, self.entries, self.problem.device)
+
+    def along(self, D: Array) -> FunctionLine:
+        return FunctionLine(self, self.given(self.taken(D)))
+
+    def mix(self, T: Array) -> Self:
+        return type(self)(self.problem, self.factor @ T)
+
+    def append(self, v: Array) -> Self:
+        return type(self)(self.problem, append_columns(self.factor, self.block(v)))
+
+    def refresh(self) -> Self:
+        return type(self)(self.problem, self.factor)
+
+
+class FunctionLine(LineModel):
+    """F along Y + mu D by direct evaluation; the last point at which derivatives were asked for is kept."""
+
+    def __init__(self, evaluation: FunctionEvaluation, D: Array) -> None:
+        self.evaluation, self.D = evaluation, D
+        self._last: tuple[float, FunctionEvaluation] | None = None
+
+    def value(self, mu: float) -> float:
+        return self.step(mu).value
+
+    def derivatives(self, mu: float) -> tuple[float, float]:
+        """NaN where the function raises LinAlgError."""
+        moved = self.step(mu)
+        self._last = (mu, moved)
+        return moved.slopes(released(self.D))
+
+    def step(self, mu: float) -> FunctionEvaluation:
+        if self._last is not None and self._last[0] == mu:
+            return self._last[1]
+        here = self.evaluation
+        return type(here)(here.problem, here.factor + mu * self.D)
+
+
+def dot(problem: Problem, A: Any, B: Any) -> float:
+    """⟨A, B⟩ of two of the backend's arrays, as a number."""
+    device = problem.device
+    return float(inner(A, B) if device is None else device.number((A * B).sum()))

@@ -1,0 +1,153 @@
+"""A function of the factor, f(Y) = F(Y Yᵀ): S and the Hessian of F follow from derivatives of f alone."""
+
+from __future__ import annotations
+
+import math
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from psdopt.contracts.problem import PlaneModel
+from psdopt.linalg.arrays import Array, append_columns, inner, norm
+from psdopt.linalg.tolerances import MINOR
+from psdopt.problems.functions.backend import Local
+from psdopt.problems.functions.evaluation import FunctionEvaluation, dot
+
+
+class FactorEvaluation(FunctionEvaluation):
+    """F at M = Y Yᵀ through f(Y), with ∇f(Y) = 2 S Y.
+
+    S times a block V (n, k) is one product with the Hessian of f at [Y, 0]: f([Y, t V]) = F(Y Yᵀ + t² V Vᵀ), so that
+    ∇²f([Y, 0])[0, V] = [0, 2 S V], exactly. A certificate therefore needs f only. Compiled functions see factors with
+    zero columns up to a power of two, which change nothing, so that few shapes are compiled.
+    """
+
+    @cached_property
+    def value(self) -> float:
+        known: Local | None = vars(self).get("local")
+        return self.problem.evaluate(self._wide(self.raw)) if known is None else known.value
+
+    @cached_property
+    def local(self) -> Local:
+        """f, ∇f and its Hessian at Y (with zero columns) as a map."""
+        found: Local = self.problem.backend.second_order(self._wide(self.raw))
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without the trace, which cannot be pickled."""
+        return {name: value for name, value in vars(self).items() if name != "local"}
+
+    def _wide(self, raw: Any) -> Any:
+        return widened(raw, width(raw.shape[1])) if self.problem.backend.compiled else raw
+
+    def factor_gradient(self) -> Array:
+        return self._doubled
+
+    @cached_property
+    def _doubled(self) -> Array:
+        known: Local | None = vars(self).get("local")
+        found = self.problem.backend.gradient(self._wide(self.raw)) if known is None else known.gradient
+        return self.given(found[:, : self.raw.shape[1]])
+
+    def same_factor(self, V: Array) -> Array | None:
+        return 0.5 * self._doubled if V is self.factor else None
+
+    def gradient_times(self, V: Any) -> Any:
+        r, k = self.raw.shape[1], V.shape[1]
+        columns = width(r + k) if self.problem.backend.compiled else r + k
+        base = widened(self.raw, columns)
+        along = widened(widened(V, r + k, left=r), columns)
+        return 0.5 * self.problem.backend.second_order(base).product(along)[:, r : r + k]
+
+    def hessian_vector(self, D: Array) -> Array:
+        return self.given(self._hessian(self.taken(D)))
+
+    def _hessian(self, D: Any) -> Any:
+        return self.local.product(self._wide(D))[:, : D.shape[1]]
+
+    def slopes(self, D: Any) -> tuple[float, float]:
+        try:
+            G = self.local.gradient[:, : D.shape[1]]
+            return dot(self.problem, G, D), dot(self.problem, self._hessian(D), D)
+        except np.linalg.LinAlgError:
+            return math.nan, math.nan
+
+    def parameter_gradient(self, D: Array | None = None) -> Any:
+        along = None if D is None else self._wide(self.taken(D))
+        return self.problem.backend.parameter_gradient(self._wide(self.raw), along)
+
+    def along_atom(self, v: Array) -> FactorPlane:
+        return FactorPlane(self, self.block(v))
+
+
+class FactorPlane(PlaneModel):
+    """F over alpha M + beta v vᵀ = Z Zᵀ, Z = [√alpha Y, √beta v]."""
+
+    def __init__(self, evaluation: FactorEvaluation, v: Array) -> None:
+        self.evaluation, self.v = evaluation, v
+
+    def value(self, alpha: float, beta: float) -> float:
+        return self.step(alpha, beta).value
+
+    def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        """Exact at alpha = 0 and beta = 0 as well; NaN where the function raises LinAlgError."""
+        here = self.evaluation
+        sizes = math.sqrt(alpha) * float(norm(here.factor)), math.sqrt(beta) * float(norm(self.v))
+        try:
+            return self._inside(alpha, beta) if min(sizes) > MINOR * max(sizes) else self._outward(alpha, beta)
+        except np.linalg.LinAlgError:
+            return np.full(2, np.nan), np.full((2, 2), np.nan)
+
+    def _inside(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        """From the Hessian of f at Z along D_i with Z D_iᵀ + D_i Zᵀ = M_i, M_0 = M, M_1 = v vᵀ.
+
+        D_0 = [Y / (2 √alpha), 0], D_1 = [0, v / (2 √beta)]: ⟨S, M_i⟩ = ⟨∇f(Z), D_i⟩, and ⟨∇²F[M_i], M_j⟩ =
+        ⟨∇²f(Z)[D_i], D_j⟩ − 2 ⟨S D_i, D_j⟩, where 2 S Z = ∇f(Z).
+        """
+        moved = self.step(alpha, beta)
+        columns = moved.factor.shape[1]
+        G = moved.given(moved.local.gradient[:, :columns])
+        parts = slice(0, columns - 1), slice(columns - 1, columns)
+        halves = [moved.factor[:, part] * (0.5 / weight) for part, weight in zip(parts, (alpha, beta), strict=True)]
+        D, d = halves
+        bends = [moved.hessian_vector(append_columns(*both)) for both in ((D, 0.0 * d), (0.0 * D, d))]
+        own = list(zip(halves, parts, strict=True))
+        g = np.array([inner(G[:, part], half) for half, part in own])
+        H = np.array([[inner(bend[:, part], half) for half, part in own] for bend in bends])
+        return g, 0.5 * (H + H.T) - np.diag(0.5 * g / [alpha, beta])
+
+    def _outward(self, alpha: float, beta: float) -> tuple[Array, Array]:
+        """From derivatives of fourth order along M, c v vᵀ and M + c v vᵀ, of one size, by `Backend.outward`."""
+        here = self.evaluation
+        moved, size, own = self.step(alpha, beta), float(norm(here.factor)), float(norm(self.v))
+        c = size / own if min(size, own) > 0.0 else 1.0
+        Z = moved._wide(moved.raw)
+
+        def along(a: float, b: float) -> tuple[float, float]:
+            block = FactorEvaluation(here.problem, append_columns(a * here.factor, b * self.v))
+            first, second = here.problem.backend.outward(Z, block._wide(block.raw))
+            return first, second
+
+        (g0, h00), (g1, h11), (_, whole) = along(1.0, 0.0), along(0.0, c), along(1.0, c)
+        scale, mixed = np.array([1.0, c**-2]), 0.5 * (whole - h00 - h11)
+        return scale * [g0, g1], np.outer(scale, scale) * [[h00, mixed], [mixed, h11]]
+
+    def step(self, alpha: float, beta: float) -> FactorEvaluation:
+        grown = append_columns(math.sqrt(alpha) * self.evaluation.factor, math.sqrt(beta) * self.v)
+        return FactorEvaluation(self.evaluation.problem, grown)
+
+
+def width(columns: int) -> int:
+    """The least power of two from this number of columns on."""
+    return 1 << max(columns - 1, 0).bit_length()
+
+
+def widened(raw: Any, columns: int, left: int = 0) -> Any:
+    """`raw` (n, k) with `left` zero columns before it, and zero columns after it up to `columns`."""
+    n, k = raw.shape
+    if k == columns:
+        return raw
+    wide = np.zeros((n, columns)) if isinstance(raw, np.ndarray) else raw.new_zeros((n, columns))
+    wide[:, left : left + k] = raw
+    return wide

@@ -1,0 +1,237 @@
+"""Functions of M and of the factor in every backend: exact derivatives, refusals, copies, devices, imports."""
+
+import copy
+import pickle
+import subprocess
+import sys
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+
+from psdopt import LBFGS, Ability, Constrained, FunctionProblem, Polar, Spectraplex, Status, constraints, solve
+from psdopt.contracts.gradient import dense_gradient
+from psdopt.devices import on_host
+from psdopt.errors import InvalidInputError, InvalidTypeError, MissingDependencyError, UnknownNameError
+from psdopt.testing import run_checks
+
+from .backends import BACKENDS, N, R, installed, problem, reference
+
+Y, D = np.random.default_rng(0).standard_normal((2, N, R))
+V = np.random.default_rng(1).standard_normal((N, 3))
+CASES = pytest.mark.parametrize("of", ["matrix", "factor"])
+EVERY = pytest.mark.parametrize("backend", BACKENDS)
+
+
+def same(found, expected):
+    np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+
+
+@EVERY
+@CASES
+def test_all_derivatives_are_those_of_the_formula(backend, of):
+    here, known = problem(backend, of).at(Y), reference().at(Y)
+    same(here.value, known.value)
+    same(here.factor_gradient(), known.factor_gradient())
+    same(here.gradient @ V, known.gradient @ V)
+    same(dense_gradient(here), dense_gradient(known))
+    same(here.hessian_vector(D), known.hessian_vector(D))
+    line, other = here.along(D), known.along(D)
+    same(line.derivatives(0.3), other.derivatives(0.3))
+    assert line.step(0.3) is line.step(0.3)
+    same(line.step(0.3).value, other.step(0.3).value)
+    for alpha, beta in ((1.0, 0.0), (0.0, 0.0), (0.0, 1.0), (0.7, 0.4)):
+        for found, expected in zip(
+            here.along_atom(V[:, 0]).derivatives(alpha, beta),
+            known.along_atom(V[:, 0]).derivatives(alpha, beta),
+            strict=True,
+        ):
+            same(found, expected)
+
+
+@EVERY
+def test_the_factor_without_the_matrix_gives_S_exactly(backend):
+    """f([Y, t V]) = F(Y Yᵀ + t² V Vᵀ): the slope in t² is ⟨S V, V⟩, and S V needs no M."""
+    case = problem(backend, "factor")
+    here = case.at(Y)
+    up, down = (reference().at(Y).along_atom(V[:, 0]).value(1.0, h) for h in (1e-4, 0.0))
+    assert (case.at(np.hstack([Y, 1e-2 * V[:, :1]])).value - here.value) == pytest.approx(up - down, rel=1e-9)
+    same(here.gradient @ V, reference().at(Y).gradient @ V)
+
+
+@EVERY
+@CASES
+def test_the_kit_accepts_it(backend, of):
+    case = problem(backend, of)
+    case.twin = reference()
+    assert [record.name for record in run_checks(case) if not record.ok] == []
+
+
+@pytest.mark.parametrize("of", ["matrix", "factor"])
+def test_the_kit_accepts_an_honest_function_that_is_not_convex(of):
+    """(tr(M²) − 3)², whose Hessian at small M is negative."""
+    square = {"matrix": lambda M: anp.sum(M * M), "factor": lambda Y: anp.sum((Y.T @ Y) ** 2)}[of]
+    case = FunctionProblem(lambda x: (square(x) - 3.0) ** 2, 4, of=of)
+    assert Ability.CONVEX not in case.abilities
+    assert [record.name for record in run_checks(case) if not record.ok] == []
+    assert solve(case).status is Status.STATIONARY
+
+
+@EVERY
+@CASES
+def test_it_composes_with_methods_geometries_and_constraints(backend, of):
+    best = solve(reference())
+    for method in (None, LBFGS()):
+        found = solve(problem(backend, of), method=method)
+        assert found.status is Status.OPTIMAL
+        assert found.value == pytest.approx(best.value, rel=1e-6)
+    assert solve(problem(backend, of), Polar(N, N)).status is Status.OPTIMAL
+    trace = solve(problem(backend, of), Spectraplex(N, 2.0), max_iterations=30)
+    fixed = solve(Constrained(problem(backend, of), constraints.trace(N, 2.0)))
+    assert fixed.status is Status.OPTIMAL
+    assert fixed.value == pytest.approx(trace.value, rel=1e-2)
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda Y: anp.sum(anp.tanh(Y)), r"depend on Y Yᵀ alone, f\(Y Q\) = f\(Y\) .*found .* instead of"),
+        (lambda Y: anp.sum(Y**2) / Y.shape[1], r"f\(\[Y, 0\] Q\) = f\(Y\) with 3 columns"),
+        (lambda Y: anp.sum((Y @ np.ones((R, R))) ** 2), "any number of columns; with 3 it raised ValueError"),
+        (lambda Y: Y[0], r"one real number in double precision.*found shape \(2,\), float64"),
+        (lambda Y: np.float32(2.0), "found shape .*float32; let its NumPy arrays be float64"),
+        (lambda Y: 2j, "found shape .*complex"),
+    ],
+)
+def test_what_is_no_function_of_the_matrix_is_refused(function, message):
+    with pytest.raises(InvalidInputError, match=message):
+        FunctionProblem(function, N, of="factor").at(Y)
+
+
+def test_arguments_are_refused_in_one_sentence():
+    with pytest.raises(UnknownNameError, match="unknown backend 'jaks'; did you mean 'jax'"):
+        FunctionProblem(anp.sum, N, "jaks")
+    with pytest.raises(UnknownNameError, match="unknown of 'root'"):
+        FunctionProblem(anp.sum, N, of="root")
+    with pytest.raises(InvalidTypeError, match="function must be callable"):
+        FunctionProblem(None, N)
+    with pytest.raises(InvalidInputError, match=r"device must be None for backend='jax'.*only 'torch'.*found 'gpu'"):
+        FunctionProblem(anp.sum, N, "jax", device="gpu")
+
+
+@pytest.mark.parametrize("backend", ["jax", "torch"])
+def test_a_backend_that_is_missing_is_named_with_its_extra(backend, monkeypatch):
+    monkeypatch.setitem(sys.modules, backend, None)
+    monkeypatch.delitem(sys.modules, f"psdopt.problems.functions.with_{backend}", raising=False)
+    problem = FunctionProblem(anp.sum, N, backend)
+    with pytest.raises(MissingDependencyError, match=rf"{backend}.*not installed: pip install 'psdopt\[{backend}\]'"):
+        problem.at(Y).factor_gradient()
+
+
+def test_nothing_is_imported_before_use():
+    code = (
+        "import sys, psdopt; psdopt.FunctionProblem(sum, 3, 'jax'); psdopt.FunctionProblem(sum, 3, 'torch');"
+        "assert not {'jax', 'torch', 'autograd'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("backend", [installed("jax")])
+def test_double_precision_of_jax_is_local(backend):
+    import jax
+    import jax.numpy as jnp
+
+    before = jax.config.jax_enable_x64
+    here = FunctionProblem(lambda M: jnp.sum((M - 1.0 / 3.0) ** 2), N, backend).at(Y)
+    assert here.value == pytest.approx(np.sum((Y @ Y.T - 1.0 / 3.0) ** 2), rel=1e-14)
+    assert jax.config.jax_enable_x64 == before
+    with pytest.raises(InvalidInputError, match="float32; make its arrays by NumPy, or inside function"):
+        FunctionProblem(lambda M: jnp.sum(M.astype(jnp.float32)), N, backend).at(Y).factor_gradient()
+
+
+@pytest.mark.parametrize("backend", [installed("jax")])
+def test_a_function_is_traced_once_for_each_use_and_not_at_each_step(backend):
+    entered = []
+    case = FunctionProblem(lambda M: entered.append(1) or (M * M).sum(), N, backend)
+    for scale in (1.0, 2.0, 3.0):
+        here = case.at(scale * Y)
+        here.factor_gradient()
+        here.along(D).derivatives(0.1)
+        here.hessian_vector(D)
+        here.along_atom(D[:, 0]).derivatives(1.0, 0.0)
+    assert len(entered) == 2  # the gradient, and value, gradient and Hessian together
+
+
+@pytest.mark.parametrize("backend", [installed("jax"), installed("torch")])
+def test_where_a_factorisation_fails_the_function_is_infinite(backend):
+    if backend == "jax":
+        import jax.numpy as xp
+    else:
+        import torch as xp
+
+    def barrier(M):
+        return xp.trace(M) - 2.0 * xp.log(xp.diagonal(xp.linalg.cholesky(M))).sum()
+
+    case = FunctionProblem(barrier, 4, backend, convex=True)
+    assert case.value_at_zero() == np.inf
+    assert np.isnan(case.at(np.eye(4)).along(-np.eye(4)).derivatives(1.0)).all()
+    assert np.isnan(case.at(np.eye(4)).along_atom(np.ones(4)).derivatives(0.0, 0.0)[1]).all()
+    assert solve(case).value == pytest.approx(4.0)
+
+
+@EVERY
+@CASES
+@pytest.mark.parametrize("again", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))])
+def test_problems_and_results_are_copied_and_pickled(backend, of, again):
+    case = problem(backend, of)
+    result = solve(case, max_iterations=5)
+    other = again(case)
+    assert other.at(Y).value == case.at(Y).value
+    assert again(result).state.evaluation.refresh().value == result.state.evaluation.refresh().value
+
+
+@pytest.mark.parametrize("backend", [installed("torch")])
+@CASES
+def test_arrays_stay_on_their_device(backend, of):
+    """On PyTorch's processor, which stands for a GPU: only numbers and small arrays are fetched in a step."""
+    case = problem(backend, of, device="cpu")
+    start = case.at(Y)
+    start.along(D).derivatives(0.1)
+    transfers = case.device.transfers
+    transfers.clear()
+    moved = start.along(start.factor_gradient()).step(-0.01)
+    assert moved.value < start.value
+    moved.hessian_vector(moved.factor_gradient())
+    assert transfers.most_rows == 0
+    assert transfers.to_device == 0
+    result = solve(case)
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(solve(reference()).value, rel=1e-6)
+    same(on_host(moved.gradient @ V), reference().at(on_host(moved.factor)).gradient @ V)
+
+
+def weighted(M, parameters):
+    return (parameters["w"] * (M - parameters["t"][0]) ** 2).sum()
+
+
+def of_factor(Y, parameters):
+    return weighted(Y @ Y.T, parameters)
+
+
+@EVERY
+@pytest.mark.parametrize("function", [weighted, of_factor])
+def test_derivatives_in_parameters_are_those_of_finite_differences(backend, function):
+    rng = np.random.default_rng(5)
+    w, t = rng.uniform(1.0, 2.0, (N, N)), rng.standard_normal((N, N))
+    kept = (lambda a: a) if backend != "torch" else __import__("torch").from_numpy
+    of = "matrix" if function is weighted else "factor"
+    case = FunctionProblem(function, N, backend, of, parameters={"w": kept(w), "t": [kept(t)]})
+    assert case.at(Y).value == pytest.approx(np.sum(w * (Y @ Y.T - t) ** 2))
+    N_ = Y @ D.T + D @ Y.T
+    found = case.at(Y).parameter_gradient(D)
+    same(np.asarray(found["w"]), 2.0 * (Y @ Y.T - t) * N_)
+    same(np.asarray(found["t"][0]), -2.0 * w * N_)
+    same(np.asarray(case.at(Y).parameter_gradient()["w"]), (Y @ Y.T - t) ** 2)
+    other = case.with_parameters({"w": kept(2.0 * w), "t": [kept(t)]})
+    assert other.at(Y).value == pytest.approx(2.0 * case.at(Y).value)
+    assert other.value_at_zero() == pytest.approx(2.0 * case.value_at_zero())
