@@ -137,12 +137,14 @@ class Certificate:
     provable : whether smaller residuals may give a bound on the whole set: a bound is known already, or S may be
         formed.
     dual_value : a lower bound on min F that the problem proved from dual variables, if it offers one.
-    convex : whether F is known to be convex; otherwise nothing global is proved.
+    convex : whether F is known to be convex, or said to be and not refuted; otherwise nothing global is proved.
     eigenvector : unit vector of the smallest Ritz value.
     failure_probability : see `lower_bound`.
     products : the number of columns to which S was applied.
     constraints : the record of linear constraints (:class:`ConstraintRecord`), or None. With constraints, `gap` is a
         bound over feasible matrices and S = ∇F(M) + A*(y); residuals never replace a gap that is not proven.
+    negative_curvature : a second difference of F along a segment of the cone, per squared length, that shows that F is
+        not convex although the caller says so (:mod:`psdopt.certificates.convexity`); 0 if none was found.
     """
 
     value: float
@@ -172,6 +174,7 @@ class Certificate:
     provable: bool = True
     rounding: float = 0.0
     constraints: ConstraintRecord | None = None
+    negative_curvature: float = 0.0
     _slack: Callable[[], Any] | None = field(default=None, repr=False, compare=False)  # left out of copies and files
     _found: Any = field(default=None, repr=False, compare=False)  # what `begun` of certify() goes on from; likewise
 
@@ -296,6 +299,8 @@ class Certificate:
             rows.append(("bound on F(M) - min F (decides)", self.gap, self.gap_relative))
         if self.decrease > 0.0:
             rows.append(("decrease by the best step found", self.decrease, ratio(self.decrease, self.unit)))
+        if self.negative_curvature < 0.0:
+            rows.append(("F is not convex: curvature along a segment", self.negative_curvature, None))
         if self.above_zero:
             rows.append(("F(M) - F(0): M = 0 is better", self.value - self.value_at_zero, math.inf))
         return rows

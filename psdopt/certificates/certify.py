@@ -9,6 +9,7 @@ from typing import Any
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.computation import Computation
 from psdopt.certificates.constrained.certify import certify_constrained
+from psdopt.certificates.convexity import doubted
 from psdopt.certificates.slack_matrix import slack_matrix
 from psdopt.checks import instance, number, number_or_none, one_of
 from psdopt.constraints.problem import constrained_of
@@ -50,8 +51,9 @@ def certify(
     curvature of F or a search for a matrix near M at which the gradient is semidefinite; or "needed", as "full" but
     without bounds too weak to prove `tol`. With "full" a bound is sought at every M, however far from an optimum, and
     the same whatever `tol` is. `begun` : a certificate of this very `matrix` and `tol` with "needed"; "full" then adds
-    what that one left out. Cost: one evaluation and one extreme eigenpair of S; where F is curved or M not optimal, a
-    spectrum or some factorisations of order n, see :mod:`psdopt.certificates.curved_bound` and
+    what that one left out. Where convexity is only the caller's word, the certificate first tries to refute it
+    (:mod:`psdopt.certificates.convexity`). Cost: one evaluation and one extreme eigenpair of S; where F is curved or M
+    not optimal, a spectrum or some factorisations of order n, see :mod:`psdopt.certificates.curved_bound` and
     :mod:`psdopt.certificates.dense_proof`.
     """
     problem, tol = instance(problem, "problem", Problem), number(tol, "tol", above=0.0)
@@ -61,9 +63,9 @@ def certify(
     evaluation = _evaluation(problem, matrix)
     one_of(proof, "proof", EFFORTS)
     if Ability.CONSTRAINTS in problem.abilities:
-        return certify_constrained(
-            constrained_of(problem), evaluation, tol=tol, start=start, seed=seed, dual=dual, proof=proof
-        )
+        model = constrained_of(problem)
+        under = certify_constrained(model, evaluation, tol=tol, start=start, seed=seed, dual=dual, proof=proof)
+        return doubted(model.problem, under, evaluation.factor, tol, proof == "full")
     found = None if begun is None else instance(begun, "begun", Certificate)._found
     if found is None or found.Y is not evaluation.factor or found.tol != tol or proof != "full":
         found = Computation(problem, evaluation, tol, trace, dual, proof)
@@ -77,11 +79,12 @@ def certify(
         found.prove_or_refute(tried)
     if proof == "full":
         found.bound_anyway()
-    return Certificate(
+    certificate = Certificate(
         **found.fields(),
         _slack=partial(slack_matrix, problem, evaluation.factor, dual),
         _found=found if proof == "needed" and not found.proven else None,
     )
+    return doubted(problem, certificate, evaluation.factor, tol, proof == "full")
 
 
 def _evaluation(problem: Problem, matrix: LowRankPSD | Evaluation | Array) -> Evaluation:

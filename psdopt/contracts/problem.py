@@ -201,7 +201,8 @@ class Problem(ABC):
     Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.contracts.abilities.Ability` values;
     `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, row count of
     the largest array multiplied by Y in a step, at least n (None if unknown); `device`, the device of its large arrays
-    and of all factors (None for NumPy arrays); `maps`, the linear maps whose images of Y its evaluations hold.
+    and of all factors (None for NumPy arrays); `maps`, the linear maps whose images of Y its evaluations hold;
+    `convex_by_word`, whether convexity, if declared, is only the caller's word, which certificates then try to refute.
     """
 
     n: int
@@ -210,6 +211,7 @@ class Problem(ABC):
     lower_curvature: float = 0.0
     rows: int | None = None
     device: Device | None = None
+    convex_by_word: bool = False
 
     @abstractmethod
     def at(self, Y: Array) -> Evaluation:

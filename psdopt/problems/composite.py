@@ -29,6 +29,7 @@ class Composite(Problem):
         self.parts, self.W, self.rows = tuple(parts), W, parts[0].rows
         self.n = parts[0].n if W is None else W.shape[1]
         self.abilities = SHARED.intersection(*(part.abilities for part in parts))
+        self.convex_by_word = any(part.convex_by_word for part in parts)
         if Ability.CONVEX in self.abilities:
             self.lower_curvature = sum(part.lower_curvature for part in parts)  # |W N Wᵀ| = |N|
 

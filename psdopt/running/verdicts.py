@@ -173,6 +173,9 @@ def why_stationary(certificate: Certificate, run: Run, stationarity: float, tol:
     if blocked_by_geometry(certificate, geometry, stationarity, tol):
         kept = f"keeps {geometry.invariant}" if geometry.invariant else "allows no move that decreases F"
         return f"{Status.STATIONARY.value}; {geometry!r} {kept}"
+    if certificate.negative_curvature < 0.0:
+        found = f"its curvature along a segment of the cone is {certificate.negative_curvature:.3g}"
+        return f"{Status.STATIONARY.value}; F is not convex: {found}"
     if not certificate.convex:
         return f"{Status.STATIONARY.value}; F is not known to be convex"
     n, columns = factor.shape

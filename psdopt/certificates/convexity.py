@@ -1,0 +1,161 @@
+"""Attempts to refute that F is convex, where convexity is only the caller's word."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from psdopt.certificates.certificate import Certificate
+from psdopt.certificates.scales import measured_rounding
+from psdopt.constraints.limits import CANCELLED
+from psdopt.contracts.abilities import Ability
+from psdopt.contracts.problem import Evaluation, Problem, finite_value
+from psdopt.devices import on_host
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.tolerances import EPS, SLIGHT
+
+#: A segment of the cone: factors (n, k) of its ends A and B.
+Segment = tuple[Array, Array]
+#: Points on a segment: its ends, and seven between them.
+POINTS = 9
+#: Steps of Lanczos' method towards the direction in which the Hessian of F is least.
+PRODUCTS = 12
+
+
+def doubted(problem: Problem, certificate: Certificate, factor: Array, tol: float, whole: bool) -> Certificate:
+    """`certificate` of Y Yᵀ, or one that proves nothing, with `negative_curvature`, if F is shown not to be convex.
+
+    Nothing is tried where F is not said to be convex, or is known to be; nor, unless `whole`, where nothing is proven
+    to `tol` anyway.
+    """
+    told = problem.convex_by_word and certificate.convex
+    if not told or not (whole or certificate.proves(tol) or certificate.holds_within(tol)):
+        return certificate
+    vectors = [v for v in (certificate.eigenvector, certificate.descent) if v is not None]
+    curvature = negative_curvature(problem, factor, vectors)
+    if curvature is None:
+        return certificate
+    return replace(
+        certificate, convex=False, negative_curvature=curvature, gap=None, gap_relative=None, dual_value=None
+    )
+
+
+def negative_curvature(problem: Problem, factor: Array, vectors: Sequence[Array] = ()) -> float | None:
+    """The least (F(A) − 2 F((A + B)/2) + F(B)) / |(B − A)/2|², if it shows that F is not convex; None otherwise.
+
+    A, B ⪰ 0 are equally spaced points of segments: from 0 to M = Y Yᵀ and on to 4 M, from M along each of the `vectors`
+    and towards random matrices, between random matrices, and from M + N₋ to M + N₊, where N = N₊ − N₋ is the direction
+    in which Lanczos' method finds ⟨∇²F(M)[N], N⟩ least. No convex F is refuted: the difference must exceed half of the
+    digits of the range of the three values, and their rounding, measured at each of the three points with other factors
+    of the same matrix; and the slope at B must be less than that at A, by ∇F. That nothing is found proves nothing.
+    Cost: F at some hundred factors, and PRODUCTS products with the Hessian where it is known.
+    """
+    Y = np.asarray(on_host(factor), dtype=np.float64)
+    if not Y.size or not norm(Y) > 0.0:
+        Y = np.ones((problem.n, 1))
+    with np.errstate(all="ignore"):  # far from M, F may overflow
+        segments = _segments(problem, Y, [np.asarray(on_host(v), dtype=np.float64) for v in vectors])
+        found = [each for A, B in segments if (each := _least_difference(problem, A, B)) is not None]
+    return min(found, default=None)
+
+
+def _segments(problem: Problem, Y: Array, vectors: Sequence[Array]) -> Iterator[Segment]:
+    rng, (n, r), size = np.random.default_rng(0), Y.shape, norm(Y)
+
+    def random(columns: int) -> Array:
+        Z = rng.standard_normal((n, columns))
+        return np.asarray(Z * (size / norm(Z)))
+
+    yield 0.0 * Y, Y
+    yield Y, 2.0 * Y
+    for v in vectors:
+        if norm(v) > 0.0:
+            yield Y, np.column_stack([Y, v * (size / norm(v))])
+    yield Y, random(1)
+    yield Y, random(r)
+    yield random(r), random(r)
+    D = _lanczos(problem, Y) if Ability.HESSIAN in problem.abilities else None
+    if D is None:
+        return
+    Q = np.linalg.qr(np.hstack([Y, D]))[0]
+    N = (Q.T @ Y) @ (D.T @ Q)
+    values, frame = np.linalg.eigh(N + N.T)
+    scale = norm(Y.T @ Y) / norm(values) if np.any(values) else 0.0
+    for share in (scale, SLIGHT * scale, SLIGHT**2 * scale):
+        below, above = (Q @ (frame * np.sqrt(np.maximum(sign * share * values, 0.0))) for sign in (-1.0, 1.0))
+        yield np.hstack([Y, below]), np.hstack([Y, above])
+
+
+def _lanczos(problem: Problem, Y: Array) -> Array | None:
+    """D (n, r) for which ⟨∇²F(M)[N], N⟩ / |D|², N = Y Dᵀ + D Yᵀ, is nearly least; None without derivatives."""
+    here = problem.at(Y)
+    basis = [np.random.default_rng(1).standard_normal(Y.shape)]
+    basis[0] /= norm(basis[0])
+    images: list[Array] = []
+    try:
+        for _ in range(PRODUCTS):
+            D = basis[-1]
+            image = on_host(here.hessian_vector(D)) - 2.0 * on_host(here.gradient @ D)
+            images.append(np.asarray(image))
+            rest = image - sum(inner(Q, image) * Q for Q in basis)
+            if not norm(rest) > SLIGHT * EPS**0.5 * norm(image):
+                break
+            rest -= sum(inner(Q, rest) * Q for Q in basis)
+            basis.append(rest / norm(rest))
+    except np.linalg.LinAlgError:
+        return None
+    T = np.array([[inner(Q, image) for image in images] for Q in basis[: len(images)]])
+    if not np.all(np.isfinite(T)):
+        return None
+    weights = np.linalg.eigh(0.5 * (T + T.T))[1][:, 0]
+    return np.asarray(sum(w * Q for w, Q in zip(weights, basis, strict=False)))
+
+
+def _least_difference(problem: Problem, A: Array, B: Array) -> float | None:
+    """The least second difference at equally spaced points of a segment, if it is below 0 by more than rounding."""
+    wide = max(A.shape[1], B.shape[1])
+    ends = [np.pad(each, ((0, 0), (0, wide - each.shape[1]))) for each in (A, B)]
+
+    def at(t: float) -> Array:
+        return np.hstack([math.sqrt(1.0 - t) * ends[0], math.sqrt(t) * ends[1]])
+
+    def value(t: float) -> float:
+        return finite_value(lambda: float(problem.at(at(t)).value))
+
+    values = np.array([value(k / (POINTS - 1)) for k in range(POINTS)])
+    length, least = _distance(A, B), None
+    for h in (4, 2, 1):
+        for k in range(h, POINTS - h):
+            three = values[[k - h, k, k + h]]
+            if not np.all(np.isfinite(three)):
+                continue
+            difference = float(three[0] - 2.0 * three[1] + three[2])
+            if difference >= -(EPS**0.5 * np.ptp(three) + CANCELLED * EPS * np.max(np.abs(three))):
+                continue
+            found = difference / (length * h / (POINTS - 1)) ** 2
+            if least is not None and found >= least:
+                continue
+            three_at = [problem.at(at(j / (POINTS - 1))) for j in (k - h, k, k + h)]
+            noise = sum(measured_rounding(problem, each) for each in three_at)
+            if -difference > 2.0 * noise and _slope_falls(three_at[0], three_at[2], *ends):
+                least = found
+    return least
+
+
+def _slope_falls(left: Evaluation, right: Evaluation, A: Array, B: Array) -> bool:
+    """Whether ⟨∇F, B Bᵀ − A Aᵀ⟩ is less at `right` than at `left`, by more than its rounding."""
+    slopes, size = [], 0.0
+    for each in (left, right):
+        at_A, at_B = (inner(np.asarray(on_host(each.gradient @ V)), V) for V in (A, B))
+        slopes.append(at_B - at_A)
+        size += abs(at_A) + abs(at_B)
+    return slopes[1] - slopes[0] < -CANCELLED * EPS * size
+
+
+def _distance(A: Array, B: Array) -> float:
+    """|A Aᵀ − B Bᵀ|."""
+    squares = norm(A.T @ A) ** 2 - 2.0 * norm(A.T @ B) ** 2 + norm(B.T @ B) ** 2
+    return math.sqrt(max(squares, np.finfo(float).tiny))

@@ -1,0 +1,81 @@
+"""Convexity by the caller's word: refuted where F bends down, never where F is convex, however it is rounded."""
+
+import autograd.numpy as anp
+import numpy as np
+import pytest
+
+from psdopt import AutogradProblem, Constrained, Status, certify, constraints, solve
+from psdopt.certificates.convexity import negative_curvature
+
+N = 5
+RNG = np.random.default_rng(3)
+ROWS = RNG.standard_normal((12, N))
+T = RNG.standard_normal((N, N))
+BAD = np.diag(10.0 ** np.arange(-6.0, 6.1, 3.0))
+
+NOT_CONVEX = {
+    "double well": lambda M: (anp.sum(M * M) - 3.0) ** 2,
+    "concave": lambda M: -anp.sum(M * M) + anp.trace(M) ** 2 + anp.trace(M),
+    "root": lambda M: anp.sqrt(1.0 + anp.trace(M)) + anp.sum((M - T) ** 2) * 1e-3,
+    "factor analysis": lambda M: anp.linalg.slogdet(M + np.eye(N))[1] + anp.trace(anp.linalg.inv(M + np.eye(N))),
+    "kink": lambda M: anp.trace(M) - anp.abs(anp.trace(M) - 2.0),
+}
+CONVEX = {
+    "linear": lambda M: anp.sum(T * M),
+    "large constant": lambda M: 1e12 + anp.sum(M * M),
+    "logistic": lambda M: anp.sum(anp.log1p(anp.exp(anp.sum(anp.dot(ROWS, M) * ROWS, axis=1) - 3.0))),
+    "badly scaled barrier": lambda M: anp.trace(BAD @ M) - anp.linalg.slogdet(M + 1e-8 * np.eye(N))[1],
+    "largest of two": lambda M: anp.maximum(anp.sum(M * T), anp.trace(M)),
+    "cancelled": lambda M: anp.sum((1e8 + M) ** 2) - N * N * 1e16 - 2e8 * anp.sum(M),
+    "inverse": lambda M: anp.trace(anp.linalg.inv(M + 1e-6 * np.eye(N))),
+    "constant": lambda M: 1.0 + 0.0 * anp.sum(M),
+}
+
+
+@pytest.mark.parametrize("name", NOT_CONVEX)
+def test_what_bends_down_is_refuted_with_a_number(name):
+    problem = AutogradProblem(NOT_CONVEX[name], N, convex=True)
+    certificate = certify(problem, np.eye(N))
+    assert certificate.negative_curvature < 0.0
+    assert not certificate.convex
+    assert not certificate.proves(1e-6)
+    assert certificate.gap is None
+    assert any("not convex" in row[0] for row in certificate.rows())
+
+
+@pytest.mark.parametrize("name", CONVEX)
+@pytest.mark.parametrize("seed", range(4))
+def test_no_convex_function_is_refuted(name, seed):
+    problem = AutogradProblem(CONVEX[name], N, convex=True)
+    rng = np.random.default_rng(seed)
+    Y = rng.standard_normal((N, 1 + seed)) * 10.0 ** (seed - 2)
+    assert negative_curvature(problem, Y, [rng.standard_normal(N)]) is None
+
+
+def test_a_run_says_that_its_function_is_not_convex():
+    result = solve(AutogradProblem(NOT_CONVEX["double well"], N, convex=True))
+    assert result.status is Status.STATIONARY
+    assert "F is not convex: its curvature along a segment of the cone is -" in result.message
+
+
+def test_the_objective_under_constraints_is_tried_as_well():
+    problem = Constrained(AutogradProblem(NOT_CONVEX["double well"], N, convex=True), constraints.trace(N, 1.0))
+    assert certify(problem, np.eye(N) / np.sqrt(N)).negative_curvature < 0.0
+    honest = Constrained(AutogradProblem(CONVEX["logistic"], N, convex=True), constraints.trace(N, 1.0))
+    assert certify(honest, np.eye(N) / np.sqrt(N)).negative_curvature == 0.0
+
+
+def test_nothing_is_tried_where_convexity_is_not_the_callers_word():
+    problem = AutogradProblem(NOT_CONVEX["double well"], N)
+    before = problem.counts()["values"]
+    assert certify(problem, np.eye(N)).negative_curvature == 0.0
+    assert problem.counts()["values"] - before < 30
+
+
+def test_a_lens_of_negative_curvature_is_found_where_it_is_least():
+    """F = |M|² less a multiple of the square along one matrix: only segments near it show it, and Lanczos finds it."""
+    A = T + T.T
+    A /= np.linalg.norm(A)
+    for share, convex in ((1.02, False), (0.98, True)):
+        problem = AutogradProblem(lambda M, share=share: anp.sum(M * M) - share * anp.sum(A * M) ** 2, N, convex=True)
+        assert (negative_curvature(problem, np.eye(N)) is None) == convex
