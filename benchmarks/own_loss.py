@@ -1,12 +1,12 @@
 """A loss of one line by automatic differentiation beside the hand-written problem: time to a certificate.
 
-The same F three times over: by hand (`TermSum` or `QuadraticSDP`), and as a `FunctionProblem` of M and of the factor in
+The same F three times over: by hand (a `TermSum`), and as a `FunctionProblem` of M and of the factor in
 each backend that is installed. Every run is `solve(problem)` with nothing chosen. Seconds of the processor and of the
 clock; "first" is the run that compiles and imports, "again" the best of the following ones of the same problem.
 
 squares : ½ Σ_t (x_tᵀM x_t − y_t)², 10 n measurements of a matrix of rank 5 with noise.
 entries : ½ Σ_ij W_ij (M_ij − T_ij)² with weights between ½ and 1½, T of rank 10 plus noise of both signs.
-kernel : ½ |X M Xᵀ − K|², X (3 n, n), K the kernel of three classes: alignment.
+pairs : Σ max(0, b − s d_ij)², squared hinges of 20 n distances between 4 n samples of five classes, a metric.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from psdopt import FunctionProblem, QuadraticSDP, Status, TermSum, solve
+from psdopt import FunctionProblem, Status, TermSum, solve
 from psdopt.cli.tables import show_table
 from psdopt.contracts.problem import Problem
-from psdopt.terms import Entries, LeastSquares, MeasuredTerm, QuadraticForms
+from psdopt.terms import Entries, LeastSquares, MeasuredTerm, PairDistances, QuadraticForms, SquaredHinge
 
 BACKENDS = ("autograd", "jax", "torch")
 Loss = Callable[[Any], Any]
@@ -72,26 +72,41 @@ def entries(n: int) -> Task:
     return Task(lambda: TermSum([by_hand]), line, of_factor)
 
 
-def kernel(n: int) -> Task:
+def pairs(n: int) -> Task:
     rng = np.random.default_rng(2)
-    labels = rng.integers(3, size=3 * n)
-    X = (rng.standard_normal((3 * n, n)) + np.eye(3, n)[labels]) / np.sqrt(3 * n)
-    K = (labels[:, None] == labels).astype(float)
-    A, C = X.T @ X, -0.5 * X.T @ K @ X
+    labels = rng.integers(5, size=4 * n)
+    X = (rng.standard_normal((4 * n, n)) + 0.5 * rng.standard_normal((5, n))[labels]) / np.sqrt(n)
+    i, j = rng.integers(4 * n, size=(2, 20 * n))
+    i, j = i[i != j], j[i != j]
+    alike = (labels[i] == labels[j]) ^ (rng.random(len(i)) < 0.1)  # one label in ten is wrong
+    sign = np.where(alike, -1.0, 1.0)  # near by at most 1, apart by at least 3
+    margin = np.where(sign > 0.0, 3.0, -1.0)
 
-    def line(xp: Any, held: Callable[[Any], Any]) -> Loss:
-        rows, target = held(X), held(K)
-        return lambda M: 0.5 * ((rows @ M @ rows.T - target) ** 2).sum()
+    def of_matrix(xp: Any, held: Callable[[Any], Any]) -> Loss:
+        E, s, b = held(X[i] - X[j]), held(sign), held(margin)
+
+        def value(M: Any) -> Any:
+            missed = b - s * (E @ M * E).sum(1)
+            return ((missed > 0) * missed**2).sum()
+
+        return value
 
     def of_factor(xp: Any, held: Callable[[Any], Any]) -> Loss:
-        rows, target = held(X), held(K)
-        return lambda Y: 0.5 * (((rows @ Y) @ (rows @ Y).T - target) ** 2).sum()
+        rows, s, b = held(X), held(sign), held(margin)
 
-    by_hand = QuadraticSDP(A / np.sqrt(2.0), None, C, constant=0.5 * float((K**2).sum()))
-    return Task(lambda: by_hand, line, of_factor)
+        def value(Y: Any) -> Any:
+            Z = rows @ Y
+            missed = b - s * ((Z[i] - Z[j]) ** 2).sum(1)
+            return ((missed > 0) * missed**2).sum()
+
+        return value
+
+    return Task(
+        lambda: TermSum([MeasuredTerm(PairDistances(i, j, X), SquaredHinge(margin, sign))]), of_matrix, of_factor
+    )
 
 
-TASKS = {"squares": squares, "entries": entries, "kernel": kernel}
+TASKS = {"squares": squares, "entries": entries, "pairs": pairs}
 
 
 def in_backend(backend: str) -> tuple[Any, Callable[[Any], Any]]:
@@ -136,10 +151,9 @@ def main(argv: Sequence[str] | None = None) -> int:
                 best, least = again[0], result.value
             ok = result.status is Status.OPTIMAL and abs(result.value - least) <= 1e-5 * abs(least)
             failed |= not ok
-            rows.append(
-                (name, label, *(f"{each:.2f}" for each in (*first, *again)), f"{again[0] / best:.2f}",
-                 str(result.iterations), result.status.name.lower() if ok else f"{result.status.name}: {result.value:g}")
-            )  # fmt: skip
+            status = result.status.name.lower() if ok else f"{result.status.name}: {result.value:g}"
+            seconds = [f"{each:.2f}" for each in (*first, *again, again[0] / best)]
+            rows.append((name, label, *seconds, str(result.iterations), status))
     heads = ("loss", "problem", "first, s", "clock", "again, s", "clock", "times by hand", "steps", "status")
     show_table(f"Seconds of the processor and of the clock to a certificate, n = {given.n}", heads, rows)
     return int(failed)

@@ -19,8 +19,8 @@ from psdopt.linalg.tolerances import EPS, SLIGHT
 
 #: A segment of the cone: factors (n, k) of its ends A and B.
 Segment = tuple[Array, Array]
-#: Points on a segment: its ends, and seven between them.
-POINTS = 9
+#: Points on a segment: its ends, and three between them.
+POINTS = 5
 #: Steps of Lanczos' method towards the direction in which the Hessian of F is least.
 PRODUCTS = 12
 
@@ -120,14 +120,15 @@ def _least_difference(problem: Problem, A: Array, B: Array) -> float | None:
     ends = [np.pad(each, ((0, 0), (0, wide - each.shape[1]))) for each in (A, B)]
 
     def at(t: float) -> Array:
-        return np.hstack([math.sqrt(1.0 - t) * ends[0], math.sqrt(t) * ends[1]])
+        joined = np.hstack([math.sqrt(1.0 - t) * ends[0], math.sqrt(t) * ends[1]])
+        return joined if 2 * wide <= problem.n else np.asarray(np.linalg.qr(joined.T, mode="r")).T
 
     def value(t: float) -> float:
         return finite_value(lambda: float(problem.at(at(t)).value))
 
     values = np.array([value(k / (POINTS - 1)) for k in range(POINTS)])
     length, least = _distance(A, B), None
-    for h in (4, 2, 1):
+    for h in (2, 1):
         for k in range(h, POINTS - h):
             three = values[[k - h, k, k + h]]
             if not np.all(np.isfinite(three)):

@@ -82,6 +82,11 @@ class Backend(ABC):
         found: Local = self._guarded(self.plain_second_order, x)
         return found
 
+    def curve(self, x: Array, a: Array, b: Array) -> tuple[float, float, float] | None:
+        """f, its first and its second derivative along x + t a + t² b at t = 0, if that costs less than a gradient and
+        a product with the Hessian; None otherwise."""
+        return None
+
     def outward(self, Z: Array, C: Array) -> tuple[float, float]:
         """First and second derivative at s = 0 of s ↦ F(Z Zᵀ + s C Cᵀ), where F(Y Yᵀ) = f(Y).
 

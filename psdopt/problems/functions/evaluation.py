@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from collections.abc import Callable
 from typing import Any, Self, cast
 
 import numpy as np
@@ -11,6 +13,8 @@ from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.devices import DeviceArray, placed, released
 from psdopt.linalg.arrays import Array, append_columns, inner
+
+Product = Callable[[Any], Any]
 
 
 class FunctionEvaluation(Evaluation):
@@ -30,11 +34,26 @@ class FunctionEvaluation(Evaluation):
         """S V for a block V (n, k) in the backend's arrays."""
 
     @abstractmethod
-    def slopes(self, D: Any) -> tuple[float, float]:
-        """First and second derivative of t ↦ F((Y + t D)(Y + t D)ᵀ) at t = 0, D (n, r) in the backend's arrays.
+    def curved(self, D: Any) -> tuple[Any, Any, Any]:
+        """(x, a, b) with f(x + t a + t² b) = F((Y + t D)(Y + t D)ᵀ), D (n, r), in the backend's arrays."""
 
-        NaN where the function raises LinAlgError.
-        """
+    @abstractmethod
+    def gradient_at(self) -> tuple[Any, Product]:
+        """∇f and its Hessian as a map, at the x of :meth:`curved`, kept for what else is asked at this factor."""
+
+    def slopes(self, D: Any) -> tuple[float, float]:
+        """First and second derivative of t ↦ F((Y + t D)(Y + t D)ᵀ) at t = 0; NaN where f raises LinAlgError."""
+        x, a, b = self.curved(D)
+        try:
+            found = None if self.problem.by_hand else self.problem.backend.curve(x, a, b)
+            if found is not None:
+                vars(self)["value"], slope, bend = found
+                return slope, bend
+            G, product = self.gradient_at()
+            bend = dot(self.problem, product(a), a) + 2.0 * dot(self.problem, G, b)
+            return dot(self.problem, G, a), bend
+        except np.linalg.LinAlgError:
+            return math.nan, math.nan
 
     @abstractmethod
     def parameter_gradient(self, D: Array | None = None) -> Any:

@@ -12,7 +12,7 @@ from psdopt.contracts.problem import PlaneModel
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.tolerances import MINOR
 from psdopt.problems.functions.backend import Local
-from psdopt.problems.functions.evaluation import FunctionEvaluation, dot
+from psdopt.problems.functions.evaluation import FunctionEvaluation, Product
 
 
 class FactorEvaluation(FunctionEvaluation):
@@ -66,12 +66,12 @@ class FactorEvaluation(FunctionEvaluation):
     def _hessian(self, D: Any) -> Any:
         return self.local.product(self._wide(D))[:, : D.shape[1]]
 
-    def slopes(self, D: Any) -> tuple[float, float]:
-        try:
-            G = self.local.gradient[:, : D.shape[1]]
-            return dot(self.problem, G, D), dot(self.problem, self._hessian(D), D)
-        except np.linalg.LinAlgError:
-            return math.nan, math.nan
+    def curved(self, D: Any) -> tuple[Any, Any, Any]:
+        wide = self._wide(D)
+        return self._wide(self.raw), wide, 0.0 * wide
+
+    def gradient_at(self) -> tuple[Any, Product]:
+        return self.local.gradient, self.local.product
 
     def parameter_gradient(self, D: Array | None = None) -> Any:
         along = None if D is None else self._wide(self.taken(D))

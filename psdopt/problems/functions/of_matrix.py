@@ -12,7 +12,7 @@ from psdopt.contracts.problem import PlaneModel
 from psdopt.devices import on_host, released
 from psdopt.linalg.arrays import Array, append_columns
 from psdopt.problems.functions.backend import Local
-from psdopt.problems.functions.evaluation import FunctionEvaluation, dot
+from psdopt.problems.functions.evaluation import FunctionEvaluation, Product, dot
 
 
 class MatrixEvaluation(FunctionEvaluation):
@@ -63,16 +63,12 @@ class MatrixEvaluation(FunctionEvaluation):
         local = self.local
         return self.given(2.0 * (local.gradient @ D + local.product(cross + cross.T) @ self.raw))
 
-    def slopes(self, D: Any) -> tuple[float, float]:
-        """⟨S, M'⟩ and ⟨∇²F(M)[M'], M'⟩ + 2 ⟨S, D Dᵀ⟩ with M' = Y Dᵀ + D Yᵀ."""
+    def curved(self, D: Any) -> tuple[Any, Any, Any]:
         cross = self.raw @ D.T
-        velocity = cross + cross.T
-        try:
-            S, product = self.local.gradient, self.local.product
-            bend = dot(self.problem, product(velocity), velocity) + 2.0 * dot(self.problem, S @ D, D)
-            return dot(self.problem, S, velocity), bend
-        except np.linalg.LinAlgError:
-            return math.nan, math.nan
+        return self.dense, cross + cross.T, D @ D.T
+
+    def gradient_at(self) -> tuple[Any, Product]:
+        return self.local.gradient, self.local.product
 
     def parameter_gradient(self, D: Array | None = None) -> Any:
         if D is None:

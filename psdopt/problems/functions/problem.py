@@ -110,6 +110,11 @@ class FunctionProblem(Problem):
         vars(other)["backend"] = self.backend.with_parameters(parameters)
         return other
 
+    @property
+    def by_hand(self) -> bool:
+        """Whether a subclass has a value or derivatives of its own."""
+        return any(getattr(type(self), name) is not getattr(FunctionProblem, name) for name in BY_HAND)
+
     def evaluate(self, x: Any) -> float:
         """f at M (n, n), or at Y (n, k), counted."""
         self._values += 1
@@ -130,7 +135,7 @@ class FunctionProblem(Problem):
 
         A subclass's own `evaluate`, `dense_gradient` or `dense_hessian` is used instead.
         """
-        if any(getattr(type(self), name) is not getattr(FunctionProblem, name) for name in BY_HAND):
+        if self.by_hand:
             return Local(self.evaluate(M), self.dense_gradient(M), lambda D: self.dense_hessian(M, D))
         value, S, product = self.backend.second_order(M)
         return Local(value, symmetric(S), lambda D: symmetric(product(D)))

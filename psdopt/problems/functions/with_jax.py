@@ -46,8 +46,14 @@ class Jax(Backend):
             return value, G, pull
 
         def outward(Z: Any, C: Any, parameters: Any) -> Any:
-            bend = _twice(lambda t: self(jnp.concatenate([Z, t * C], axis=1), parameters))
-            return bend(0.0), _twice(bend)(0.0)
+            def bend(t: Any) -> Any:
+                return _expanded(lambda t: self(jnp.concatenate([Z, t * C], axis=1), parameters), t)[2]
+
+            second, _, fourth = _expanded(bend, 0.0)
+            return second, fourth
+
+        def curve(x: Any, a: Any, b: Any, parameters: Any) -> Any:
+            return _expanded(lambda t: self(x + t * a + t * t * b, parameters), 0.0)
 
         def mixed(x: Any, D: Any, parameters: Any) -> Any:
             return jax.grad(lambda p: jax.jvp(lambda x: self(x, p), (x,), (D,))[1])(parameters)
@@ -56,6 +62,7 @@ class Jax(Backend):
         self._gradient = jax.jit(jax.grad(self))
         self._second_order = jax.jit(second_order)
         self._product = jax.jit(lambda pull, D: pull((jnp.zeros(()), D))[0])
+        self._curve = jax.jit(curve)
         self._outward = jax.jit(outward)
         self._mixed = jax.jit(mixed)
         self._in_parameters = jax.jit(jax.grad(self, argnums=1))
@@ -81,6 +88,14 @@ class Jax(Backend):
 
             return Local(float(value), np.asarray(G), product)
 
+    def curve(self, x: Array, a: Array, b: Array) -> tuple[float, float, float]:
+        """By derivatives forward, without a gradient: about three values."""
+        with _host_double():
+            value, slope, bend = map(float, self._curve(x, a, b, self.parameters))
+        if math.isnan(value):
+            raise np.linalg.LinAlgError("function is not a number")
+        return value, slope, bend
+
     def plain_outward(self, Z: Array, C: Array) -> tuple[Any, Any]:
         with _host_double():
             second, fourth = self._outward(Z, C, self.parameters)
@@ -93,10 +108,7 @@ class Jax(Backend):
             return self._mixed(x, D, self.parameters)
 
 
-def _twice(of: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """The second derivative of a function of one number."""
-
-    def slope(of: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        return lambda t: jax.jvp(of, (t,), (1.0,))[1]
-
-    return slope(slope(of))
+def _expanded(of: Callable[[Any], Any], t: Any) -> tuple[Any, Any, Any]:
+    """A function of one number and its first two derivatives at t, forward, from one trace."""
+    (value, slope), (_, bend) = jax.jvp(lambda t: jax.jvp(of, (t,), (1.0,)), (t,), (1.0,))
+    return value, slope, bend
