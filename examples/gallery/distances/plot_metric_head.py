@@ -19,7 +19,7 @@ from psdopt import FunctionProblem, solve
 rng = np.random.default_rng(0)
 X, y = load_digits(return_X_y=True)
 old = y < 5
-network = MLPClassifier((40,), max_iter=60, random_state=0, alpha=1e-2)
+network = MLPClassifier((40,), max_iter=500, random_state=0, alpha=1e-2)
 network.fit(X[old] / 16, y[old])
 
 
