@@ -1,4 +1,4 @@
-"""Losses of one line: a metric on a network's features is proven and helps; a likelihood is told not to be convex."""
+"""Pages on losses of one's own, and on networks: what they say is proven is proven, and bounds hold."""
 
 import numpy as np
 
@@ -17,3 +17,9 @@ def test_heavy_tails_spoil_the_gaussian_estimate_and_no_convexity_is_proven(run)
     assert 2.0 * errors["Student"] < errors["Gauss"]
     assert page["found"]["Student"].status is Status.STATIONARY
     assert page["claimed"].negative_curvature < 0.0
+
+
+def test_no_slope_of_the_network_exceeds_the_proven_bound(run):
+    page = run("solving/plot_lipschitz.py")
+    assert page["result"].optimal
+    assert page["slopes"].max() < page["bound"] < 0.6 * page["product"]
