@@ -135,14 +135,15 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--tasks", nargs="+", choices=TASKS, default=list(TASKS))
     parser.add_argument("--backends", nargs="+", choices=BACKENDS, default=[b for b in BACKENDS if find_spec(b)])
+    parser.add_argument("--of", nargs="+", choices=("matrix", "factor"), default=["matrix", "factor"])
     given = parser.parse_args(argv)
     rows, failed = [], False
     for name in given.tasks:
         task = TASKS[name](given.n)
         problems: dict[str, Problem] = {"by hand": task.by_hand()}
         for backend in given.backends:
-            for of, line in (("matrix", task.of_matrix), ("factor", task.of_factor)):
-                function = line(*in_backend(backend))
+            for of in given.of:
+                function = (task.of_matrix if of == "matrix" else task.of_factor)(*in_backend(backend))
                 problems[f"{backend}, of the {of}"] = FunctionProblem(function, given.n, backend, of, convex=True)
         best, least = 0.0, 0.0
         for label, problem in problems.items():

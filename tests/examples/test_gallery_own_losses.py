@@ -20,6 +20,6 @@ def test_heavy_tails_spoil_the_gaussian_estimate_and_no_convexity_is_proven(run)
 
 
 def test_no_slope_of_the_network_exceeds_the_proven_bound(run):
-    page = run("solving/plot_lipschitz.py")
+    page = run("graphs_and_matrices/plot_lipschitz.py")
     assert page["result"].optimal
     assert page["slopes"].max() < page["bound"] < 0.6 * page["product"]

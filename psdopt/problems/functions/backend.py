@@ -87,6 +87,15 @@ class Backend(ABC):
         a product with the Hessian; None otherwise."""
         return None
 
+    def parameter_gradient(self, x: Array, D: Array | None) -> Any:
+        """∂ f(x, p)/∂p, or ∂⟨∇f(x, p), D⟩/∂p, in the structure of the parameters and in the library's arrays.
+
+        Raises InvalidInputError if there are no parameters.
+        """
+        if self.parameters is None:
+            raise InvalidInputError("parameters must be given to FunctionProblem for derivatives in them; found None")
+        return self._guarded(self.plain_parameter_gradient, x, D)
+
     def outward(self, Z: Array, C: Array) -> tuple[float, float]:
         """First and second derivative at s = 0 of s ↦ F(Z Zᵀ + s C Cᵀ), where F(Y Yᵀ) = f(Y).
 
@@ -118,5 +127,4 @@ class Backend(ABC):
         """The second and the fourth derivative of q in :meth:`outward`."""
 
     @abstractmethod
-    def parameter_gradient(self, x: Array, D: Array | None) -> Any:
-        """∂ f(x, p)/∂p, or ∂⟨∇f(x, p), D⟩/∂p, in the structure of the parameters and in the library's arrays."""
+    def plain_parameter_gradient(self, x: Array, D: Array | None) -> Any: ...

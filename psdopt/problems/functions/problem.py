@@ -150,28 +150,32 @@ class FunctionProblem(Problem):
         return {"values": self._values}
 
     def _test_factor_function(self, Y: Array) -> None:
-        """InvalidInputError unless f is a function of Y Yᵀ, at random factors of the size of Y, or of size one."""
-        rng, r = np.random.default_rng(0), max(int(Y.shape[1]), 1)
-        size = float(norm(Y)) if Y.shape[1] else 0.0
-        Z = rng.standard_normal((self.n, r))
-        Z *= (size or 1.0) / norm(Z)
-        # as many columns as compiled functions are asked for now, and then twice as many
-        few = width(r) if self.backend.compiled else r
-        many = 2 * few if self.backend.compiled else r + 1
-        Q = np.linalg.qr(rng.standard_normal((many, many)))[0]
-        value = self.backend.value(self._sent(widened(Z, few)))
-        turned = widened(Z, few) @ np.linalg.qr(rng.standard_normal((few, few)))[0]
-        try:
-            others = [self.backend.value(self._sent(each)) for each in (turned, widened(Z, many) @ Q)]
-        except InvalidInputError:
-            raise
-        except Exception as error:
-            text = f"function must take factors with any number of columns; with {many} it raised {error!r}"
-            raise InvalidInputError(text) from error
-        G = self.backend.gradient(self._sent(widened(Z, few))) if np.isfinite(value) else None
-        scale = abs(value) + (0.0 if G is None else float(np.linalg.norm(on_host(G)) * norm(Z)))
-        for other, what in zip(others, ("f(Y Q) = f(Y)", f"f([Y, 0] Q) = f(Y) with {many} columns"), strict=True):
-            if np.isfinite(value) and not abs(other - value) <= EPS**0.5 * scale:
+        """InvalidInputError unless f is a function of Y Yᵀ, at random factors of the size of Y, or of size one.
+
+        Where f is infinite at as many columns as Y has, as a barrier is, n columns are tried.
+        """
+        rng, size = np.random.default_rng(0), float(norm(Y)) if Y.shape[1] else 0.0
+        for r in dict.fromkeys((max(int(Y.shape[1]), 1), self.n)):
+            # as many columns as compiled functions are asked for now, and then twice as many
+            few, many = (width(r), 2 * width(r)) if self.backend.compiled else (r, r + 1)
+            Z = rng.standard_normal((self.n, r))
+            Z = widened(Z * ((size or 1.0) / norm(Z)), few)
+            value = self.backend.value(self._sent(Z))
+            if np.isfinite(value):
+                break
+        else:
+            return
+        scale = abs(value) + float(np.linalg.norm(on_host(self.backend.gradient(self._sent(Z)))) * norm(Z))
+        for columns, what in ((few, "f(Y Q) = f(Y)"), (many, f"f([Y, 0] Q) = f(Y) with {many} columns")):
+            turned = widened(Z, columns) @ np.linalg.qr(rng.standard_normal((columns, columns)))[0]
+            try:
+                other = self.backend.value(self._sent(turned))
+            except InvalidInputError:
+                raise
+            except Exception as error:
+                text = f"function must take factors with any number of columns; with {columns} it raised {error!r}"
+                raise InvalidInputError(text) from error
+            if not abs(other - value) <= EPS**0.5 * scale:
                 raise InvalidInputError(
                     f"function must depend on Y Yᵀ alone, {what} for every orthogonal Q; found {other:.15g} instead of "
                     f"{value:.15g} at a random factor"

@@ -62,7 +62,7 @@ class Autograd(Backend):
             fourth = grad(grad(bend))(0.0)
         return _number(bends[0]), fourth
 
-    def parameter_gradient(self, x: Array, D: Array | None) -> Any:
+    def plain_parameter_gradient(self, x: Array, D: Array | None) -> Any:
         def slope(parameters: Any) -> Any:
             if D is None:
                 return self(x, parameters)

@@ -101,7 +101,7 @@ class Jax(Backend):
             second, fourth = self._outward(Z, C, self.parameters)
             return second, fourth
 
-    def parameter_gradient(self, x: Array, D: Array | None) -> Any:
+    def plain_parameter_gradient(self, x: Array, D: Array | None) -> Any:
         with _host_double():
             if D is None:
                 return self._in_parameters(x, self.parameters)

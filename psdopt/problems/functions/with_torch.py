@@ -69,7 +69,7 @@ class Torch(Backend):
             second = _twice(self(torch.cat([Z, t * C], dim=1)), t)
             return second.detach(), _twice(second, t).detach()
 
-    def parameter_gradient(self, x: Array, D: Array | None) -> Any:
+    def plain_parameter_gradient(self, x: Array, D: Array | None) -> Any:
         leaves: list[torch.Tensor] = []
 
         def leaf(t: torch.Tensor) -> torch.Tensor:

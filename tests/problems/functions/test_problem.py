@@ -97,7 +97,7 @@ def test_it_composes_with_methods_geometries_and_constraints(backend, of):
     [
         (lambda Y: anp.sum(anp.tanh(Y)), r"depend on Y Yᵀ alone, f\(Y Q\) = f\(Y\) .*found .* instead of"),
         (lambda Y: anp.sum(Y**2) / Y.shape[1], r"f\(\[Y, 0\] Q\) = f\(Y\) with 3 columns"),
-        (lambda Y: anp.sum((Y @ np.ones((R, R))) ** 2), "any number of columns; with 3 it raised ValueError"),
+        (lambda Y: anp.sum((anp.dot(Y.T, Y) - np.eye(R)) ** 2), "any number of columns; with 3 it raised ValueError"),
         (lambda Y: Y[0], r"one real number in double precision.*found shape \(2,\), float64"),
         (lambda Y: np.float32(2.0), "found shape .*float32; let its NumPy arrays be float64"),
         (lambda Y: 2j, "found shape .*complex"),
@@ -210,6 +210,15 @@ def test_arrays_stay_on_their_device(backend, of):
     same(on_host(moved.gradient @ V), reference().at(on_host(moved.factor)).gradient @ V)
 
 
+def test_a_function_that_is_infinite_at_low_rank_is_tested_at_full_rank():
+    def barrier(Y):
+        factor = anp.linalg.cholesky(anp.dot(Y, Y.T))
+        return -2.0 * anp.sum(anp.log(anp.diag(factor))) + anp.sum(Y[0])
+
+    with pytest.raises(InvalidInputError, match="depend on Y Yᵀ alone"):
+        FunctionProblem(barrier, N, of="factor").at(np.eye(N)[:, :R])
+
+
 def weighted(M, parameters):
     return (parameters["w"] * (M - parameters["t"][0]) ** 2).sum()
 
@@ -235,3 +244,8 @@ def test_derivatives_in_parameters_are_those_of_finite_differences(backend, func
     other = case.with_parameters({"w": kept(2.0 * w), "t": [kept(t)]})
     assert other.at(Y).value == pytest.approx(2.0 * case.at(Y).value)
     assert other.value_at_zero() == pytest.approx(2.0 * case.value_at_zero())
+
+
+def test_derivatives_in_parameters_that_were_not_given_are_refused():
+    with pytest.raises(InvalidInputError, match=r"parameters must be given to FunctionProblem.*found None"):
+        FunctionProblem(anp.sum, N).at(Y).parameter_gradient(D)
