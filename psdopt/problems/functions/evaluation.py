@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Self, cast
 
 import numpy as np
 
 from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
-from psdopt.devices import DeviceArray, placed, released
+from psdopt.devices import DeviceArray, on_host, placed, released
 from psdopt.linalg.arrays import Array, append_columns, inner
 
 Product = Callable[[Any], Any]
@@ -61,6 +61,14 @@ class FunctionEvaluation(Evaluation):
 
         Without D that of F(M; p) itself. In the structure of the parameters and in the backend's arrays.
         """
+
+    def data_gradient(self, D: Array | None = None) -> Mapping[str, Any]:
+        """:meth:`parameter_gradient` by the names of the problem's `data`, in NumPy arrays."""
+        found = self.parameter_gradient(D)
+        named = found if isinstance(found, Mapping) else {"parameters": found}
+        return {
+            name: np.asarray(each if self.problem.device is None else on_host(each)) for name, each in named.items()
+        }
 
     def taken(self, V: Array) -> Any:
         """V (n, k) in the backend's arrays, on the problem's device if it has one."""

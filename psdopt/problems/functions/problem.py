@@ -102,6 +102,13 @@ class FunctionProblem(Problem):
         """The state without compiled functions."""
         return {name: value for name, value in vars(self).items() if name != "backend"}
 
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The parameters by name: those of a dict of arrays, or "parameters" for one array; empty if there are none."""
+        if self.parameters is None:
+            return {}
+        return self.parameters if isinstance(self.parameters, Mapping) else {"parameters": self.parameters}
+
     def with_parameters(self, parameters: Any) -> Self:
         """The same problem, and all that was compiled for it, with other parameters of the same shapes."""
         other = object.__new__(type(self))

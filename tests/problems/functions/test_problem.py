@@ -241,6 +241,10 @@ def test_derivatives_in_parameters_are_those_of_finite_differences(backend, func
     same(np.asarray(found["w"]), 2.0 * (Y @ Y.T - t) * N_)
     same(np.asarray(found["t"][0]), -2.0 * w * N_)
     same(np.asarray(case.at(Y).parameter_gradient()["w"]), (Y @ Y.T - t) ** 2)
+    single = FunctionProblem(lambda x, p: (p * x * x).sum(), N, backend, of, parameters=kept(np.array(2.0)))
+    assert set(single.data) == {"parameters"}
+    slope = 2.0 * np.sum(Y * D) if of == "factor" else 2.0 * np.sum(Y @ Y.T * N_)
+    assert single.at(Y).data_gradient(D)["parameters"] == pytest.approx(slope)
     other = case.with_parameters({"w": kept(2.0 * w), "t": [kept(t)]})
     assert other.at(Y).value == pytest.approx(2.0 * case.at(Y).value)
     assert other.value_at_zero() == pytest.approx(2.0 * case.value_at_zero())
