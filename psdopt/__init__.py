@@ -41,6 +41,7 @@ from psdopt.problems import (
 )
 from psdopt.problems.streamed import OffersStream, Streamed
 from psdopt.running.compatibility import compatible
+from psdopt.running.derivatives import Adjoint
 from psdopt.running.escape import widened
 from psdopt.running.result import History, Result, Status
 from psdopt.running.run import Snapshot
@@ -63,6 +64,7 @@ __getattr__ = former_names(__name__, {"ClosedForm": "psdopt.methods:EigenSplitti
 
 __all__ = [
     "Ability",
+    "Adjoint",
     "ArrayStream",
     "Atom",
     "AutogradProblem",

@@ -17,6 +17,7 @@ __all__ = [
     "InvalidInputError",
     "InvalidTypeError",
     "MissingDependencyError",
+    "NotDifferentiableError",
     "PluginError",
     "PsdoptError",
     "UnknownNameError",
@@ -38,6 +39,10 @@ class InvalidTypeError(PsdoptError, TypeError):
 
 class IncompatibleError(PsdoptError, TypeError):
     """Problem, geometry and method do not fit together; the text says what is missing."""
+
+
+class NotDifferentiableError(PsdoptError, ArithmeticError):
+    """The derivative of a minimiser by the data does not exist; the text has the number that shows it."""
 
 
 class UnknownNameError(InvalidInputError, LookupError):

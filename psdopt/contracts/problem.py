@@ -182,6 +182,27 @@ class Evaluation(ABC):
         """A coarser :meth:`preconditioner` that needs no set-up, if the problem has one; else the same."""
         return self.preconditioner()
 
+    def data_gradient(self, D: Array | None = None) -> Mapping[str, Any]:
+        """The gradient by the data θ of ⟨∇F(M; θ), Y Dᵀ + D Yᵀ⟩ for D (n, r), or of F(M; θ) for None.
+
+        By name, each of the shape of the datum in :attr:`Problem.data`; a sparse datum has a sparse one.
+        """
+        raise InvalidTypeError(f"{type(self.problem).__name__} offers no derivatives by its data")
+
+    def data_force(self, tangents: Mapping[str, Any]) -> Array:
+        """(n, r): the change of ∇F(M; θ) Y as the data move along `tangents`; the others stay.
+
+        2 ⟨D, data_force(t)⟩ = Σ ⟨data_gradient(D), t⟩.
+        """
+        raise InvalidTypeError(f"{type(self.problem).__name__} offers no derivatives by its data")
+
+    def corner(self) -> float:
+        """How far the data of F are from a corner of ∇F, where it has no derivative, relative to their size.
+
+        0 at a corner, such as a measured value at the margin of a hinge; inf for an F without corners.
+        """
+        return math.inf
+
     def bend(self, D: Array) -> Array | None:
         """Z (n, r) of the arc Y + mu D + mu² Z along which stiff losses of M change least; None if unknown."""
         return None
@@ -223,6 +244,11 @@ class Problem(ABC):
 
     def pieces(self) -> Mapping[str, Any]:
         """Objects of the problem that a run may refer to, by name. Checkpoints store the names, not the objects."""
+        return {}
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """θ: the arrays and numbers by which a minimiser can be differentiated, by name. Default: none."""
         return {}
 
     def counts(self) -> Mapping[str, int]:

@@ -45,6 +45,11 @@ class Composite(Problem):
         """WᵀV (q, k)."""
         return V if self.W is None else np.asarray(self.W.T @ V)
 
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The data of the first part."""
+        return self.parts[0].data
+
     def counts(self) -> Mapping[str, int]:
         return self.parts[0].counts()
 
@@ -86,6 +91,16 @@ class CompositeEvaluation(Evaluation):
     def hessian_vector(self, D: Array) -> Array:
         lifted = self.problem.lifted(D)
         return np.asarray(self.problem.lowered(sum(part.hessian_vector(lifted) for part in self.parts)))
+
+    def data_gradient(self, D: Array | None = None) -> Mapping[str, Any]:
+        """That of the first part, whose data are those of the sum."""
+        return self.parts[0].data_gradient(None if D is None else self.problem.lifted(D))
+
+    def data_force(self, tangents: Mapping[str, Any]) -> Array:
+        return np.asarray(self.problem.lowered(self.parts[0].data_force(tangents)))
+
+    def corner(self) -> float:
+        return min(part.corner() for part in self.parts)
 
     def curvatures(self, thorough: bool = False) -> Sequence[Curvature]:
         if self.problem.W is not None or Ability.CONVEX not in self.problem.abilities:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import cached_property, partial
 from typing import Any, cast
 
@@ -81,6 +81,11 @@ class EntryFit(TermSum):
         """The split F(V, U); at first use one extreme eigenvalue of L."""
         bound = self.once("coupling bound", partial(coupling_bound, self.L))
         return EntrySplit(self, self.L, self._updates, bound)
+
+    @cached_property
+    def data_places(self) -> Mapping[str, tuple[int, str]]:
+        own = {"L": "C", "targets": "target", "weights": "weights"}
+        return {name: (k, of) for name, of in own.items() for k, term in enumerate(self.terms) if of in term.data}
 
     @cached_property
     def _updates(self) -> RowUpdates:

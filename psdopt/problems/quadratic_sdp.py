@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property, partial
 from numbers import Real
 from typing import Any
@@ -106,6 +106,13 @@ class QuadraticSDP(TermSum):
             return MatrixForm(LinearMap(0.5 * (K + K.T), owned=True), psd=None if form is self.C else True)
 
         return QuadraticSDP(*map(compressed, forms, grams), constant=self.constant)
+
+    @cached_property
+    def data_places(self) -> Mapping[str, tuple[int, str]]:
+        """A, B and C of the caller, where they hold arrays: the term of B calls it A."""
+        given = [name for name in "ABC" if getattr(self, name) is not None]
+        terms = enumerate(zip(given, self.terms, strict=True))
+        return {name + own[1:]: (k, own) for k, (name, term) in terms for own in term.data}
 
     @property
     def starts(self) -> Starts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from operator import add
 from typing import Any, cast
@@ -174,6 +174,25 @@ class TermEvaluation(Evaluation):
             for k, term in enumerate(problem.terms):
                 found += term.curvatures(self.images, self.feature(k), thorough)
         return added(found, problem.lower_curvature)
+
+    def data_gradient(self, D: Array | None = None) -> Mapping[str, Any]:
+        places: Mapping[str, tuple[int, str]] = self.problem.data_places
+        along = None if D is None else self._images(D)
+        terms = {k: self.problem.terms[k] for k, _ in places.values()}
+        found = {k: term.data_gradient(self.images, self.feature(k), along) for k, term in terms.items()}
+        return {name: found[k][own] for name, (k, own) in places.items()}
+
+    def data_force(self, tangents: Mapping[str, Any]) -> Array:
+        given: dict[int, dict[str, Any]] = {}
+        for name, tangent in tangents.items():
+            k, own = self.problem.data_places[name]
+            given.setdefault(k, {})[own] = tangent
+        terms = self.problem.terms
+        forces = [f for k, each in given.items() for f in terms[k].data_forces(self.images, self.feature(k), each)]
+        return combine(forces, self.factor.shape)
+
+    def corner(self) -> float:
+        return float(min(term.corner(self.feature(k)) for k, term in enumerate(self.problem.terms)))
 
     def _once(self, kind: str, make: Callable[[TermEvaluation], Callable[[Array], Array]]) -> Callable[[Array], Array]:
         """A preconditioner, set up once; on a device its values are requested before they are used."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
 from typing import Any
@@ -124,6 +125,17 @@ class TermSum(Problem):
     def pieces(self) -> Mapping[str, Any]:
         maps = {f"map {k}": each for k, each in enumerate(self.maps)}
         return {**maps, **{f"term {k}": term for k, term in enumerate(self.terms)}}
+
+    @cached_property
+    def data_places(self) -> Mapping[str, tuple[int, str]]:
+        """Where the data are: name -> (k, name in term k). Names of several terms are numbered: C[0], C[1]."""
+        found = [(k, name) for k, term in enumerate(self.terms) for name in term.data]
+        named = Counter(name for _, name in found)
+        return {name if named[name] == 1 else f"{name}[{k}]": (k, name) for k, name in found}
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        return {name: self.terms[k].data[own] for name, (k, own) in self.data_places.items()}
 
     def counts(self) -> Mapping[str, int]:
         """`operator_applications` (blocks) and `operator_columns`, over all maps, both directions."""

@@ -119,6 +119,7 @@ class Beginning:
             chosen=self.chosen,
             tol=self.rules.tol,
             ended_by=time_limit(status, self.rules.limits.longest),
+            solved=self.problem,
         )
 
 

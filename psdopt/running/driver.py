@@ -298,6 +298,7 @@ class Driver:
             tol=self.tol,
             state=state,
             ended_by=ended_by,
+            solved=self.problem,
         )
 
     def _certified(self, status: Status, message: str) -> Conclusion:

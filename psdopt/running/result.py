@@ -7,6 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,12 +16,14 @@ import numpy as np
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.data.archives import sealed, unsealed
 from psdopt.data.files import atomic_write, read_bytes
-from psdopt.errors import DataFileError, MissingDependencyError
+from psdopt.errors import DataFileError, IncompatibleError, MissingDependencyError, NotDifferentiableError
 from psdopt.linalg.arrays import Array
 
 if TYPE_CHECKING:
     from psdopt.certificates.certificate import Certificate
     from psdopt.contracts.method import State
+    from psdopt.contracts.problem import Problem
+    from psdopt.running.derivatives import Adjoint
 
 
 class Status(Enum):
@@ -100,6 +103,7 @@ class Result:
     problem, geometry, method : names of what was used; `chosen` says which of them solve() chose.
     tol : the requested relative accuracy (nan if there was no run).
     state : the method's last state, from which a run can go on.
+    solved : the problem itself, by which :meth:`vjp` and :meth:`jvp` differentiate; None in a result from a file.
     ended_by : the :class:`psdopt.Stopping` at which the run ended, such as MaxTime(2.0); None if it was not ended by
         one, and in a result from a file.
     """
@@ -121,6 +125,7 @@ class Result:
     tol: float = math.nan
     state: State | None = None
     ended_by: Any = None
+    solved: Problem | None = field(default=None, repr=False)
 
     @property
     def optimal(self) -> bool:
@@ -136,6 +141,44 @@ class Result:
     def rank(self) -> int:
         """Numerical rank of the answer."""
         return self.matrix.rank
+
+    @cached_property
+    def adjoint(self) -> Adjoint:
+        """M as a differentiable function of the problem's data: made once, by a few steps of Newton's method from M.
+
+        A geometry of fixed trace counts as a constraint on tr M.
+
+        Raises
+        ------
+        NotDifferentiableError for a run that has not converged, and as :class:`psdopt.Adjoint` does;
+        IncompatibleError for a result from a file, which has no problem.
+        """
+        from psdopt.constraints import Constrained, trace
+        from psdopt.running.derivatives import Adjoint
+
+        problem = self.solved
+        if problem is None:
+            text = "a result from a file has no problem; psdopt.Adjoint(problem, result.matrix) takes it"
+            raise IncompatibleError(text)
+        if not self.converged:
+            size = "unknown" if self.certificate is None else f"{self.certificate.relative:.1e}"
+            raise NotDifferentiableError(f"the run has not converged ({self.status.label}): its certificate is {size}")
+        fixed = None if self.state is None else self.state.geometry.trace
+        if fixed is not None and not isinstance(problem, Constrained):
+            return Adjoint(Constrained(problem, trace(problem.n, fixed)), self.matrix)
+        record = None if self.certificate is None else self.certificate.constraints
+        return Adjoint(problem, self.matrix, None if record is None else record.multipliers)
+
+    def vjp(self, dM: Any = None, value: float = 0.0) -> dict[str, Any]:
+        """Derivatives, by the problem's data, of a loss with derivatives `dM` (n, n) by M and `value` by F(M).
+
+        See :meth:`psdopt.Adjoint.vjp`. The matrix of the result is not changed.
+        """
+        return self.adjoint.vjp(dM, value)
+
+    def jvp(self, tangents: Mapping[str, Any]) -> tuple[Array, float]:
+        """(dM (n, n), dF) as the problem's data move along `tangents`; :meth:`psdopt.Adjoint.jvp`."""
+        return self.adjoint.jvp(tangents)
 
     def plot(self, axes: Any = None) -> Any:
         """Value and certificate against iterations; returns the matplotlib axes.

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import reduce
+from math import inf
 from operator import add
 from typing import Any
 
@@ -88,6 +89,23 @@ class Term(ABC):
         `thorough` : whether they may cost more than a few steps of a method.
         """
         return []
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """θ: the arrays and numbers by which a minimiser can be differentiated, by name. Default: none."""
+        return {}
+
+    def data_gradient(self, U: Images, features: Any, D: Images | None) -> Mapping[str, Any]:
+        """The gradient by θ of ⟨∇f(M; θ), U Dᵀ + D Uᵀ⟩, or of f(M; θ) for D = None: one entry for each of `data`."""
+        return {}
+
+    def data_forces(self, U: Images, features: Any, tangents: Mapping[str, Any]) -> Forces:
+        """The change of ∇f(M; θ) U as the data move along `tangents`; the others stay."""
+        return []
+
+    def corner(self, features: Any) -> float:
+        """How far M is from a corner of ∇f, relative to the size of the data; inf for an f without corners."""
+        return inf
 
     def add_gradient_to(self, S: Array, U: Images, features: Any) -> None:
         """S += ∇f(M) for a dense S (n, n), without applying a map; only if `has_entries`.

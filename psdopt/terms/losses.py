@@ -6,7 +6,9 @@ A measurement computes numbers from M, and a loss assigns a cost to them; a
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from copy import copy
 from typing import Any, ClassVar, Self
 
@@ -68,6 +70,17 @@ class Loss(ABC):
         """
         return self.second(a) if self.degree == 2 and self.convex and self.separable else None
 
+    def sensitivities(self, a: Array) -> Mapping[str, tuple[Array, Array]]:
+        """(∂phi_t/∂θ_t, ∂phi_t'/∂θ_t), (m,) each, at a, for each datum θ of one number per measurement, by name.
+
+        Only for separable losses; a datum that is one number stands for all θ_t. Default: none.
+        """
+        return {}
+
+    def corner(self, a: Array) -> float:
+        """The least distance of an a_t from a jump of phi_t'', relative to the size of a; inf without jumps."""
+        return math.inf
+
     def derivatives(self, a: Array) -> tuple[Array, Array]:
         """(:meth:`derivative`, :meth:`second`); override it if the two share work."""
         return self.derivative(a), self.second(a)
@@ -118,6 +131,7 @@ class HalfSquaredOneSided(Loss):
 
     nonnegative = True
     per_measurement: ClassVar[tuple[str, ...]] = ("target", "direction", "weights", "_second")
+    _per_weight: ClassVar[float] = 1.0  # phi_t'' beyond the target, for a weight of 1
 
     def __init__(self, target: Any, direction: Any = 0.0, weights: Any = None) -> None:
         self.target = _numbers(target, "target")
@@ -143,6 +157,20 @@ class HalfSquaredOneSided(Loss):
             return self._second if self._second.shape == a.shape else filled_like(a, self._second)
         active = (self.direction == 0.0) | (self.direction * (a - self.target) > 0.0)
         return np.where(active, self._second, 0.0)
+
+    def sensitivities(self, a: Array) -> Mapping[str, tuple[Array, Array]]:
+        """By `target` and by `weights`."""
+        v, second = self._violation(a), self.second(a)
+        share = self._per_weight * v
+        return {"target": (-second * v, -second), "weights": (0.5 * share * v, share)}
+
+    def corner(self, a: Array) -> float:
+        """|a_t − target_t| over the one-sided t of positive weight, relative to the largest |a| or |target|."""
+        sided = np.broadcast_to((self.direction != 0.0) & (self._second > 0.0), a.shape)
+        if self.degree == 2 or not sided.any():
+            return math.inf
+        size = max(float(np.abs(a).max()), float(np.abs(self.target).max()))
+        return float(np.abs(a - self.target)[sided].min()) / size if size > 0.0 else 0.0
 
     @property
     def beyond(self) -> Array:
@@ -172,6 +200,7 @@ class LeastSquares(HalfSquaredOneSided):
     """
 
     per_measurement = HalfSquaredOneSided.per_measurement
+    _per_weight = 2.0
 
     def __init__(self, target: Any, weights: Any = None) -> None:
         super().__init__(target, weights=weights)
@@ -190,6 +219,7 @@ class SquaredHinge(HalfSquaredOneSided):
     """
 
     per_measurement = (*HalfSquaredOneSided.per_measurement, "margin", "sign")
+    _per_weight = 2.0
 
     def __init__(self, margin: Any = 1.0, sign: Any = 1.0, weights: Any = None) -> None:
         self.margin = _numbers(margin, "margin")
@@ -197,6 +227,11 @@ class SquaredHinge(HalfSquaredOneSided):
         self.weights = _weights(weights)
         self.size = _size(margin=self.margin, sign=self.sign, weights=self.weights)
         self.target, self.direction, self._second = self.sign * self.margin, -self.sign, 2.0 * self.weights
+
+    def sensitivities(self, a: Array) -> Mapping[str, tuple[Array, Array]]:
+        """By `margin` and by `weights`."""
+        first, second = super().sensitivities(a)["target"]
+        return {"margin": (self.sign * first, self.sign * second), "weights": super().sensitivities(a)["weights"]}
 
 
 class Linear(Loss):
@@ -217,6 +252,10 @@ class Linear(Loss):
 
     def second(self, a: Array) -> Array:
         return np.zeros_like(a)
+
+    def sensitivities(self, a: Array) -> Mapping[str, tuple[Array, Array]]:
+        """By `weights`."""
+        return {"weights": (a, np.ones_like(a))}
 
 
 def _kept_share(a: Array, bound: Array, floor: float) -> Array:

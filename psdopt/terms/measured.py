@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
 from psdopt.checks import instance, number
@@ -71,6 +75,28 @@ class MeasuredTerm(Term):
         moved = 2.0 * self.measurement.pair(U, D)
         return self.measurement.adjoint(self.weight * self.loss_at(features).curvature(features, moved), V)
 
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """Numbers of a separable loss: `target`, `margin`, `weights`."""
+        if not self.loss.separable or self.device is not None or not _of_one_class(self.loss, "sensitivities"):
+            return {}
+        return {name: getattr(self.loss, name) for name in self.loss.sensitivities(np.zeros(self.measurement.size))}
+
+    def data_gradient(self, U: Images, features: Array, D: Images | None) -> Mapping[str, Any]:
+        along = 1.0 if D is None else 2.0 * self.measurement.pair(U, D)
+        found = {}
+        for name, each in self.loss.sensitivities(features).items() if self.data else ():
+            numbers = self.weight * each[0 if D is None else 1] * along
+            found[name] = numbers if np.ndim(getattr(self.loss, name)) else float(numbers.sum())
+        return found
+
+    def data_forces(self, U: Images, features: Array, tangents: Mapping[str, Any]) -> Forces:
+        rates = [second * tangents[n] for n, (_, second) in self.loss.sensitivities(features).items() if n in tangents]
+        return self.measurement.adjoint(self.weight * sum(rates), U) if rates else []
+
+    def corner(self, features: Array) -> float:
+        return self.loss.corner(features) if self.weight != 0.0 else math.inf
+
     def curvatures(self, U: Images, features: Array, thorough: bool) -> list[Curvature]:
         """From the fourth moments of measurements a_t = x_tᵀMx_t >= 0, weighted by the curvature of the loss there."""
         m, n, loss = self.measurement.size, self.n, self.loss
@@ -112,9 +138,9 @@ class MeasuredTerm(Term):
         return QuadraticSurface(surface.value(0.0, 0.0), *surface.derivatives(0.0, 0.0), surface.features_at)
 
 
-def _of_one_class(loss: Loss) -> bool:
-    """Whether `least_curvature` was written for this derivative: no subclass has overridden only the latter."""
-    owners = [next(c for c in type(loss).__mro__ if name in vars(c)) for name in ("least_curvature", "derivative")]
+def _of_one_class(loss: Loss, method: str = "least_curvature") -> bool:
+    """Whether `method` was written for this derivative: no subclass has overridden only the latter."""
+    owners = [next(c for c in type(loss).__mro__ if name in vars(c)) for name in (method, "derivative")]
     return owners[0] is Loss or issubclass(*owners)
 
 

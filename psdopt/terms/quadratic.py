@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property, partial
 from typing import Any
 
@@ -20,6 +21,7 @@ from psdopt.linalg.subset import least_eigenvalue
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 from psdopt.terms.base import Forces, Term, combine
 from psdopt.terms.curvature import product_curvature
+from psdopt.terms.form_data import form_change, form_data, form_gradient
 from psdopt.terms.forms import Form, IdentityForm, as_form
 from psdopt.terms.models import Curve, PolynomialCurve, QuadraticSurface
 
@@ -90,6 +92,34 @@ class ProductTerm(Term):
         BUD = self.B.gram(U, D)
         first = self.A.force(U, w * (BUD + BUD.T)) + self.A.force(D, w * Q)
         return first + self.B.force(U, w * moved) + self.B.force(D, w * P)
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The arrays of A and of B, by :func:`~psdopt.terms.form_data.form_data`; of A alone if it is B as well."""
+        other = {} if self.same else form_data(self.B)
+        return {f"A{n}": each for n, each in form_data(self.A).items()} | {f"B{n}": e for n, e in other.items()}
+
+    def data_gradient(self, U: Images, features: tuple[Array, Array], D: Images | None) -> Mapping[str, Any]:
+        """⟨dA, w M B M⟩, and its derivative along N = U Dᵀ + D Uᵀ: w (N B M + M B N), of low rank."""
+        found: dict[str, Any] = {}
+        sides = [("A", self.A, self.B, features[1]), ("B", self.B, self.A, features[0])]
+        for name, own, other, Q in sides[: 1 if self.same else 2]:
+            times = self.weight * (2.0 if self.same else 1.0)
+            P = U.factor @ Q if D is None else 2.0 * (U.factor @ other.gram(D, U) + D.factor @ Q)
+            found |= {f"{name}{ending}": g for ending, g in form_gradient(own, times * P, U.factor).items()}
+        return found
+
+    def data_forces(self, U: Images, features: tuple[Array, Array], tangents: Mapping[str, Any]) -> Forces:
+        """w (dA M B + B M dA) U, and the same of B."""
+        forces: Forces = []
+        sides = [("A", self.A, self.B, features[1]), ("B", self.B, self.A, features[0])]
+        for name, own, other, Q in sides[: 1 if self.same else 2]:
+            given = {n.removeprefix(name): t for n, t in tangents.items() if n.startswith(name)}
+            if given:
+                moved = form_change(own, given) @ U.factor
+                times = self.weight * (2.0 if self.same else 1.0)
+                forces += [(None, times * (moved @ Q)), *other.force(U, times * (U.factor.T @ moved))]
+        return forces
 
     def curvatures(self, U: Images, features: Any, thorough: bool) -> list[Curvature]:
         """w tr(A E B E) = w |A^½ E A^½|² for A = B, and at least w λ_min(A) λ_min(B) |E|²."""
@@ -175,6 +205,19 @@ class LinearTerm(Term):
 
     def hessian(self, U: Images, features: float, D: Images, V: Images) -> Forces:
         return []
+
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The arrays of C, by :func:`~psdopt.terms.form_data.form_data`."""
+        return {f"C{ending}": each for ending, each in form_data(self.C).items()}
+
+    def data_gradient(self, U: Images, features: float, D: Images | None) -> Mapping[str, Any]:
+        P = self.weight * U.factor if D is None else 2.0 * self.weight * D.factor
+        return {f"C{ending}": g for ending, g in form_gradient(self.C, P, U.factor).items()}
+
+    def data_forces(self, U: Images, features: float, tangents: Mapping[str, Any]) -> Forces:
+        given = {name.removeprefix("C"): t for name, t in tangents.items()}
+        return [(None, self.weight * (form_change(self.C, given) @ U.factor))] if given else []
 
     def along(self, U: Images, features: float, D: Images) -> Curve:
         w, numbers = self.weight, (features, 2.0 * self.C.trace(U, D), self.C.trace(D, D))

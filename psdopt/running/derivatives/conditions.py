@@ -1,0 +1,128 @@
+"""Lagrange's conditions at a factor and multipliers, and their derivative."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from psdopt.constraints.problem import Constrained
+from psdopt.contracts.gradient import dense_gradient
+from psdopt.contracts.images import Images
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.krylov import norm_estimate
+from psdopt.linalg.limits import ITERATED_ORDER
+from psdopt.terms.base import combine
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """S(y) Y = 0 and ⟨A_t, Y Yᵀ⟩ = b_t for t in `rows`, with S(y) = ∇F(M) + Σ_t y_t A_t, at Y (n, r) and y (k,).
+
+    `problem` : F, or F under constraints. `rows` (k,) : the active constraints. `bound` (k,) : b.
+    """
+
+    problem: Problem
+    evaluation: Evaluation
+    rows: NDArray[np.intp]
+    bound: Array
+    y: Array
+
+    @property
+    def Y(self) -> Array:
+        return self.evaluation.factor
+
+    @property
+    def model(self) -> Constrained | None:
+        return self.problem if isinstance(self.problem, Constrained) else None
+
+    def moved(self, X: Array, v: Array) -> Conditions:
+        """The conditions at Y + X, y + v."""
+        there = self.problem.at(self.Y + X)
+        moved = Conditions(self.problem, there, self.rows, self.bound, self.y + v)
+        vars(moved)["unit"] = self.unit
+        return moved
+
+    @cached_property
+    def multipliers(self) -> Array:
+        """y with zeros for the inactive constraints, (m,)."""
+        return self.spread(self.y)
+
+    def spread(self, v: Array) -> Array:
+        """v (k,) at the active ones of all constraints, (m,)."""
+        full = np.zeros(0 if self.model is None else self.model.m)
+        full[self.rows] = v
+        return full
+
+    @cached_property
+    def slack(self) -> Array:
+        """S(y) (n, n)."""
+        S = dense_gradient(self.evaluation)
+        if self.model is not None:
+            self.model.measurement.add_to(S, self.multipliers)
+        return S
+
+    @cached_property
+    def pull(self) -> Array:
+        """S(y) Y (n, r)."""
+        return 0.5 * self.evaluation.factor_gradient() + self.force(self.y, self.Y)
+
+    @cached_property
+    def off(self) -> Array:
+        """⟨A_t, M⟩ − b_t, (k,)."""
+        return self.values(self.Y, self.Y) - self.bound
+
+    def force(self, v: Array, V: Array) -> Array:
+        """Σ_t v_t A_t V over the active t, (n, r)."""
+        if self.model is None or len(v) == 0:
+            return np.zeros_like(V)
+        measurement = self.model.measurement
+        return combine(measurement.adjoint(self.spread(v), Images(measurement.maps, V)), V.shape)
+
+    def values(self, U: Array, V: Array) -> Array:
+        """⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ over the active t, (k,)."""
+        if self.model is None or len(self.rows) == 0:
+            return np.zeros(0)
+        measurement = self.model.measurement
+        images = Images(measurement.maps, U)
+        return measurement.pair(images, images if U is V else Images(measurement.maps, V))[self.rows]
+
+    def product(self, X: Array) -> Array:
+        """S(y) X + ∇²F(M)[X Yᵀ + Y Xᵀ] Y: half the Hessian of the Lagrangian on the factor, (n, r)."""
+        if self.model is not None and self.model.conic is not None and len(X) <= ITERATED_ORDER:
+            return np.asarray(self.slack @ X)
+        return 0.5 * self.evaluation.hessian_vector(X) + self.force(self.y, X)
+
+    def horizontal(self, X: Array) -> Array:
+        """X without its part Y Ω, Ω skew, which leaves M as it is."""
+        if not X.shape[1]:
+            return X
+        d, V = self._axes
+        skew = V.T @ (self.Y.T @ X)
+        skew = skew @ V
+        return np.asarray(X - self.Y @ (V @ ((skew - skew.T) / (d + d[:, None])) @ V.T))
+
+    @cached_property
+    def _axes(self) -> tuple[Array, Array]:
+        """Eigenvalues and eigenvectors of YᵀY."""
+        return np.linalg.eigh(self.Y.T @ self.Y)  # type: ignore[return-value]
+
+    @cached_property
+    def unit(self) -> float:
+        """The size of S: |S|, or |∇F + Σ y_t A_t| at M/4 where that is larger, since S may vanish at a minimiser."""
+        quarter = self.evaluation.mix(0.5 * np.eye(self.Y.shape[1]))
+        there = norm(0.5 * quarter.factor_gradient() + self.force(self.y, quarter.factor))
+        return max(norm_estimate(self.slack), there / max(norm(quarter.factor), np.finfo(float).tiny))
+
+    @cached_property
+    def residual(self) -> float:
+        """The larger of |S Y| / (|S| |Y|) and |A(M) − b| / |A(M)| in rows of norm one."""
+        size = norm(self.Y)
+        pull = norm(self.pull) / (self.unit * size) if self.unit * size > 0.0 else 0.0
+        if self.model is None or len(self.rows) == 0:
+            return pull
+        norms = np.where(self.model.norms > 0.0, self.model.norms, 1.0)[self.rows]
+        return max(pull, norm(self.off / norms) / size**2 if size > 0.0 else 0.0)

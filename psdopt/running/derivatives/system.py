@@ -1,0 +1,123 @@
+"""The system of Newton's method on Lagrange's conditions: preconditioned conjugate gradient, matrix-free."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from psdopt.contracts.abilities import Ability
+from psdopt.contracts.constrained_fit import constrained_fit_of
+from psdopt.contracts.quadratic_fit import quadratic_fit_of
+from psdopt.errors import NotDifferentiableError
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.limits import MOST_PRODUCTS, SPECTRUM_ORDER
+from psdopt.linalg.tolerances import EPS, ROOT_EPS, VANISHED
+from psdopt.methods.lagrange_newton.system import LagrangeSystem
+from psdopt.running.derivatives.conditions import Conditions
+
+#: Accuracy of the solutions, relative to their right-hand sides.
+ACCURACY = EPS**0.75
+#: A curvature along a direction that is zero beside |S|, up to the rounding of a polished point.
+FLAT = VANISHED**1.5 * 0.1
+
+#: R (n, r), q (k,) ↦ an approximation (X, v) of the solution of :class:`AdjointSystem`.
+Inverse = Callable[[Array, Array], tuple[Array, Array]]
+
+
+class AdjointSystem:
+    """The linear system in a move X (n, r) of Y and v (k,) of y,
+
+        S(y) X + ∇²F(M)[X Yᵀ + Y Xᵀ] Y + Σ_t v_t A_t Y = R,   −2 ⟨A_t, Y Xᵀ⟩ = q_t,
+
+    for R without a part Y Ω, Ω skew: there the matrix is zero, and X has no such part either. It is symmetric, and
+    positive definite on the X with q = 0 at a nondegenerate minimiser. Conjugate gradient among these X, with the same
+    system for a simpler ∇²F as preconditioner, then the residual of both equations is treated in the same way.
+
+    Raises NotDifferentiableError where curvature is negative or vanishes, or the residual does not.
+    """
+
+    def __init__(self, at: Conditions, inverse: Inverse) -> None:
+        self.at, self.inverse = at, inverse
+
+    def solve(self, R: Array, q: Array, accuracy: float = ACCURACY) -> tuple[Array, Array]:
+        """(X, v); `accuracy` is that of each equation relative to its right-hand side."""
+        at = self.at
+        left = R = at.horizontal(R)
+        missing, other = q, norm(q)
+        X, v, size, before = np.zeros_like(R), np.zeros_like(q), norm(R), math.inf
+        while True:
+            moved = max(norm(X), size / at.unit)
+            sizes = max(size, at.unit * moved), max(other, moved * norm(at.Y))
+            worst = max(norm(each) / unit for each, unit in zip((left, missing), sizes, strict=True) if unit > 0.0)
+            if worst <= accuracy or not worst <= 0.5 * before:
+                break
+            before = worst
+            dX, dv = self._corrected(left, missing, 0.5 * accuracy / worst)
+            X, v = X + dX, v + dv
+            left = at.horizontal(R - at.product(X) - at.force(v, at.Y))
+            missing = q + 2.0 * at.values(at.Y, X)
+        if not worst <= max(ROOT_EPS, accuracy):
+            raise NotDifferentiableError(
+                f"the system of the derivative is singular to working precision: a residual of {worst:.1e} remains"
+            )
+        return X, v
+
+    def _corrected(self, R: Array, q: Array, accuracy: float) -> tuple[Array, Array]:
+        """One run of conjugate gradient, for q ≠ 0 from the solution of the preconditioner."""
+        at, none, goal = self.at, np.zeros_like(q), accuracy * norm(R)
+        X, v = np.zeros_like(R), none
+        if np.any(q):
+            X, v = self.inverse(R, q)
+            X = at.horizontal(X)
+            R = at.horizontal(R - at.product(X) - at.force(v, at.Y))
+            goal = max(goal, accuracy * norm(R))
+        P, size = X, math.inf
+        for k in range(MOST_PRODUCTS):
+            if norm(R) <= goal:
+                break
+            D, dv = self.inverse(R, none)
+            D, v = at.horizontal(D), v + dv
+            held = R - at.force(dv, at.Y)
+            old, size = size, inner(held, D)
+            if not size > 0.0:
+                break
+            P = D if k == 0 else D + (size / old) * P
+            HP = at.horizontal(at.product(P))
+            along = inner(P, HP)
+            curvature = along / (inner(P, P) * at.unit)
+            if not curvature > FLAT:
+                word = "vanishes: M is not the only minimiser" if curvature > -FLAT else "is negative: M is a saddle"
+                raise NotDifferentiableError(f"the curvature of F on the factor {word}; found {curvature:.1e} of |S|")
+            X = X + (size / along) * P
+            R = held - (size / along) * HP
+        return X, v
+
+
+def inverse_at(at: Conditions) -> Inverse:
+    """The preconditioner of the system at a point."""
+    problem, Y = at.problem, at.Y
+    damping = VANISHED * at.unit
+    k = len(at.rows)
+    if at.model is not None:
+        fit = constrained_fit_of(problem)
+        tied = fit.tied(at.evaluation, at.rows)
+        shift = 0.0
+        probe = np.random.default_rng(0).standard_normal(Y.shape)
+        bent = fit.bend(at.evaluation, probe)
+        if bent is not None:
+            shift = max(inner(probe, bent), 0.0) / inner(probe, probe)
+        return LagrangeSystem(tied, tied.block(Y), Y, at.multipliers, damping + shift, np.empty((k, k))).solve
+    if Ability.QUADRATIC_FIT in problem.abilities:
+        quadratic = quadratic_fit_of(problem)
+        if quadratic.size <= min(SPECTRUM_ORDER, Y.size):
+            block, measured = quadratic.at(at.evaluation)
+            work = np.empty((quadratic.size, quadratic.size))
+            system = LagrangeSystem(quadratic, block, Y, quadratic.multipliers(measured), damping, work)
+            nothing = np.zeros(quadratic.size)
+            return lambda R, q: (system.solve(R, nothing)[0], q)
+    if Ability.PRECONDITIONER in problem.abilities:
+        inverse = at.evaluation.preconditioner()
+        return lambda R, q: (inverse(R), q)
+    return lambda R, q: (R, q)
