@@ -13,7 +13,7 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Problem
-from psdopt.errors import InvalidInputError, unknown_name
+from psdopt.errors import IncompatibleError, InvalidInputError, unknown_name
 from psdopt.linalg.arrays import Array, as_dense
 from psdopt.running.derivatives.point import stationary_point
 
@@ -71,6 +71,8 @@ class Adjoint:
         `dM` : an array, a sparse array or anything with products; None for 0.
         """
         at = self._at
+        if not self.data:
+            raise IncompatibleError(f"{type(self.problem).__name__} declares no data to differentiate by")
         U, u = np.zeros_like(at.Y), np.zeros_like(at.y)
         if dM is not None:
             U, u = self._system.solve(self._on_factor(dM), u)

@@ -44,6 +44,8 @@ class AdjointSystem:
     def solve(self, R: Array, q: Array, accuracy: float = ACCURACY) -> tuple[Array, Array]:
         """(X, v); `accuracy` is that of each equation relative to its right-hand side."""
         at = self.at
+        if R.size == 0:  # M = 0
+            return R, q
         left = R = at.horizontal(R)
         missing, other = q, norm(q)
         X, v, size, before = np.zeros_like(R), np.zeros_like(q), norm(R), math.inf
@@ -72,22 +74,22 @@ class AdjointSystem:
             X, v = self.inverse(R, q)
             X = at.horizontal(X)
             R = at.horizontal(R - at.product(X) - at.force(v, at.Y))
-            goal = max(goal, accuracy * norm(R))
+            goal = max(goal, accuracy * at.unit * norm(X))
         P, size = X, math.inf
         for k in range(MOST_PRODUCTS):
-            if norm(R) <= goal:
-                break
             D, dv = self.inverse(R, none)
             D, v = at.horizontal(D), v + dv
-            held = R - at.force(dv, at.Y)
+            held = R - at.force(dv, at.Y)  # what no multiplier takes
             old, size = size, inner(held, D)
-            if not size > 0.0:
+            if norm(held) <= goal or not size > 0.0:
                 break
             P = D if k == 0 else D + (size / old) * P
             HP = at.horizontal(at.product(P))
             along = inner(P, HP)
             curvature = along / (inner(P, P) * at.unit)
             if not curvature > FLAT:
+                if norm(at.values(at.Y, P)) > ROOT_EPS * norm(P) * norm(at.Y):
+                    break  # rounding, which is not among the X with q = 0
                 word = "vanishes: M is not the only minimiser" if curvature > -FLAT else "is negative: M is a saddle"
                 raise NotDifferentiableError(f"the curvature of F on the factor {word}; found {curvature:.1e} of |S|")
             X = X + (size / along) * P
@@ -100,6 +102,8 @@ def inverse_at(at: Conditions) -> Inverse:
     problem, Y = at.problem, at.Y
     damping = VANISHED * at.unit
     k = len(at.rows)
+    if Y.size == 0:  # M = 0
+        return lambda R, q: (R, q)
     if at.model is not None:
         fit = constrained_fit_of(problem)
         tied = fit.tied(at.evaluation, at.rows)
