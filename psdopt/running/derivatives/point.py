@@ -19,7 +19,8 @@ from psdopt.linalg.definite import factor_above
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, SLIGHT, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
-from psdopt.running.derivatives.system import AdjointSystem, inverse_at
+from psdopt.running.derivatives.preconditioners import inverse_at, probe_of
+from psdopt.running.derivatives.system import AdjointSystem
 
 #: Newton steps after which a residual that has not become rounding never will.
 STEPS = 12
@@ -41,7 +42,8 @@ def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object) 
             break
         X, v = AdjointSystem(at, inverse).solve(-at.pull, at.off, accuracy=MINOR)
         before, at = at.residual, at.moved(X, v)
-        if made > ROUGH:  # the rotations of another Y are damped, not left out
+        # under constraints the rotations Y Ω of the Y of the preconditioner are damped slightly, not left out
+        if made > (MINOR * SLIGHT if at.model is None else ROUGH):
             inverse, made = inverse_at(at), at.residual
     system = AdjointSystem(at, inverse)
     if not at.residual <= ROUGH:
@@ -52,9 +54,7 @@ def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object) 
     if at.evaluation.corner() <= ROOT_EPS:
         text = f"a loss is at a corner of its derivative, at a distance of {at.evaluation.corner():.1e} of its data"
         raise NotDifferentiableError(text)
-    # not a random start of a run, to which the directions along which M is free are orthogonal
-    probe = np.cos(np.arange(1.0, at.Y.size + 1.0) ** 2).reshape(at.Y.shape)
-    system.solve(probe, np.zeros_like(at.y), accuracy=MINOR)  # refuses a singular system
+    system.solve(probe_of(at), np.zeros_like(at.y), accuracy=MINOR)  # refuses a singular system
     return at, system
 
 

@@ -7,14 +7,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from psdopt.contracts.abilities import Ability
-from psdopt.contracts.constrained_fit import constrained_fit_of
-from psdopt.contracts.quadratic_fit import quadratic_fit_of
 from psdopt.errors import NotDifferentiableError
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.limits import MOST_PRODUCTS, SPECTRUM_ORDER
+from psdopt.linalg.limits import MOST_PRODUCTS
 from psdopt.linalg.tolerances import EPS, ROOT_EPS, VANISHED
-from psdopt.methods.lagrange_newton.system import LagrangeSystem
 from psdopt.running.derivatives.conditions import Conditions
 
 #: Accuracy of the solutions, relative to their right-hand sides.
@@ -56,7 +52,7 @@ class AdjointSystem:
             if worst <= accuracy or not worst <= 0.5 * before:
                 break
             before = worst
-            dX, dv = self._corrected(left, missing, 0.5 * accuracy / worst)
+            dX, dv = self.corrected(left, missing, 0.5 * accuracy / worst)
             X, v = X + dX, v + dv
             left = at.horizontal(R - at.product(X) - at.force(v, at.Y))
             missing = q + 2.0 * at.values(at.Y, X)
@@ -66,8 +62,8 @@ class AdjointSystem:
             )
         return X, v
 
-    def _corrected(self, R: Array, q: Array, accuracy: float) -> tuple[Array, Array]:
-        """One run of conjugate gradient, for q ≠ 0 from the solution of the preconditioner."""
+    def corrected(self, R: Array, q: Array, accuracy: float, most: int = MOST_PRODUCTS) -> tuple[Array, Array]:
+        """One run of conjugate gradient, `most` steps at most, for q ≠ 0 from the solution of the preconditioner."""
         at, none, goal = self.at, np.zeros_like(q), accuracy * norm(R)
         X, v = np.zeros_like(R), none
         if np.any(q):
@@ -76,7 +72,7 @@ class AdjointSystem:
             R = at.horizontal(R - at.product(X) - at.force(v, at.Y))
             goal = max(goal, accuracy * at.unit * norm(X))
         P, size = X, math.inf
-        for k in range(MOST_PRODUCTS):
+        for k in range(most):
             D, dv = self.inverse(R, none)
             D, v = at.horizontal(D), v + dv
             held = R - at.force(dv, at.Y)  # what no multiplier takes
@@ -95,33 +91,3 @@ class AdjointSystem:
             X = X + (size / along) * P
             R = held - (size / along) * HP
         return X, v
-
-
-def inverse_at(at: Conditions) -> Inverse:
-    """The preconditioner of the system at a point."""
-    problem, Y = at.problem, at.Y
-    damping = VANISHED * at.unit
-    k = len(at.rows)
-    if Y.size == 0:  # M = 0
-        return lambda R, q: (R, q)
-    if at.model is not None:
-        fit = constrained_fit_of(problem)
-        tied = fit.tied(at.evaluation, at.rows)
-        shift = 0.0
-        probe = np.random.default_rng(0).standard_normal(Y.shape)
-        bent = fit.bend(at.evaluation, probe)
-        if bent is not None:
-            shift = max(inner(probe, bent), 0.0) / inner(probe, probe)
-        return LagrangeSystem(tied, tied.block(Y), Y, at.multipliers, damping + shift, np.empty((k, k))).solve
-    if Ability.QUADRATIC_FIT in problem.abilities:
-        quadratic = quadratic_fit_of(problem)
-        if quadratic.size <= min(SPECTRUM_ORDER, Y.size):
-            block, measured = quadratic.at(at.evaluation)
-            work = np.empty((quadratic.size, quadratic.size))
-            system = LagrangeSystem(quadratic, block, Y, quadratic.multipliers(measured), damping, work)
-            nothing = np.zeros(quadratic.size)
-            return lambda R, q: (system.solve(R, nothing)[0], q)
-    if Ability.PRECONDITIONER in problem.abilities:
-        inverse = at.evaluation.preconditioner()
-        return lambda R, q: (inverse(R), q)
-    return lambda R, q: (R, q)
