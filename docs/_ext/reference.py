@@ -20,7 +20,8 @@ from sphinx.application import Sphinx
 MODULES = (
     "psdopt", "psdopt.constraints", "psdopt.terms", "psdopt.linalg", "psdopt.problems.distributed",
     "psdopt.devices", "psdopt.margins", "psdopt.contracts",
-    "psdopt.interop.conic", "psdopt.interop.cvxpy", "psdopt.interop.pymanopt",
+    "psdopt.interop.conic", "psdopt.interop.cvxpy", "psdopt.interop.jax", "psdopt.interop.pymanopt",
+    "psdopt.interop.torch",
     "psdopt_plugins.metric_learning", "psdopt_plugins.kernel_learning", "psdopt_plugins.manifold_learning",
     "psdopt_plugins.regression", "psdopt_plugins.spectral", "psdopt_plugins.relaxations",
     "psdopt_plugins.covariance", "psdopt_plugins.hermitian",

@@ -1,0 +1,56 @@
+"""The layer on NumPy arrays."""
+
+import numpy as np
+import pytest
+
+from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.errors import InvalidInputError, InvalidTypeError, NotDifferentiableError, UnknownNameError
+from psdopt.interop._layer import Layer
+from tests.running.derivatives.problems import symmetric
+
+N = 6
+
+
+def relaxation(C, bounds):
+    return Constrained(QuadraticSDP(C=C), constraints.diagonal(N, bounds))
+
+
+def test_gradients_agree_with_differences():
+    layer = Layer(relaxation, N, tol=1e-9)
+    rng = np.random.default_rng(0)
+    C, bounds, G, E = symmetric(rng, N), np.ones(N), symmetric(rng, N), symmetric(rng, N)
+    by_C, by_bounds = layer.gradients(C, bounds, G)
+    h = 1e-4
+    difference = (layer.matrix(C + h * E, bounds) - layer.matrix(C - h * E, bounds)) / (2 * h)
+    assert np.sum(by_C * E) == pytest.approx(np.sum(G * difference), rel=1e-6)
+    assert by_bounds.shape == (N,)
+
+
+def test_the_way_back_does_not_solve_again():
+    made = []
+    layer = Layer(lambda C: made.append(1) or relaxation(C, np.ones(N)), N)
+    C = symmetric(np.random.default_rng(0), N)
+    layer.matrix(C)
+    layer.gradients(C, np.eye(N))
+    assert len(made) == 1
+
+
+def test_bad_layers_are_refused():
+    C = symmetric(np.random.default_rng(0), N)
+    with pytest.raises(InvalidTypeError, match="build must be a function that makes a problem; found int"):
+        Layer(3, N)
+    with pytest.raises(InvalidInputError, match=r"the layer takes 2 arrays, \('C', 'bounds'\); found 1"):
+        Layer(relaxation, N).matrix(C)
+    with pytest.raises(InvalidInputError, match="build must make a problem of order 5; found order 6"):
+        Layer(relaxation, 5).matrix(C, np.ones(N))
+    with pytest.raises(InvalidInputError, match="build must make a problem of order 6; found NoneType"):
+        Layer(lambda C: None, N).matrix(C)
+    with pytest.raises(UnknownNameError, match="unknown datum 'D'"):
+        Layer(lambda D: relaxation(D, np.ones(N)), N).gradients(C, C)
+    with pytest.raises(NotDifferentiableError):
+        Layer(lambda C: QuadraticSDP(B=0.5, C=C), N).gradients(np.diag([1.0, -1, -1, 0, 2, 3]), np.eye(N))
+
+
+def test_a_matrix_without_derivatives_is_still_given():
+    layer = Layer(lambda C: QuadraticSDP(B=0.5, C=C), N)
+    np.testing.assert_allclose(layer.matrix(np.diag([1.0, -1, -1, 0, 2, 3])), np.diag([0.0, 2, 2, 0, 0, 0]), atol=1e-9)
