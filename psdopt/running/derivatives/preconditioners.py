@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from scipy.linalg import solve_triangular
 
-from psdopt.contracts.abilities import Ability
+from psdopt.contracts.abilities import Ability, offered
 from psdopt.contracts.constrained_fit import constrained_fit_of
+from psdopt.contracts.quadratic_fit import Coupled
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.limits import PROBES
 from psdopt.linalg.tolerances import MINOR, VANISHED
@@ -21,12 +25,22 @@ def inverse_at(at: Conditions) -> Inverse:
         return lambda R, q: (R, q)
     if at.model is not None:
         return tied(at)
-    roots = [each.root for each in at.evaluation.curvatures() if each.root is not None]
-    found = [spectral(at, root) for root in [None, *roots]]
+    return fastest(at, candidates(at))
+
+
+def candidates(at: Conditions) -> Iterator[Inverse]:
+    """Preconditioners for an F without constraints, each made when it is asked for."""
+    if Ability.DIAGONAL_FORM in at.problem.abilities:
+        form: Any = offered(at.problem, Ability.DIAGONAL_FORM, "psdopt.problems.diagonal_form.DiagonalForm")
+        inverse = form.basis / np.sum(form.basis**2, axis=0)
+        yield spectral(at, np.linalg.cholesky(inverse @ inverse.T))
+    yield spectral(at, None)
+    for each in at.evaluation.curvatures():
+        if each.root is not None:
+            yield spectral(at, each.root)
     if Ability.PRECONDITIONER in at.problem.abilities:
         own = at.evaluation.preconditioner()
-        found.append(lambda R, q: (own(R), q))
-    return fastest(at, found)
+        yield lambda R, q: (own(R), q)
 
 
 def tied(at: Conditions) -> Inverse:
@@ -35,21 +49,36 @@ def tied(at: Conditions) -> Inverse:
     held, probe = fit.tied(at.evaluation, at.rows), probe_of(at)
     bent = fit.bend(at.evaluation, probe)
     if bent is not None:
-        shift += max(inner(probe, bent), 0.0) / inner(probe, probe)
+        # κ (M X + X YᵀY), with the geometric mean of the eigenvalues of YᵀY for its second part
+        kappa = 2.0 * max(inner(probe, bent), 0.0) / norm(probe @ Y.T + Y @ probe.T) ** 2
+        shift += kappa * float(np.exp(np.mean(np.log(np.linalg.eigvalsh(Y.T @ Y)))))
+        held = Raised(held, kappa * (Y @ Y.T))
     return LagrangeSystem(held, held.block(Y), Y, at.multipliers, shift, np.empty((k, k))).solve
 
 
-def fastest(at: Conditions, found: list[Inverse]) -> Inverse:
-    """The preconditioner that leaves the least residual after a few steps from a fixed right-hand side."""
-    if len(found) == 1:
-        return found[0]
-    R, q = at.horizontal(probe_of(at)), np.zeros_like(at.y)
+class Raised:
+    """Constraints (:class:`~psdopt.contracts.Coupled`) whose S(w) is `raised` by a fixed matrix (n, n)."""
 
-    def left(inverse: Inverse) -> float:
+    def __init__(self, fit: Coupled, raised: Array) -> None:
+        self.fit, self.raised, self.curvatures = fit, raised, fit.curvatures
+        self.block, self.pair, self.force, self.solver = fit.block, fit.pair, fit.force, fit.solver
+
+    def gradient(self, w: Array) -> Array:
+        return self.fit.gradient(w) + self.raised
+
+
+def fastest(at: Conditions, found: Iterator[Inverse]) -> Inverse:
+    """The first preconditioner that solves for a fixed right-hand side in a few steps, or the best of all."""
+    R, q, best, least = at.horizontal(probe_of(at)), np.zeros_like(at.y), None, np.inf
+    for inverse in found:
         X, _ = AdjointSystem(at, inverse).corrected(R, q, MINOR, PROBES)
-        return norm(at.horizontal(R - at.product(X)))
-
-    return min(found, key=left)
+        left = norm(at.horizontal(R - at.product(X)))
+        if best is None or left < least:
+            best, least = inverse, left
+        if left <= MINOR * norm(R):
+            break
+    assert best is not None
+    return best
 
 
 def probe_of(at: Conditions) -> Array:

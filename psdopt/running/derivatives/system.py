@@ -14,7 +14,7 @@ from psdopt.linalg.tolerances import EPS, ROOT_EPS, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
 
 #: Accuracy of the solutions, relative to their right-hand sides.
-ACCURACY = EPS**0.75
+ACCURACY = EPS**0.625
 #: A curvature along a direction that is zero beside |S|, up to the rounding of a polished point.
 FLAT = VANISHED**1.5 * 0.1
 

@@ -4,9 +4,11 @@ import numpy as np
 import pytest
 from sklearn.base import clone
 from sklearn.datasets import load_iris
+from sklearn.exceptions import NotFittedError
 
-from psdopt import Status
+from psdopt import Adjoint, Status, TermSum
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.terms import HalfSquaredOneSided, MeasuredTerm
 from psdopt_plugins.metric_learning import DistanceRegression, Linearity, PairsClassifier
 from psdopt_plugins.metric_learning.distance_regression import pair_distance_problem
 
@@ -141,3 +143,33 @@ def test_few_steps_suffice_with_a_collinear_feature_and_outliers(outlier):
     assert fitted.result_.status is Status.OPTIMAL
     assert fitted.result_.iterations <= 60
     assert np.linalg.eigvalsh(fitted.get_mahalanobis_matrix())[-1] < 100.0
+
+
+def test_the_influence_of_a_pair_is_a_derivative_by_its_weight():
+    X, y = load_iris(return_X_y=True)
+    rng = np.random.default_rng(0)
+    i, j = rng.integers(0, 150, (2, 90))
+    pairs = np.column_stack([i, j, np.where(y[i] == y[j], 1, -1)])[i != j]
+    pairs = np.vstack([pairs, pairs[:1]])
+    weights = np.append(0.0, rng.uniform(0.5, 1.5, len(pairs) - 1))
+    weights[-1] = 0.0
+    learner = DistanceRegression(solver_options={"tol": 1e-9}).fit(X, pairs=pairs, pair_weight=weights)
+    G = np.arange(16.0).reshape(4, 4)
+    influence = learner.influence(G)
+    assert np.isnan(influence[[0, -1]]).all()
+    term, *others = learner.result_.solved.terms
+    for t in np.argsort(-np.abs(np.nan_to_num(influence)))[:3]:
+        ends = []
+        for h in (1e-4, -1e-4):
+            w = term.loss.weights.copy()
+            w[learner._places[t]] += h
+            loss = HalfSquaredOneSided(term.loss.target, term.loss.direction, w)
+            moved = TermSum([MeasuredTerm(term.measurement, loss, term.weight), *others])
+            ends.append(np.sum(G * Adjoint(moved, learner.result_.matrix).matrix.to_dense()))
+        assert influence[t] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-6)
+
+
+def test_influence_needs_a_fit_to_all_pairs():
+    X, y = load_iris(return_X_y=True)
+    with pytest.raises(NotFittedError):
+        DistanceRegression().partial_fit(X, y).influence(np.eye(4))
