@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import scipy.sparse.linalg as sla
 from numpy.typing import NDArray
@@ -16,11 +18,11 @@ from psdopt.contracts.problem import Problem
 from psdopt.errors import IncompatibleError, NotDifferentiableError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.definite import factor_above
-from psdopt.linalg.limits import FACTOR_ORDER
+from psdopt.linalg.limits import FACTOR_ORDER, ROUNDS
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, SLIGHT, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
 from psdopt.running.derivatives.preconditioners import inverse_at, probe_of
-from psdopt.running.derivatives.system import AdjointSystem
+from psdopt.running.derivatives.system import AdjointSystem, Inverse
 
 #: Newton steps after which a residual that has not become rounding never will.
 STEPS = 12
@@ -36,6 +38,25 @@ def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object) 
     """
     _require(problem)
     at, columns = _beginning(problem, matrix, multipliers)
+    at, inverse = _polished(at)
+    for _ in range(ROUNDS):  # of two numbers that both are nearly 0, that of the range was not the larger one
+        U, s, _ = np.linalg.svd(at.Y, full_matrices=False)
+        kept = s**2 > VANISHED * np.max(s, initial=0.0) ** 2
+        if kept.all():
+            break
+        at, inverse = _polished(replace(at, evaluation=problem.at(U[:, kept] * s[kept])))
+    system = AdjointSystem(at, inverse)
+    _check_rank(at, columns)
+    _check_rows(at)
+    if at.evaluation.corner() <= ROOT_EPS:
+        text = f"a loss is at a corner of its derivative, at a distance of {at.evaluation.corner():.1e} of its data"
+        raise NotDifferentiableError(text)
+    system.solve(probe_of(at), np.zeros_like(at.y), accuracy=MINOR)  # refuses a singular system
+    return at, system
+
+
+def _polished(at: Conditions) -> tuple[Conditions, Inverse]:
+    """Newton's method from a point to rounding, and the last preconditioner."""
     inverse, made, before = inverse_at(at), at.residual, np.inf
     for _ in range(STEPS):
         if at.residual <= SETTLED or (at.residual <= ROUGH and at.residual > 0.5 * before):
@@ -45,17 +66,10 @@ def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object) 
         # under constraints the rotations Y Ω of the Y of the preconditioner are damped slightly, not left out
         if made > (MINOR * SLIGHT if at.model is None else ROUGH):
             inverse, made = inverse_at(at), at.residual
-    system = AdjointSystem(at, inverse)
     if not at.residual <= ROUGH:
         text = f"Newton's method from M leads to no stationary point: |S Y| / (|S| |Y|) is still {at.residual:.1e}"
         raise NotDifferentiableError(text)
-    _check_rank(at, columns)
-    _check_rows(at)
-    if at.evaluation.corner() <= ROOT_EPS:
-        text = f"a loss is at a corner of its derivative, at a distance of {at.evaluation.corner():.1e} of its data"
-        raise NotDifferentiableError(text)
-    system.solve(probe_of(at), np.zeros_like(at.y), accuracy=MINOR)  # refuses a singular system
-    return at, system
+    return at, inverse
 
 
 def _require(problem: Problem) -> None:
@@ -131,7 +145,7 @@ def _check_rank(at: Conditions, columns: int) -> None:
     n, r = at.Y.shape
     if r:
         lengths = np.linalg.svd(at.Y, compute_uv=False) ** 2
-        if not lengths[-1] > ROOT_EPS * lengths[0]:
+        if not lengths[-1] > VANISHED * lengths[0]:
             share = lengths[-1] / lengths[0]
             text = f"the rank of M may change with the data: its eigenvalue {r} is {share:.1e} of the first"
             raise NotDifferentiableError(text)
