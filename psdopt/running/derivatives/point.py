@@ -9,7 +9,6 @@ import scipy.sparse.linalg as sla
 from numpy.typing import NDArray
 
 from psdopt.checks import vector
-from psdopt.constraints.fit import ModelFit
 from psdopt.constraints.problem import Constrained
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.constrained_fit import constrained_fit_of
@@ -17,10 +16,10 @@ from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.problem import Problem
 from psdopt.errors import IncompatibleError, NotDifferentiableError
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.definite import factor_above
 from psdopt.linalg.limits import FACTOR_ORDER, ROUNDS
-from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, SLIGHT, VANISHED
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
+from psdopt.running.derivatives.degenerate import distances, refuse_degenerate
 from psdopt.running.derivatives.preconditioners import inverse_at, probe_of
 from psdopt.running.derivatives.system import AdjointSystem, Inverse
 
@@ -39,18 +38,13 @@ def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object) 
     _require(problem)
     at, columns = _beginning(problem, matrix, multipliers)
     at, inverse = _polished(at)
-    for _ in range(ROUNDS):  # of two numbers that both are nearly 0, that of the range was not the larger one
-        U, s, _ = np.linalg.svd(at.Y, full_matrices=False)
-        kept = s**2 > VANISHED * np.max(s, initial=0.0) ** 2
-        if kept.all():
+    for _ in range(ROUNDS):
+        revised = _revised(at)
+        if revised is at:
             break
-        at, inverse = _polished(replace(at, evaluation=problem.at(U[:, kept] * s[kept])))
+        at, inverse = _polished(revised)
     system = AdjointSystem(at, inverse)
-    _check_rank(at, columns)
-    _check_rows(at)
-    if at.evaluation.corner() <= ROOT_EPS:
-        text = f"a loss is at a corner of its derivative, at a distance of {at.evaluation.corner():.1e} of its data"
-        raise NotDifferentiableError(text)
+    refuse_degenerate(at, columns)
     system.solve(probe_of(at), np.zeros_like(at.y), accuracy=MINOR)  # refuses a singular system
     return at, system
 
@@ -70,6 +64,29 @@ def _polished(at: Conditions) -> tuple[Conditions, Inverse]:
         text = f"Newton's method from M leads to no stationary point: |S Y| / (|S| |Y|) is still {at.residual:.1e}"
         raise NotDifferentiableError(text)
     return at, inverse
+
+
+def _revised(at: Conditions) -> Conditions:
+    """The conditions without axes of M that have vanished and inequalities that hold M the wrong way, and with those
+    that M violates; `at` itself if there are none. Of two numbers that are both nearly 0, the larger one was wrong.
+    """
+    U, s, _ = np.linalg.svd(at.Y, full_matrices=False)
+    kept = s**2 > VANISHED * np.max(s, initial=0.0) ** 2
+    if not kept.all():
+        return replace(at, evaluation=at.problem.at(U[:, kept] * s[kept]))
+    if at.model is None:
+        return at
+    slack, push = distances(at)
+    active = np.zeros(at.model.m, dtype=bool)
+    active[at.rows] = push[at.rows] >= -VANISHED
+    active |= slack < -VANISHED
+    rows = np.flatnonzero(active)
+    if np.array_equal(rows, at.rows):
+        return at
+    a, bound = at.model.measured(at.Y), at.spread(at.bound)
+    nearest = np.where(at.model.upper - a < a - at.model.lower, at.model.upper, at.model.lower)
+    bound = np.where(np.isin(np.arange(at.model.m), at.rows), bound, nearest)
+    return replace(at, rows=rows, bound=bound[rows], y=at.multipliers[rows])
 
 
 def _require(problem: Problem) -> None:
@@ -138,71 +155,3 @@ def _multipliers(at: Conditions) -> Array:
 
     operator = sla.LinearOperator((pull.size, model.m), matvec=forth, rmatvec=back)
     return np.asarray(sla.lsmr(operator, -pull.ravel(), atol=EPS, btol=EPS)[0])
-
-
-def _check_rank(at: Conditions, columns: int) -> None:
-    """Refuses an M whose rank may change with the data: strict complementarity, and a rank within its limit."""
-    n, r = at.Y.shape
-    if r:
-        lengths = np.linalg.svd(at.Y, compute_uv=False) ** 2
-        if not lengths[-1] > VANISHED * lengths[0]:
-            share = lengths[-1] / lengths[0]
-            text = f"the rank of M may change with the data: its eigenvalue {r} is {share:.1e} of the first"
-            raise NotDifferentiableError(text)
-    if r == n:
-        return
-    Q = np.linalg.qr(at.Y)[0]
-    beyond = at.slack + (at.unit * Q) @ Q.T
-    if at.unit > 0.0 and factor_above(beyond, VANISHED * at.unit) is not None:
-        return
-    values = np.linalg.eigvalsh(beyond) / (at.unit or 1.0)
-    least = float(values[np.argmin(np.abs(values))])
-    if abs(least) <= VANISHED:
-        raise NotDifferentiableError(
-            f"strict complementarity fails: S has an eigenvalue of {least:.1e} of its largest beyond the range of M"
-        )
-    if columns > r:
-        raise NotDifferentiableError(
-            f"M is no minimiser: S has an eigenvalue of {values[0]:.1e} of its largest, and Y a column to spare"
-        )
-
-
-def _check_rows(at: Conditions) -> None:
-    """Refuses multipliers that are not unique, and inequalities that neither hold M nor are away from it."""
-    model = at.model
-    if model is None:
-        return
-    fit, trace = constrained_fit_of(model), norm(at.Y) ** 2
-    a = model.measured(at.Y)
-    free = np.setdiff1d(np.arange(model.m), at.rows)
-    slack = np.minimum(a - model.lower, model.upper - a) / (fit.norms * (trace or 1.0))
-    for t in free[slack[free] <= VANISHED]:
-        raise NotDifferentiableError(
-            f"the multiplier of constraint {t} is 0, and so is its slack: {slack[t]:.1e} of |A_t| tr M"
-        )
-    push = at.multipliers * fit.norms / (at.unit or 1.0)
-    sided = model.lower < model.upper
-    toward = np.where(at.spread(at.bound) == model.upper, push, -push)
-    for t in at.rows[(sided & (toward <= VANISHED))[at.rows]]:
-        raise NotDifferentiableError(
-            f"constraint {t} holds M at its bound with a multiplier of {toward[t]:.1e} of |S|, which is 0"
-        )
-    k = len(at.rows)
-    if k == 0:
-        return
-    gram = np.zeros((k, k))
-    assert isinstance(fit, ModelFit)  # made by every Constrained
-    fit.coupled(at.rows).add(gram, at.Y @ at.Y.T, np.eye(model.n), fresh=True)
-    gram = np.triu(gram) + np.triu(gram, 1).T
-    sizes = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
-    if not sizes.min() > VANISHED * norm(at.Y):
-        t = int(at.rows[np.argmin(sizes)])
-        raise NotDifferentiableError(
-            f"constraint {t} does not change with Y: |A_t Y| is {sizes.min() / (norm(at.Y) or 1.0):.1e} of |A_t| |Y|"
-        )
-    gram /= sizes * sizes[:, None]
-    if factor_above(gram, VANISHED**2) is None:
-        least = max(float(np.linalg.eigvalsh(gram)[0]), 0.0) ** 0.5
-        raise NotDifferentiableError(
-            f"multipliers are not unique: the matrices A_t Y are dependent, with a singular value of {least:.1e}"
-        )

@@ -1,0 +1,103 @@
+"""Numbers that show that a stationary point does not move smoothly with the data."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from psdopt.constraints.fit import ModelFit
+from psdopt.contracts.constrained_fit import constrained_fit_of
+from psdopt.errors import NotDifferentiableError
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.definite import factor_above
+from psdopt.linalg.tolerances import ROOT_EPS, VANISHED
+from psdopt.running.derivatives.conditions import Conditions
+
+
+def refuse_degenerate(at: Conditions, columns: int) -> None:
+    """NotDifferentiableError for a rank, multipliers or inequalities that may change, and for a loss at a corner.
+
+    `columns` : those that Y may have, if its rank is limited. Proofs are Cholesky factors, n³/3 and k³/3.
+    """
+    _check_rank(at, columns)
+    _check_rows(at)
+    corner = at.evaluation.corner()
+    if corner <= ROOT_EPS:
+        text = f"a loss is at a corner of its derivative, at a distance of {corner:.1e} of its data"
+        raise NotDifferentiableError(text)
+
+
+def distances(at: Conditions) -> tuple[Array, Array]:
+    """(slack of all constraints beside |A_t| tr M, multipliers that push towards M beside |S|), (m,) each.
+
+    Negative for a violated bound, and for a multiplier of the wrong sign; that of an equation is infinite.
+    """
+    model = at.model
+    assert model is not None
+    norms, a = constrained_fit_of(model).norms, model.measured(at.Y)
+    slack = np.minimum(a - model.lower, model.upper - a) / (norms * (norm(at.Y) ** 2 or 1.0))
+    push = at.multipliers * norms / (at.unit or 1.0)
+    push = np.where(at.spread(at.bound) == model.upper, push, -push)
+    return slack, np.where(model.lower == model.upper, np.inf, push)
+
+
+def _check_rank(at: Conditions, columns: int) -> None:
+    """Refuses an M whose rank may change with the data: strict complementarity, and a rank within its limit."""
+    n, r = at.Y.shape
+    if r:
+        lengths = np.linalg.svd(at.Y, compute_uv=False) ** 2
+        if not lengths[-1] > VANISHED * lengths[0]:
+            share = lengths[-1] / lengths[0]
+            text = f"the rank of M may change with the data: its eigenvalue {r} is {share:.1e} of the first"
+            raise NotDifferentiableError(text)
+    if r == n:
+        return
+    Q = np.linalg.qr(at.Y)[0]
+    beyond = at.slack + (at.unit * Q) @ Q.T
+    if at.unit > 0.0 and factor_above(beyond, VANISHED * at.unit) is not None:
+        return
+    values = np.linalg.eigvalsh(beyond) / (at.unit or 1.0)
+    least = float(values[np.argmin(np.abs(values))])
+    if abs(least) <= VANISHED:
+        raise NotDifferentiableError(
+            f"strict complementarity fails: S has an eigenvalue of {least:.1e} of its largest beyond the range of M"
+        )
+    if columns > r:
+        raise NotDifferentiableError(
+            f"M is no minimiser: S has an eigenvalue of {values[0]:.1e} of its largest, and Y a column to spare"
+        )
+
+
+def _check_rows(at: Conditions) -> None:
+    """Refuses multipliers that are not unique, and inequalities that neither hold M nor are away from it."""
+    model = at.model
+    if model is None:
+        return
+    fit, (slack, push) = constrained_fit_of(model), distances(at)
+    free = np.setdiff1d(np.arange(model.m), at.rows)
+    for t in free[slack[free] <= VANISHED]:
+        raise NotDifferentiableError(
+            f"the multiplier of constraint {t} is 0, and so is its slack: {slack[t]:.1e} of |A_t| tr M"
+        )
+    for t in at.rows[push[at.rows] <= VANISHED]:
+        raise NotDifferentiableError(
+            f"constraint {t} holds M at its bound with a multiplier of {push[t]:.1e} of |S|, which is 0"
+        )
+    k = len(at.rows)
+    if k == 0:
+        return
+    gram = np.zeros((k, k))
+    assert isinstance(fit, ModelFit)  # made by every Constrained
+    fit.coupled(at.rows).add(gram, at.Y @ at.Y.T, np.eye(model.n), fresh=True)
+    gram = np.triu(gram) + np.triu(gram, 1).T
+    sizes = np.sqrt(np.maximum(np.diagonal(gram), 0.0))
+    if not sizes.min() > VANISHED * norm(at.Y):
+        t = int(at.rows[np.argmin(sizes)])
+        raise NotDifferentiableError(
+            f"constraint {t} does not change with Y: |A_t Y| is {sizes.min() / (norm(at.Y) or 1.0):.1e} of |A_t| |Y|"
+        )
+    gram /= sizes * sizes[:, None]
+    if factor_above(gram, VANISHED**2) is None:
+        least = max(float(np.linalg.eigvalsh(gram)[0]), 0.0) ** 0.5
+        raise NotDifferentiableError(
+            f"multipliers are not unique: the matrices A_t Y are dependent, with a singular value of {least:.1e}"
+        )
