@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import Any
+
 import numpy as np
 
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Problem
-from psdopt.linalg.arrays import inner, norm
+from psdopt.linalg.arrays import as_dense, inner, norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.testing.checks.common import (
     PASSED,
@@ -102,6 +105,35 @@ def hessian_symmetric(problem: Problem, case: Case) -> Deviations:
     both = evaluation.hessian_vector(D - 2.0 * E)
     yield compare("⟨E, Hess D⟩", inner(E, HD), inner(HE, D), unit, problem.n)
     yield compare("Hess(D − 2E)", both, HD - 2.0 * HE, unit / norm(E), problem.n)
+
+
+@check("problem", "0.3", regimes=FEW, when=lambda problem: bool(problem.data), reason="declares no data")
+def data_slope(problem: Problem, case: Case) -> Deviations:
+    """data_gradient(D) is the slope of data_gradient() along D, has the shapes of the data, and data_force(t) is half
+    its adjoint: Σ ⟨data_gradient(D), t⟩ = 2 ⟨D, data_force(t)⟩."""
+    evaluation = point_of(problem, case)
+    Y, names = evaluation.factor, sorted(problem.data)
+    D = case.direction(Y)
+    found, first = evaluation.data_gradient(D), evaluation.data_gradient()
+    shapes = {name: np.shape(each) for name, each in problem.data.items()}
+    if not shapes == {n: np.shape(each) for n, each in found.items()} == {n: np.shape(e) for n, e in first.items()}:
+        return failed(f"derivatives by the data {names} have other names or shapes than the data")
+    unit = norm(_flat(found, names)) + norm(_flat(first, names)) * norm(D) / norm(Y)
+
+    def gradient(h: float) -> np.ndarray:
+        return _flat(problem.at(Y + h * D).data_gradient(), names)
+
+    yield compare_slope("data_gradient(D)", _flat(found, names), gradient, unit, problem.n, norm(_flat(first, names)))
+    tangents = {name: case.rng.standard_normal() * each for name, each in problem.data.items()}
+    force = evaluation.data_force(tangents)
+    forth = float(_flat(found, names) @ _flat(tangents, names))
+    size = norm(_flat(found, names)) * norm(_flat(tangents, names)) + 2.0 * norm(D) * norm(force)
+    yield compare("2 ⟨D, data_force(t)⟩", 2.0 * inner(D, force), forth, size, problem.n)
+
+
+def _flat(values: Mapping[str, Any], names: Sequence[str]) -> np.ndarray:
+    """All numbers of these arrays, sparse ones as dense, in one array."""
+    return np.concatenate([np.ravel(as_dense(values[name])) for name in names])
 
 
 @check("problem", "0.1", when=lambda problem: twin_of(problem) is not None, reason="has no reference twin")

@@ -309,7 +309,22 @@ class SkewGradient(Healthy):
         return Skew(MatrixForm(LinearMap(C, "C")), 2.0)
 
 
+class HalfOfTheData(Healthy):
+    """The derivative by C along a direction is that of half of the matrix."""
+
+    rejected_by = ("problem.data_slope",)
+
+    def linear(self) -> Term:
+        class Half(LinearTerm):
+            def data_gradient(self, U: Images, features: float, D: Images | None) -> Any:
+                found = super().data_gradient(U, features, D)
+                return found if D is None else {name: 0.5 * each for name, each in found.items()}
+
+        return Half(MatrixForm(LinearMap(C, "C")), 2.0)
+
+
 ALL: tuple[type[Any], ...] = (
+    HalfOfTheData,
     GradientTwice,
     HessianSign,
     SkewHessian,
