@@ -248,7 +248,10 @@ class Problem(ABC):
 
     @property
     def data(self) -> Mapping[str, Any]:
-        """θ: the arrays and numbers by which a minimiser can be differentiated, by name. Default: none."""
+        """θ: the arrays and numbers by which a minimiser can be differentiated, by name. Default: none.
+
+        An array that F uses in several places has a name and a derivative for each of them.
+        """
         return {}
 
     def counts(self) -> Mapping[str, int]:
