@@ -192,7 +192,7 @@ class Evaluation(ABC):
     def data_force(self, tangents: Mapping[str, Any]) -> Array:
         """(n, r): the change of ∇F(M; θ) Y as the data move along `tangents`; the others stay.
 
-        2 ⟨D, data_force(t)⟩ = Σ ⟨data_gradient(D), t⟩.
+        2 ⟨D, data_force(t)⟩ = Σ ⟨data_gradient(D), t⟩. Raises InvalidTypeError if derivatives are backward only.
         """
         raise InvalidTypeError(f"{type(self.problem).__name__} offers no derivatives by its data")
 
