@@ -96,11 +96,11 @@ def solved(problem: Problem, rank: int | None, options: Mapping[str, Any] | None
 
 
 def finished(result: Result, stacklevel: int = 3) -> Result:
-    """`result` without the method's state, which holds the data; a ConvergenceWarning if the run did not converge."""
+    """`result` without the state and the problem, which hold the data; a ConvergenceWarning unless it converged."""
     if not result.converged:
         text = f"psdopt.solve ended before convergence: {result.message}"
         warnings.warn(text, ConvergenceWarning, stacklevel=stacklevel)
-    return replace(result, state=None)
+    return replace(result, state=None, solved=None)
 
 
 def was_cut(result: Result) -> bool:

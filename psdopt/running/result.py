@@ -103,7 +103,8 @@ class Result:
     problem, geometry, method : names of what was used; `chosen` says which of them solve() chose.
     tol : the requested relative accuracy (nan if there was no run).
     state : the method's last state, from which a run can go on.
-    solved : the problem itself, by which :meth:`vjp` and :meth:`jvp` differentiate; None in a result from a file.
+    solved : the problem itself, by which :meth:`vjp` and :meth:`jvp` differentiate; None in a
+        result of an estimator or from a file.
     ended_by : the :class:`psdopt.Stopping` at which the run ended, such as MaxTime(2.0); None if it was not ended by
         one, and in a result from a file.
     """
@@ -151,15 +152,16 @@ class Result:
         Raises
         ------
         NotDifferentiableError for a run that has not converged, and as :class:`psdopt.Adjoint` does;
-        IncompatibleError for a result from a file, which has no problem.
+        IncompatibleError for a result of an estimator or from a file, which has no problem.
         """
         from psdopt.constraints import Constrained, trace
         from psdopt.running.derivatives import Adjoint
 
         problem = self.solved
         if problem is None:
-            text = "a result from a file has no problem; psdopt.Adjoint(problem, result.matrix) takes it"
-            raise IncompatibleError(text)
+            raise IncompatibleError(
+                "a result of an estimator or from a file has no problem; use psdopt.Adjoint(problem, result.matrix)"
+            )
         if not self.converged:
             size = "unknown" if self.certificate is None else f"{self.certificate.relative:.1e}"
             raise NotDifferentiableError(f"the run has not converged ({self.status.label}): its certificate is {size}")

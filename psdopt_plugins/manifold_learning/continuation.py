@@ -81,7 +81,7 @@ def by_continuation(
         level *= min(max(wanted, 1.0 / CHANGE), 0.5)  # nu falls by half at least, or stages would be many
         if nu is not None:
             level = max(level, nu)
-    return Unfolding(coordinates.apply(Z), replace(result, state=None), level, errors, iterations)
+    return Unfolding(coordinates.apply(Z), replace(result, state=None, solved=None), level, errors, iterations)
 
 
 def _rescaled(edges: Edges, coordinates: LaplacianCoordinates, Z: Array) -> tuple[LaplacianCoordinates, Array]:

@@ -83,7 +83,9 @@ def _by_newton(
 
 
 def _unfolding(edges: Edges, Y: Array, result: Result, nu: float, iterations: int) -> Unfolding:
-    return Unfolding(Y - Y.mean(axis=0), replace(result, state=None), nu, edge_errors(edges, Y), iterations)
+    return Unfolding(
+        Y - Y.mean(axis=0), replace(result, state=None, solved=None), nu, edge_errors(edges, Y), iterations
+    )
 
 
 @dataclass

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import KW_ONLY
+from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
 import numpy as np
@@ -25,10 +25,10 @@ from psdopt_plugins.metric_learning.lmnn_start import principal_axes
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.online import OnlineModel, moment_of
 from psdopt_plugins.pair_sampling import random_pairs
-from psdopt_plugins.pairs import Pairs, joined_pairs, signed_pairs
+from psdopt_plugins.pairs import Pairs, SignedPairs, joined_pairs, signed_pairs
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import psd_regression_problem
-from psdopt_plugins.rows import only_touched, validated_with
+from psdopt_plugins.rows import only_touched, validated, validated_with
 
 
 def pair_distance_problem(
@@ -216,16 +216,11 @@ class DistanceRegression(MahalanobisTransformer):
         run = STEPS * (products(X, r) + 10.0 * p * (r + 30))
         numbers, shorter = 6 * entries(X) + 4 * p * r, "a smaller rank, fewer features or pairs"
         say_if_long(self, X.shape, 0.0, run, numbers=numbers, shorter=shorter)
-        w = sample_weights(pair_weight, len(given.listed), "one per pair", "weights of pairs")
-        counted = slice(None) if w is None else given.summed(w) > 0.0
-        self.pairs_, (start, self.bounds_) = given.listed, self._begun(data, given.ends.array[counted])
-        upper, lower = self.bounds_
-        problem = pair_distance_problem(data, given, upper=upper, lower=lower, baseline=start, weights=w, lam=self.lam)
+        self.pairs_ = given.listed
+        problem, start, self.bounds_, _ = self._posed(data, given, pair_weight)
         geometry = self._geometry(X.shape[1])
         self._learn(problem, None, self.solver_options, geometry=geometry, start=start, tol=MINOR)
         self._known = len(self.pairs_), moment_of(problem)
-        kept = np.ones(len(given.ends), dtype=bool) if w is None else given.summed(w) > 0.0
-        self._places = np.where(kept, np.cumsum(kept) - 1, -1)[given.places]
         return self
 
     def partial_fit(self, X: Any, y: Any = None, *, pairs: Any = None) -> Self:
@@ -263,26 +258,41 @@ class DistanceRegression(MahalanobisTransformer):
         self.__dict__.pop("result_", None)
         return self
 
-    def influence(self, dM: Any) -> Array:
+    def influence(self, X: Any, dM: Any, *, pair_weight: Any = None) -> Array:
         """dl/dw_t (p,) for a loss l(M) with dl/dM = `dM` (d, d), w_t the weight of training pair t in ``pairs_``.
 
         A pair of which l falls with more weight has a negative influence: one that pulls M where l is large has a
-        positive one. First order, by :meth:`psdopt.Result.vjp`; 1/(2 Σ w) and the unit of lam count as fixed, and
-        pairs without weight have nan. A steep influence of few pairs may show wrong labels (Koh & Liang 2017).
+        positive one. First order, by :class:`psdopt.Adjoint`; 1/(2 Σ w) and the unit of lam count as fixed, and pairs
+        without weight have nan. A steep influence of few pairs may show wrong labels (Koh & Liang 2017).
+
+        X (m, d), pair_weight : those of :meth:`fit`, which are not kept.
 
         Raises NotDifferentiableError where M does not move smoothly with the weights, as at a pair whose distance is
         its bound; NotFittedError before :meth:`fit` and after :meth:`partial_fit`. Cost: some tens of steps, no fit.
         """
         check_is_fitted(self, "result_")
-        adjoint, problem = self.result_.adjoint, self.result_.solved
-        assert isinstance(problem, TermSum)
-        fit = problem.terms[0]
+        X = validated(self, X, accept_sparse=["csr"], dtype=np.float64, reset=False)
+        data, given = linear_map(X, "X", checked=True), signed_pairs(self.pairs_, X.shape[0])
+        problem, _, _, kept = self._posed(data, given, pair_weight)
+        adjoint, fit = replace(self.result_, solved=problem).adjoint, problem.terms[0]
         assert isinstance(fit, MeasuredTerm)
         loss: Any = fit.loss
         missed = problem.at(adjoint.matrix.factor).feature_of(fit) - loss.target
         # w_t v_t is the force of pair t, and w_t that of a unit of its target
-        by_weight = np.append(-adjoint.vjp(dM)["target"] * missed / loss.weights, np.nan)
-        return np.asarray(by_weight[self._places])
+        by_weight = np.full(len(kept), np.nan)
+        by_weight[kept] = -adjoint.vjp(dM)["target"] * missed / loss.weights
+        return np.asarray(by_weight[given.places])
+
+    def _posed(
+        self, data: LinearMap, given: SignedPairs, pair_weight: Any
+    ) -> tuple[TermSum, LowRankPSD, tuple[float, float], NDArray[np.bool_]]:
+        """The problem of a fit, its start, its bounds, and which of the distinct pairs have weight."""
+        w = sample_weights(pair_weight, len(given.listed), "one per pair", "weights of pairs")
+        kept = np.ones(len(given.ends), dtype=np.bool_) if w is None else np.asarray(given.summed(w) > 0.0)
+        start, bounds = self._begun(data, given.ends.array[kept])
+        upper, lower = bounds
+        problem = pair_distance_problem(data, given, upper=upper, lower=lower, baseline=start, weights=w, lam=self.lam)
+        return problem, start, bounds, kept
 
     def _begun(self, X: LinearMap, ends: Pairs) -> tuple[LowRankPSD, tuple[float, float]]:
         """The start, and (upper, lower), for the pairs `ends` (p, 2)."""

@@ -166,7 +166,7 @@ class Rounds:
         if self._cut and math.isnan(result.value) and earlier is not None:
             known = replace(earlier, status=known.status, message=known.message, ended_by=known.ended_by)
         # the state holds data that the next round replaces
-        self.result = replace(known, state=None, tol=self.options.get("tol", TOL))
+        self.result = replace(known, state=None, solved=None, tol=self.options.get("tol", TOL))
 
     def _time_left(self) -> dict[str, Any]:
         """`max_time` of the next run, if there is a limit; :func:`psdopt.solve` refuses invalid limits."""

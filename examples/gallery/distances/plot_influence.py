@@ -57,7 +57,7 @@ def loss_and_derivative(M):
 
 
 before, dM = loss_and_derivative(model.get_mahalanobis_matrix())
-influence = model.influence(dM)
+influence = model.influence(X, dM)
 listed = wrong[np.argsort(-influence)]
 print(f"validation loss {before:.1f}")
 print(f"wrong pairs among the 50 of largest influence: {listed[:50].sum()}")

@@ -11,6 +11,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.terms import HalfSquaredOneSided, MeasuredTerm
 from psdopt_plugins.metric_learning import DistanceRegression, Linearity, PairsClassifier
 from psdopt_plugins.metric_learning.distance_regression import pair_distance_problem
+from psdopt_plugins.pairs import signed_pairs
 
 X, LABELS = load_iris(return_X_y=True)
 RNG = np.random.default_rng(0)
@@ -155,21 +156,26 @@ def test_the_influence_of_a_pair_is_a_derivative_by_its_weight():
     weights[-1] = 0.0
     learner = DistanceRegression(solver_options={"tol": 1e-9}).fit(X, pairs=pairs, pair_weight=weights)
     G = np.arange(16.0).reshape(4, 4)
-    influence = learner.influence(G)
+    influence = learner.influence(X, G, pair_weight=weights)
     assert np.isnan(influence[[0, -1]]).all()
-    term, *others = learner.result_.solved.terms
+    ends = signed_pairs(pairs, len(X))
+    problem = pair_distance_problem(
+        X, ends, upper=learner.bounds_[0], lower=learner.bounds_[1], weights=weights, lam=learner.lam
+    )
+    term, *others = problem.terms
+    places = np.cumsum(ends.summed(weights) > 0.0) - 1
     for t in np.argsort(-np.abs(np.nan_to_num(influence)))[:3]:
-        ends = []
+        values = []
         for h in (1e-4, -1e-4):
             w = term.loss.weights.copy()
-            w[learner._places[t]] += h
+            w[places[ends.places[t]]] += h
             loss = HalfSquaredOneSided(term.loss.target, term.loss.direction, w)
             moved = TermSum([MeasuredTerm(term.measurement, loss, term.weight), *others])
-            ends.append(np.sum(G * Adjoint(moved, learner.result_.matrix).matrix.to_dense()))
-        assert influence[t] == pytest.approx((ends[0] - ends[1]) / 2e-4, rel=1e-6)
+            values.append(np.sum(G * Adjoint(moved, learner.result_.matrix).matrix.to_dense()))
+        assert influence[t] == pytest.approx((values[0] - values[1]) / 2e-4, rel=1e-6)
 
 
 def test_influence_needs_a_fit_to_all_pairs():
     X, y = load_iris(return_X_y=True)
     with pytest.raises(NotFittedError):
-        DistanceRegression().partial_fit(X, y).influence(np.eye(4))
+        DistanceRegression().partial_fit(X, y).influence(X, np.eye(4))

@@ -117,7 +117,7 @@ def test_a_result_from_a_file_needs_the_problem(tmp_path):
     case = CASES["alignment"]
     result = case.solved()
     result.save(tmp_path / "result.npz")
-    with pytest.raises(IncompatibleError, match="a result from a file has no problem"):
+    with pytest.raises(IncompatibleError, match="a result of an estimator or from a file has no problem"):
         psdopt.Result.load(tmp_path / "result.npz").vjp(np.eye(N))
 
 
