@@ -11,8 +11,10 @@ import numpy as np
 
 from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
-from psdopt.devices import DeviceArray, on_host, placed, released
+from psdopt.devices import DeviceArray, placed, released
+from psdopt.errors import InvalidTypeError
 from psdopt.linalg.arrays import Array, append_columns, inner
+from psdopt.problems.functions.named import by_name
 
 Product = Callable[[Any], Any]
 
@@ -63,12 +65,11 @@ class FunctionEvaluation(Evaluation):
         """
 
     def data_gradient(self, D: Array | None = None) -> Mapping[str, Any]:
-        """:meth:`parameter_gradient` by the names of the problem's `data`, in NumPy arrays."""
-        found = self.parameter_gradient(D)
-        named = found if isinstance(found, Mapping) else {"parameters": found}
-        return {
-            name: np.asarray(each if self.problem.device is None else on_host(each)) for name, each in named.items()
-        }
+        """:meth:`parameter_gradient` by name."""
+        return dict(by_name(self.parameter_gradient(D)))
+
+    def data_force(self, tangents: Mapping[str, Any]) -> Array:
+        raise InvalidTypeError("functions are differentiated by their parameters backward only: use vjp, not jvp")
 
     def taken(self, V: Array) -> Any:
         """V (n, k) in the backend's arrays, on the problem's device if it has one."""

@@ -18,6 +18,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.problems.functions.backend import Backend, Local
 from psdopt.problems.functions.evaluation import FunctionEvaluation
 from psdopt.problems.functions.installed import BACKENDS, backend_of
+from psdopt.problems.functions.named import by_name
 from psdopt.problems.functions.of_factor import FactorEvaluation, widened, width
 from psdopt.problems.functions.of_matrix import MatrixEvaluation
 
@@ -48,7 +49,8 @@ class FunctionProblem(Problem):
     convex : whether F is convex. This is the caller's word, which a certificate tries to refute
         (:mod:`psdopt.certificates.convexity`); without it no certificate proves global optimality.
     parameters : None, or what function takes as second argument: an array of the backend, or dicts, lists and tuples of
-        them. Evaluations then offer `parameter_gradient`.
+        them. Evaluations then offer `parameter_gradient`, and results derivatives (:meth:`psdopt.Result.vjp`) by the
+        names of the dict, "w" or "layers[0].w", or "parameters" for a single array.
     device : for "torch", the device on which factors and all other arrays stay, such as "cuda"; None for NumPy arrays
         and the processor. Other backends compute on the processor.
 
@@ -98,16 +100,14 @@ class FunctionProblem(Problem):
         """The backend's derivatives of the function, made at the first use."""
         return backend_of(self.library, self.function, self.parameters, self._device)
 
+    @property
+    def data(self) -> Mapping[str, Any]:
+        """The arrays of `parameters` by name; none on a device."""
+        return dict(by_name(self.parameters)) if self.device is None else {}
+
     def __getstate__(self) -> dict[str, Any]:
         """The state without compiled functions."""
         return {name: value for name, value in vars(self).items() if name != "backend"}
-
-    @property
-    def data(self) -> Mapping[str, Any]:
-        """The parameters by name: those of a dict of arrays, or "parameters" for one array; empty if there are none."""
-        if self.parameters is None:
-            return {}
-        return self.parameters if isinstance(self.parameters, Mapping) else {"parameters": self.parameters}
 
     def with_parameters(self, parameters: Any) -> Self:
         """The same problem, and all that was compiled for it, with other parameters of the same shapes."""
