@@ -121,13 +121,14 @@ class PrimalForm:
         y = np.zeros(len(self.program.b))
         y[self.rest] = self.shares @ w
         y = self.elimination.multipliers(self.program.A, gradient, y)
-        return y if self.twins is None else np.asarray(self.twins.mean.T @ y)
+        return y if self.twins is None else self.twins.averaged(y)
 
 
 class DualForm:
     """M holds the multipliers of the PSD rows block by block and of the inequalities on its diagonal: F_0 + Σ x_j F_j.
 
-    Equations are first solved for unknowns. Each remaining unknown x_j is the multiplier of a constraint on M.
+    Multipliers of a block that is the real form of a Hermitian matrix are handed out as one too: the mean with their
+    twins. Equations are first solved for unknowns. Each remaining unknown x_j is the multiplier of a constraint on M.
     The optimal value of the problem is minus that of the program. Linear objectives only.
 
     Attributes: `n`, `m`, `contradiction` as in :class:`PrimalForm`; `suits`, whether the objective is
@@ -141,6 +142,7 @@ class DualForm:
         self.program = p = program
         order = np.where(np.arange(len(p.b)) < p.zero, 0, -1).astype(np.intp)
         self.elimination = e = eliminate(p.A, p.b, order)
+        self.twins = twins(p)
         _, AZ, right = e.rest(p.A, p.b)
         allowed = e.allowed(p.A, p.b)
         left = np.flatnonzero(~e.used[: p.zero])
@@ -189,7 +191,8 @@ class DualForm:
         """y with gradient + Aᵀy = 0 and Y Yᵀ as multipliers of inequalities and PSD rows."""
         y, p = np.zeros(len(self.program.b)), self.program
         y[p.zero :] = np.where(self.i == self.j, 1.0, 2.0) * row_dots(Y[self.i], Y[self.j])
-        return self.elimination.multipliers(p.A, gradient, y)
+        y = self.elimination.multipliers(p.A, gradient, y)
+        return y if self.twins is None else self.twins.averaged(y)
 
 
 def _with_log_dets(F: TermSum, program: ConeProgram, constant: float) -> TermSum:

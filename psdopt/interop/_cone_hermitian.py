@@ -33,6 +33,10 @@ class Twins:
         numbers = np.concatenate([np.full(R, 0.5), 0.5 * self.sign])
         return sp.csr_array((numbers, (np.tile(own, 2), np.concatenate([own, self.of]))), shape=(R, R))
 
+    def averaged(self, y: Array) -> Array:
+        """Multipliers y (R,) with twins alike: the same Aᵀy and bᵀy, and PSD parts that are real forms."""
+        return np.asarray(self.mean.T @ y)
+
     @property
     def repeated(self) -> NDArray[np.bool_]:
         """(R,) : the later of two twins, and rows that are their own negative and so zero."""

@@ -99,6 +99,8 @@ def test_the_answer_and_its_multipliers_are_of_the_program_that_was_given(form):
     Y[row, column] = answer.y[1:] / np.where(row == column, 1.0, np.sqrt(2.0))
     Y = Y + np.tril(Y, -1).T
     assert np.linalg.eigvalsh(Y)[0] >= -1e-6
+    assert np.allclose(Y[:N, :N], Y[N:, N:], rtol=1e-12, atol=1e-14)
+    assert np.allclose(Y[N:, :N], -Y[N:, :N].T, rtol=1e-12, atol=1e-14)
 
 
 def test_endings_are_proven_as_before():
