@@ -33,6 +33,9 @@ def phase_multipliers(X: Any, z: Any) -> Array | None:
     2n, 4 m n² flops each, and a few decompositions of order n.
     """
     n = X.shape[1]
+    lengths = np.linalg.norm(X, axis=1)
+    lengths = np.where(lengths > 0.0, lengths, 1.0)
+    X = X / lengths[:, None]  # x_t H x_t* = b_t says the same of any multiple of x_t
     products = X @ z
     squares = np.abs(products) ** 2
     if not squares.any():
@@ -52,7 +55,7 @@ def phase_multipliers(X: Any, z: Any) -> Array | None:
         S[np.diag_indices(n)] += IDENTITY
         values, vectors = eigh(S, subset_by_index=[0, min(n - 1, MOST)])
         if values[0] >= -n * EPS * float(np.abs(S).sum(axis=1).max()):
-            return (1.0 - g) / (theta * IDENTITY)
+            return np.asarray((1.0 - g) / (theta * IDENTITY * lengths**2))
         # z itself has the eigenvalue zero
         low = (values < LOW) & (np.abs(vectors.conj().T @ z) < 0.5 * np.linalg.norm(z))
         forms = (np.abs(X @ vectors[:, low]) ** 2).T / theta

@@ -40,3 +40,14 @@ def test_there_are_none_with_too_few_squares_or_without_a_signal(monkeypatch):
     X, z, _ = gaussian(0, 60, 8)
     monkeypatch.setattr(module, "STEPS", 1)
     assert phase_multipliers(X, z) is None
+
+
+def test_rows_of_unequal_lengths_are_no_harder():
+    rng = np.random.default_rng(0)
+    X, z = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape) for shape in ((144, 24), 24))
+    X *= np.exp(rng.standard_normal(144))[:, None]
+    y = phase_multipliers(X, z)
+    assert y is not None
+    S = np.eye(24) - (X.conj().T * y) @ X
+    assert np.linalg.eigvalsh(S)[0] >= -1e-9
+    assert np.linalg.norm(S @ z) <= 1e-8 * np.linalg.norm(z)
