@@ -33,6 +33,8 @@ def phase_multipliers(X: Any, z: Any) -> Array | None:
     2n, 4 m n² flops each, and a few decompositions of order n.
     """
     n = X.shape[1]
+    if not np.any(z):
+        return np.zeros(len(X))  # tr H >= 0
     lengths = np.linalg.norm(X, axis=1)
     lengths = np.where(lengths > 0.0, lengths, 1.0)
     X = X / lengths[:, None]  # x_t H x_t* = b_t says the same of any multiple of x_t

@@ -75,6 +75,13 @@ def test_squares_with_noise_are_fitted_with_a_penalty():
     assert np.linalg.norm(S @ H) <= 1e-4
 
 
+def test_squares_that_are_zero_are_those_of_the_zero_signal():
+    X, _, b = gaussian(4, 40, 8)
+    found = retrieve_phase(X, 0.0 * b)
+    assert not np.any(found.signal)
+    assert found.certificate.gap == 0.0
+
+
 @pytest.mark.parametrize(
     ("spoilt", "name", "value", "why"),
     [
