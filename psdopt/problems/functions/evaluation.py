@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, Self, cast
+from typing import Any, cast
 
 import numpy as np
 
@@ -103,14 +103,18 @@ class FunctionEvaluation(Evaluation):
     def along(self, D: Array) -> FunctionLine:
         return FunctionLine(self, self.given(self.taken(D)))
 
-    def mix(self, T: Array) -> Self:
-        return type(self)(self.problem, self.factor @ T)
+    def at(self, factor: Array) -> FunctionEvaluation:
+        """The evaluation at another factor, of the problem's own class."""
+        return cast(FunctionEvaluation, self.problem.evaluation(factor))
 
-    def append(self, v: Array) -> Self:
-        return type(self)(self.problem, append_columns(self.factor, self.block(v)))
+    def mix(self, T: Array) -> FunctionEvaluation:
+        return self.at(self.factor @ T)
 
-    def refresh(self) -> Self:
-        return type(self)(self.problem, self.factor)
+    def append(self, v: Array) -> FunctionEvaluation:
+        return self.at(append_columns(self.factor, self.block(v)))
+
+    def refresh(self) -> FunctionEvaluation:
+        return self.at(self.factor)
 
 
 class FunctionLine(LineModel):
@@ -132,8 +136,7 @@ class FunctionLine(LineModel):
     def step(self, mu: float) -> FunctionEvaluation:
         if self._last is not None and self._last[0] == mu:
             return self._last[1]
-        here = self.evaluation
-        return type(here)(here.problem, here.factor + mu * self.D)
+        return self.evaluation.at(self.evaluation.factor + mu * self.D)
 
 
 def dot(problem: Problem, A: Any, B: Any) -> float:

@@ -151,6 +151,10 @@ class FunctionProblem(Problem):
         factor = self.check_factor(Y)
         if not self._tested:
             self._test_factor_function(factor)
+        return self.evaluation(factor)
+
+    def evaluation(self, factor: Array) -> FunctionEvaluation:
+        """The evaluation at a factor that is known to be one."""
         return KINDS[self.of](self, factor)
 
     def counts(self) -> Mapping[str, int]:
