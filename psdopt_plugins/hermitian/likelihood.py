@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.checks import finite, positive
+from psdopt.checks import finite
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt.terms import Loss
@@ -20,17 +20,21 @@ class NegativeLogLikelihood(Loss):
 
     Parameters
     ----------
-    counts : (m,), finite, at least 0. floor : a probability that no outcome that was seen has.
+    counts : (m,), finite, at least 0. floor : (m,) or a number, probabilities below which no outcome that was seen is.
+        The state of maximum likelihood has a_t >= n_t / Σ_s n_s where a_t = |⟨a_t|ψ⟩|² is that of a vector of length at
+        most one: Σ_s (n_s / a_s) A_s has Σ_s n_s as its largest eigenvalue there.
 
     Raises InvalidInputError for counts that are negative, not finite or not (m,), or a floor that is not positive.
     """
 
-    def __init__(self, counts: Any, floor: float = 1e-8) -> None:
+    def __init__(self, counts: Any, floor: Any) -> None:
         self.counts = finite(counts, "counts").copy()
         if self.counts.ndim != 1 or np.any(self.counts < 0.0):
             found = f"shape {self.counts.shape}" if self.counts.ndim != 1 else f"{self.counts.min():g}"
             raise InvalidInputError(f"counts must be an array (m,) of numbers of at least 0; found {found}")
-        self.floor, self.size = positive(floor, "floor"), len(self.counts)
+        self.floor, self.size = finite(floor, "floor"), len(self.counts)
+        if self.floor.shape not in ((), self.counts.shape) or not np.all(self.floor > 0.0):
+            raise InvalidInputError(f"floor must be a positive number or an array {self.counts.shape} of them")
 
     def _split(self, a: Array) -> tuple[Array, Array]:
         """max(a, floor), and (a − that) / floor."""

@@ -18,6 +18,8 @@ from psdopt.terms import Forces, Measurement
 
 #: Entries of all strings together up to which they are written out, for methods and proofs that need them.
 MOST_ENTRIES = 2**22
+#: Most qubits: H has 4^q entries, of which 13 qubits make 1 GB.
+MOST_QUBITS = 13
 #: X bit, Z bit of each letter; a letter with both, Y, brings a factor i.
 BITS = {"I": (0, 0), "X": (1, 0), "Y": (1, 1), "Z": (0, 1)}
 
@@ -137,21 +139,23 @@ def _(measurement: PauliStrings) -> SparseForms | None:
     return SparseForms(i.ravel(), j.ravel(), B, measurement.n)
 
 
-def checked_strings(strings: Any) -> tuple[str, ...]:
+def checked_strings(strings: Any, name: str = "strings") -> tuple[str, ...]:
     """`strings` as a tuple, or one error."""
     if isinstance(strings, str) or not isinstance(strings, (Sequence, np.ndarray)):
-        raise InvalidTypeError(f"strings must be a sequence of strings; found {brief(strings)}")
+        raise InvalidTypeError(f"{name} must be a sequence of strings; found {brief(strings)}")
     if len(strings) == 0:
-        raise InvalidInputError("strings must hold at least one string; found none")
+        raise InvalidInputError(f"{name} must hold at least one string; found none")
     for t, each in enumerate(strings):
         if not isinstance(each, str):
-            raise InvalidTypeError(f"strings must be strings of the letters IXYZ; found {brief(each)} at position {t}")
+            raise InvalidTypeError(f"{name} must be strings of the letters IXYZ; found {brief(each)} at position {t}")
         if not each or set(each) - set(BITS):
-            raise InvalidInputError(f"strings must be of the letters IXYZ; found {each!r} at position {t}")
+            raise InvalidInputError(f"{name} must be of the letters IXYZ; found {each!r} at position {t}")
         if len(each) != len(strings[0]):
             raise InvalidInputError(
-                f"strings must have one length; found {len(strings[0])} letters at position 0 and {len(each)} at {t}"
+                f"{name} must have one length; found {len(strings[0])} letters at position 0 and {len(each)} at {t}"
             )
+    if len(strings[0]) > MOST_QUBITS:
+        raise InvalidInputError(f"{name} must have at most {MOST_QUBITS} letters; found {len(strings[0])}")
     return tuple(str(each) for each in strings)
 
 

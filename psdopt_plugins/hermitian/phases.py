@@ -25,6 +25,7 @@ from psdopt.checks import number, vector
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, block_operator, complex_array
 from psdopt.terms import Combined, IdentityForm, LeastSquares, LinearTerm, MeasuredTerm, hermitian_squares
+from psdopt_plugins.estimators import finished
 from psdopt_plugins.hermitian.multipliers import phase_multipliers
 
 #: Products with the data for the first signal, and the largest square, in means, that counts there in full.
@@ -40,7 +41,8 @@ EXACT = 1e-9
 class PhaseEstimate(NamedTuple):
     """`signal` z (n,), up to a phase; `result`, the run that found it; `certificate`, what is proven of z z*.
 
-    The certificate is of PhaseLift, the least trace over all H ⪰ 0 with these squares, or of the penalised fit.
+    The certificate is of PhaseLift, the least trace over all H ⪰ 0 with these squares, or of the penalised fit: that no
+    H has a lower value, not that no other has the same, as conj(z) has where X is real.
     """
 
     signal: Any
@@ -74,12 +76,14 @@ def phase_fit_problem(X: Any, squares: Any, penalty: float = 0.0) -> TermSum:
 def retrieve_phase(
     X: Any, squares: Any, *, penalty: float | None = None, tol: float = 1e-6, **options: Any
 ) -> PhaseEstimate:
-    """z (n,) with |x_t z|² = b_t, up to a phase, and a proof that z z* is the solution of PhaseLift.
+    """z (n,) with |x_t z|² = b_t, up to a phase, and a proof that z z* is a solution of PhaseLift.
 
     The first signal is the leading eigenvector of Σ min(b_t, 3 b̄) x_t* x_t; a fit of rank one follows
     (:func:`phase_fit_problem`). If it meets the squares, multipliers that belong to it are sought
     (:func:`~psdopt_plugins.hermitian.multipliers.phase_multipliers`; X is formed) and given to
-    :func:`psdopt.certify`. With a `penalty`, for squares with noise, F is the penalised fit over all ranks.
+    :func:`psdopt.certify`. With a `penalty`, for squares with noise, F is the penalised fit over all ranks, z z* the
+    leading part of its minimiser H, and the certificate says how far F(z z*) is from the least: further the more parts
+    noise gives H.
 
     `tol` : of the certificate; `options` : of :func:`psdopt.solve`, for the fit. A ConvergenceWarning where nothing is
     proven. Raises what :func:`phase_problem` raises. Cost: some hundred products with X, and the multipliers.
@@ -99,7 +103,9 @@ def retrieve_phase(
     n, fit = measurement.n, _fit(measurement, b, weight)
     if penalty is not None:
         result = solve(fit, **{"start": start, "rng": 0, "tol": tol, **options})
-        return _warned(PhaseEstimate(_leading(result.matrix), result, result.certificate), tol)
+        z = _leading(result.matrix)
+        proof = certify(fit, LowRankPSD(np.concatenate([z.real, z.imag])[:, None]), tol=tol)
+        return PhaseEstimate(z, finished(result), proof)
     given = {"geometry": FlatQuotient(n, 1), "method": TruncatedNewton(), "start": start, "tol": FIT_TOL, "rng": 0}
     result = solve(fit, **{**given, "escape": False, **options})
     z = _leading(result.matrix)

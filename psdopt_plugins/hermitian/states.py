@@ -76,12 +76,15 @@ def counts_problem(bases: Sequence[str], counts: Any) -> TermSum:
     shape = (len(bases), measurement.size // len(bases))
     if counts.shape != shape:
         raise InvalidInputError(f"counts must be {shape}, outcomes of each basis; found shape {counts.shape}")
-    return TermSum([MeasuredTerm(measurement, NegativeLogLikelihood(counts.ravel()))])
+    seen = np.maximum(counts.ravel(), 0.0)
+    # half of the least probability that an outcome seen so often has in the state of maximum likelihood
+    floor = np.where(seen > 0.0, 0.5 * seen / max(float(seen.sum()), np.finfo(float).tiny), 1.0)
+    return TermSum([MeasuredTerm(measurement, NegativeLogLikelihood(counts.ravel(), floor))])
 
 
 def outcome_rows(bases: Sequence[str]) -> LinearOperator:
     """(bases · 2^q, 2^q) complex: rows ⟨a_bk| of the outcomes of each basis, as Kronecker products, never formed."""
-    bases = checked_strings(bases)
+    bases = checked_strings(bases, "bases")
     wrong = next((each for each in bases if "I" in each), None)
     if wrong is not None:
         raise InvalidInputError(f"bases must be of the letters XYZ; found {wrong!r}")

@@ -24,7 +24,9 @@ def test_it_is_the_logarithm_above_the_floor_and_below_it_everywhere():
     assert np.isfinite(one.value(np.array([-1.0])))
 
 
-@pytest.mark.parametrize(("counts", "floor"), [([-1.0], 0.1), ([[1.0]], 0.1), ([1.0], 0.0), ([np.inf], 0.1)])
+@pytest.mark.parametrize(
+    ("counts", "floor"), [([-1.0], 0.1), ([[1.0]], 0.1), ([1.0], 0.0), ([np.inf], 0.1), ([1.0], [1.0, 2.0])]
+)
 def test_bad_input(counts, floor):
     with pytest.raises(InvalidInputError, match=r"^(counts|floor) must be "):
         NegativeLogLikelihood(counts, floor)

@@ -75,6 +75,19 @@ def test_squares_with_noise_are_fitted_with_a_penalty():
     assert np.linalg.norm(S @ H) <= 1e-4
 
 
+def test_the_certificate_of_a_penalised_fit_is_of_the_signal():
+    """Of noise alone the minimiser has several columns, and z z* is not it."""
+    X, _, _ = gaussian(5, 40, 6)
+    b = np.random.default_rng(1).exponential(size=40)
+    found = retrieve_phase(X, b, penalty=0.01)
+    assert found.result.optimal
+    residual = np.abs(X @ found.signal) ** 2 - b
+    value = 0.5 * residual @ residual / 40 + 0.01 * np.vdot(found.signal, found.signal).real
+    assert np.isclose(found.certificate.value, value, rtol=1e-12)
+    assert value - found.result.value <= found.certificate.gap * (1.0 + 1e-6)
+    assert found.certificate.gap_relative > 1e-6
+
+
 def test_squares_that_are_zero_are_those_of_the_zero_signal():
     X, _, b = gaussian(4, 40, 8)
     found = retrieve_phase(X, 0.0 * b)
