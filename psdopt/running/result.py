@@ -171,6 +171,10 @@ class Result:
         record = None if self.certificate is None else self.certificate.constraints
         return Adjoint(problem, self.matrix, None if record is None else record.multipliers)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The state without the point of derivatives, whose factorisations cannot be pickled; it is made anew."""
+        return {name: value for name, value in vars(self).items() if name != "adjoint"}
+
     def vjp(self, dM: Any = None, value: float = 0.0) -> dict[str, Any]:
         """Derivatives, by the problem's data, of a loss with derivatives `dM` (n, n) by M and `value` by F(M).
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
+from psdopt.problems.functions.named import by_name
 
 
 class Local(NamedTuple):
@@ -60,7 +61,7 @@ class Backend(ABC):
                 f"function must return one real number in double precision, shape () and float64; "
                 f"found shape {shape}, {dtype.removeprefix('torch.')}{hint}"
             )
-        return found
+        return float(found) if isinstance(found, int) else found
 
     #: What to do about single precision.
     single: ClassVar[str] = "its data are in single precision"
@@ -94,6 +95,12 @@ class Backend(ABC):
         """
         if self.parameters is None:
             raise InvalidInputError("parameters must be given to FunctionProblem for derivatives in them; found None")
+        for name, each in by_name(self.parameters):
+            if not str(each.dtype).endswith("float64"):
+                raise InvalidInputError(
+                    f"parameters must be float64 for derivatives in them; found {name} of {each.dtype}: make it a "
+                    "constant of function, or convert it"
+                )
         return self._guarded(self.plain_parameter_gradient, x, D)
 
     def outward(self, Z: Array, C: Array) -> tuple[float, float]:

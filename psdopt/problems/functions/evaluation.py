@@ -13,7 +13,8 @@ from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.devices import DeviceArray, placed, released
 from psdopt.errors import InvalidTypeError
-from psdopt.linalg.arrays import Array, append_columns, inner
+from psdopt.linalg.arrays import Array, append_columns, inner, norm
+from psdopt.linalg.tolerances import ROOT_EPS, SLIGHT, VANISHED
 from psdopt.problems.functions.named import by_name
 
 Product = Callable[[Any], Any]
@@ -70,6 +71,25 @@ class FunctionEvaluation(Evaluation):
 
     def data_force(self, tangents: Mapping[str, Any]) -> Array:
         raise InvalidTypeError("functions are differentiated by their parameters backward only: use vjp, not jvp")
+
+    def corner(self) -> float:
+        """0 if the Hessian of F jumps at M along a fixed direction, as at the corner of a hinge; inf otherwise.
+
+        A difference of the Hessian over a step falls with the step where F is smooth, and does not across a jump.
+        Cost: four products with the Hessian.
+        """
+        Y = self.factor
+        if not Y.shape[1]:
+            return math.inf
+        D = np.random.default_rng(0).standard_normal(Y.shape)
+        D *= norm(Y) / norm(D)
+
+        def ends(share: float) -> list[Array]:
+            return [type(self)(self.problem, Y + step * D).hessian_vector(D) for step in (-share, share)]
+
+        (left, right), wider = ends(ROOT_EPS), ends(ROOT_EPS / SLIGHT)
+        jump, size = norm(right - left), norm(right) + norm(left)
+        return 0.0 if jump > max(VANISHED * size, 0.5 * norm(wider[1] - wider[0])) else math.inf
 
     def taken(self, V: Array) -> Any:
         """V (n, k) in the backend's arrays, on the problem's device if it has one."""

@@ -88,9 +88,11 @@ class Adjoint:
         G = dM if hasattr(dM, "shape") and hasattr(dM, "__matmul__") else np.asarray(dM, dtype=np.float64)
         if tuple(G.shape) != (n, n):
             raise InvalidInputError(f"dM must have shape ({n}, {n}); found {tuple(G.shape)}")
-        GY = np.asarray(G @ Y, dtype=np.float64)
+        GY = np.asarray(G @ Y)
         if hasattr(G, "T"):
             GY = 0.5 * (GY + np.asarray(G.T @ Y))
+        if np.iscomplexobj(GY):
+            raise InvalidInputError("dM must be real; found complex entries")
         if not np.all(np.isfinite(GY)):
             raise InvalidInputError("dM must be finite; found NaN or infinite entries")
         return GY
@@ -157,7 +159,10 @@ class Adjoint:
             if np.shape(each) != np.shape(self.data[name]):
                 text = f"the tangent of {name} must have shape {np.shape(self.data[name])}; found {np.shape(each)}"
                 raise InvalidInputError(text)
-        return dict(tangents)
+            entries = sp.csr_array(each).data if sp.issparse(each) else np.asarray(each, dtype=np.float64)
+            if not np.all(np.isfinite(entries)):
+                raise InvalidInputError(f"the tangent of {name} must be finite; found NaN or infinite entries")
+        return {name: each if sp.issparse(each) else np.asarray(each) for name, each in tangents.items()}
 
 
 def _inner(A: Any, B: Any) -> float:

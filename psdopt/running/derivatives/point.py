@@ -55,13 +55,18 @@ def _polished(at: Conditions) -> tuple[Conditions, Inverse]:
     for _ in range(STEPS):
         if at.residual <= SETTLED or (at.residual <= ROUGH and at.residual > 0.5 * before):
             break
-        X, v = AdjointSystem(at, inverse).solve(-at.pull, at.off, accuracy=MINOR)
+        try:
+            X, v = AdjointSystem(at, inverse).solve(-at.pull, at.off, accuracy=MINOR)
+        except NotDifferentiableError as error:
+            text = f"{error}; |S Y| / (|S| |Y|) was {at.residual:.1e} there, and a run with a smaller tol may help"
+            raise NotDifferentiableError(text) from error
         before, at = at.residual, at.moved(X, v)
         # under constraints the rotations Y Ω of the Y of the preconditioner are damped slightly, not left out
         if made > (MINOR * SLIGHT if at.model is None else ROUGH):
             inverse, made = inverse_at(at), at.residual
     if not at.residual <= ROUGH:
-        text = f"Newton's method from M leads to no stationary point: |S Y| / (|S| |Y|) is still {at.residual:.1e}"
+        text = f"Newton's method from M leads to no stationary point: |S Y| / (|S| |Y|) is still {at.residual:.1e}; "
+        text += "a run with a smaller tol may help"
         raise NotDifferentiableError(text)
     return at, inverse
 

@@ -48,7 +48,8 @@ class AdjointSystem:
         while True:
             moved = max(norm(X), size / at.unit)
             sizes = max(size, at.unit * moved), max(other, moved * norm(at.Y))
-            worst = max(norm(each) / unit for each, unit in zip((left, missing), sizes, strict=True) if unit > 0.0)
+            shares = [norm(each) / unit for each, unit in zip((left, missing), sizes, strict=True) if unit > 0.0]
+            worst = max(shares, default=0.0)
             if worst <= accuracy or not worst <= 0.5 * before:
                 break
             before = worst

@@ -253,3 +253,16 @@ def test_derivatives_in_parameters_are_those_of_finite_differences(backend, func
 def test_derivatives_in_parameters_that_were_not_given_are_refused():
     with pytest.raises(InvalidInputError, match=r"parameters must be given to FunctionProblem.*found None"):
         FunctionProblem(anp.sum, N).at(Y).parameter_gradient(D)
+
+
+def test_a_function_may_return_an_integer():
+    assert solve(FunctionProblem(lambda M: 0, 3, convex=True)).status is Status.OPTIMAL
+
+
+def test_parameters_that_are_no_real_numbers_have_no_derivatives():
+    def picked(M, p):
+        return anp.sum((M - p["T"]) ** 2) + M[p["i"], p["i"]]
+
+    result = solve(FunctionProblem(picked, 3, convex=True, parameters={"T": np.eye(3), "i": 1}))
+    with pytest.raises(InvalidInputError, match="must be float64 for derivatives in them; found i of int64"):
+        result.vjp(np.eye(3))

@@ -1,12 +1,16 @@
 """Derivatives of minimisers against differences of minimisers, and the two directions against each other."""
 
+import pickle
+
+import autograd.numpy as anp
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 import psdopt
-from psdopt import Adjoint, FixedTrace, QuadraticSDP, solve
+from psdopt import Adjoint, FixedTrace, FunctionProblem, QuadraticSDP, TermSum, solve
 from psdopt.errors import IncompatibleError, InvalidInputError, NotDifferentiableError, UnknownNameError
+from psdopt.terms import HalfSquaredOneSided, LinearTerm, MeasuredTerm, QuadraticForms
 from tests.running.derivatives.problems import N, cases, symmetric
 
 CASES = cases()
@@ -131,3 +135,62 @@ def test_bad_arguments_are_refused():
         adjoint.jvp({"D": np.eye(N)})
     with pytest.raises(InvalidInputError, match=r"the tangent of C must have shape \(12, 12\); found \(2, 2\)"):
         adjoint.jvp({"C": np.eye(2)})
+    with pytest.raises(InvalidInputError, match="dM must be real"):
+        adjoint.vjp(1j * np.eye(N))
+    with pytest.raises(InvalidInputError, match="the tangent of C must be finite"):
+        adjoint.jvp({"C": np.full((N, N), np.nan)})
+
+
+def test_what_does_not_move_M_has_derivatives_zero():
+    """dM = 0, dM beyond the range of M, and no tangents at all."""
+    adjoint = solve(QuadraticSDP(B=0.5, C=-0.5 * np.diag([3.0, 2.0, -1.0]))).adjoint
+    for dM in (np.zeros((3, 3)), np.diag([0.0, 0.0, 1.0])):
+        assert not adjoint.vjp(dM)["C"].any()
+    for tangents in ({}, {"C": np.zeros((3, 3))}):
+        moved, slope = adjoint.jvp(tangents)
+        assert not moved.any()
+        assert slope == 0.0
+
+
+def test_tangents_may_be_lists():
+    adjoint, E = adjoint_of("nearest matrix"), symmetric(np.random.default_rng(0))
+    np.testing.assert_array_equal(adjoint.jvp({"C": E.tolist()})[0], adjoint.jvp({"C": E})[0])
+
+
+@pytest.mark.parametrize("name", ["alignment", "max-cut"])
+def test_results_are_pickled_after_a_derivative(name):
+    problem = QuadraticSDP(B=0.5, C=CASES[name].data["C"])
+    if name == "max-cut":
+        problem = psdopt.Constrained(QuadraticSDP(C=CASES[name].data["C"]), psdopt.constraints.diagonal(N, 1.0))
+    result = solve(problem)
+    found = result.vjp(np.eye(N)[::-1])["C"]
+    np.testing.assert_allclose(pickle.loads(pickle.dumps(result)).vjp(np.eye(N)[::-1])["C"], found, rtol=1e-12)
+
+
+@pytest.mark.parametrize("corner", [1.0, 1.01, 2.0])
+def test_corners_of_functions_are_refused(corner):
+    """½ (m − p)² + ½ 9 max(0, m − corner)² at p = 1: dm/dp is 1/10 on one side of the corner, and 1 on the other."""
+
+    def squared_hinge(M, p):
+        m = M[0, 0]
+        return 0.5 * (m - p) ** 2 + 4.5 * anp.maximum(0.0, m - corner) ** 2
+
+    result = solve(FunctionProblem(squared_hinge, 1, convex=True, parameters=1.0), tol=1e-9)
+    if corner == 1.0:
+        with pytest.raises(NotDifferentiableError, match="a loss is at a corner of its derivative"):
+            result.vjp(np.eye(1))
+    else:
+        assert result.vjp(np.eye(1))["parameters"] == pytest.approx(1.0)
+
+
+def test_a_point_from_which_newton_fails_asks_for_a_smaller_tol():
+    """Bounds of 48 measurements, few of which are active: and F is nearly flat."""
+    rng = np.random.default_rng(105)
+    rng.standard_normal((8, 8))
+    X = rng.standard_normal((48, 8))
+    target = np.sum(X**2, axis=1) * rng.uniform(0.5, 1.5, 48)
+    loss = HalfSquaredOneSided(target, rng.choice([-1.0, 0.0, 1.0], 48), rng.uniform(0.1, 2.0, 48))
+    problem = TermSum([MeasuredTerm(QuadraticForms(X), loss), LinearTerm(0.01 * np.eye(8))])
+    with pytest.raises(NotDifferentiableError, match="a run with a smaller tol may help"):
+        solve(problem, tol=1e-6).vjp(np.eye(8))
+    assert solve(problem, tol=1e-10).vjp(np.eye(8))["target"].any()
