@@ -159,8 +159,7 @@ class Adjoint:
             if np.shape(each) != np.shape(self.data[name]):
                 text = f"the tangent of {name} must have shape {np.shape(self.data[name])}; found {np.shape(each)}"
                 raise InvalidInputError(text)
-            entries = sp.csr_array(each).data if sp.issparse(each) else np.asarray(each, dtype=np.float64)
-            if not np.all(np.isfinite(entries)):
+            if not np.isfinite(np.sum(as_dense(each) if sp.issparse(each) else np.asarray(each, dtype=np.float64))):
                 raise InvalidInputError(f"the tangent of {name} must be finite; found NaN or infinite entries")
         return {name: each if sp.issparse(each) else np.asarray(each) for name, each in tangents.items()}
 
