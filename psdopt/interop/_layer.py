@@ -39,14 +39,14 @@ class Layer:
             raise InvalidTypeError(f"build must be a function that makes a problem; found {type(build).__name__}")
         self.build, self.n, self.options = build, integer(n, "n", 1), options
         self.names = tuple(inspect.signature(build).parameters if names is None else names)
-        self._kept: OrderedDict[tuple[bytes, ...], Result] = OrderedDict()
+        self._kept: OrderedDict[tuple[Any, ...], Result] = OrderedDict()
 
     def result(self, *arrays: Any) -> Result:
         """The run for these arrays. Raises InvalidInputError for another number of arrays, or another order."""
         if len(arrays) != len(self.names):
             raise InvalidInputError(f"the layer takes {len(self.names)} arrays, {self.names}; found {len(arrays)}")
         numbers = [np.array(each, dtype=np.float64) for each in arrays]
-        key = tuple(each.tobytes() for each in numbers)
+        key = tuple((each.shape, each.tobytes()) for each in numbers)
         if key not in self._kept:
             problem = self.build(*numbers)
             if not isinstance(problem, Problem) or problem.n != self.n:

@@ -54,3 +54,12 @@ def test_bad_layers_are_refused():
 def test_a_matrix_without_derivatives_is_still_given():
     layer = Layer(lambda C: QuadraticSDP(B=0.5, C=C), N)
     np.testing.assert_allclose(layer.matrix(np.diag([1.0, -1, -1, 0, 2, 3])), np.diag([0.0, 2, 2, 0, 0, 0]), atol=1e-9)
+
+
+def test_arrays_of_another_shape_are_other_arrays():
+    """The same numbers as (6, 3) and as (9, 2): the second makes a problem of another order."""
+    layer = Layer(lambda X: QuadraticSDP(A=np.eye(X.shape[1]), C=-X.T @ X), 3, ["C"])
+    numbers = np.arange(18.0)
+    layer.matrix(numbers.reshape(6, 3))
+    with pytest.raises(InvalidInputError, match="build must make a problem of order 3; found order 2"):
+        layer.matrix(numbers.reshape(9, 2))
