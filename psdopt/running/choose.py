@@ -266,17 +266,16 @@ def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) ->
 def _interior(problem: Problem, size: SoftSize, rank: int) -> Method | None:
     """InteriorPoint, at once or after methods on a factor (n, `rank`) have cost as much; None if it is too dear.
 
-    At once where many hinges switch, or squares have unlike weights, in entries of M: methods on a factor were never
-    faster there once its steps cost more than calls.
+    At once for squares of entries with unlike weights, on which methods on a factor were hardly ever faster, and for
+    hinges of entries of orders at which these do not begin with all n columns, as it needs them to after other methods.
     """
     kinks = Ability.QUADRATIC not in problem.abilities
-    unlike = kinks or size.spread > THRESHOLDS.unlike
-    if unlike and size.sparse and PRICES.calls * PRICES.flops < size.flops <= THRESHOLDS.affordable:
+    stiff = rank < problem.n if kinks else size.spread > THRESHOLDS.unlike
+    if stiff and size.sparse and size.flops <= THRESHOLDS.affordable:
         return InteriorPoint()
     price = PRICES.interior(size, kinks)
-    # after other methods it needs all n columns, more than these need where they do not begin with n
     if kinks and size.flops <= (THRESHOLDS.affordable if rank == problem.n else THRESHOLDS.cheap):
-        count = price / PRICES.product(size, rank)
+        count = price / PRICES.product(size, min(rank, math.isqrt(2 * size.measurements)))  # columns are dropped
         return Alternating(TruncatedNewton(), InteriorPoint(), AfterProducts(count))
     if not kinks and size.flops <= THRESHOLDS.cheap and LagrangeNewton.is_efficient_for(problem, rank):
         steps = price / (PRICES.newton * LagrangeNewton.price(problem, 0))  # of steps on few columns

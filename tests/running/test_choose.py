@@ -268,8 +268,8 @@ def test_one_sided_squares_are_given_to_the_interior_point_by_its_price():
     assert not isinstance(choose(squares, None, None)[1], InteriorPoint)
 
 
-@pytest.mark.parametrize(("n", "spread", "at_once"), [(20, 1000.0, False), (80, 1000.0, True), (80, 10.0, False)])
-def test_squares_of_unlike_weights_are_for_the_interior_point_once_its_steps_are_work(n, spread, at_once):
+@pytest.mark.parametrize(("n", "spread", "at_once"), [(20, 1000.0, True), (80, 1000.0, True), (80, 10.0, False)])
+def test_squares_of_unlike_weights_are_for_the_interior_point(n, spread, at_once):
     rng = np.random.default_rng(n)
     i, j = np.triu_indices(n)
     kept = rng.choice(len(i), 5 * n, replace=False)
