@@ -115,7 +115,7 @@ def value_scale(value: float, trace: float | None) -> float:
 
 
 def measured_rounding(problem: Problem, evaluation: Evaluation) -> float:
-    """ROUNDINGS √n times the range of F over factors of M that are equal up to rounding.
+    """ROUNDINGS √n times the range of F over factors of M that are equal up to rounding; inf if F is not finite at one.
 
     The factors are Y, and [Y 0] Q + E for random orthogonal Q and |E| = eps |Y|. A proof from an eigenvalue of S has √n
     times the rounding of one product. Cost: F at ROTATIONS factors (n, r + 1).
@@ -129,7 +129,7 @@ def measured_rounding(problem: Problem, evaluation: Evaluation) -> float:
         Q = np.linalg.qr(rng.standard_normal((wide.shape[1],) * 2))[0]
         values.append(finite_value(partial(_value, problem, wide @ Q + E * (EPS * norm(Y) / norm(E)))))
     spread = max(values) - min(values)
-    return ROUNDINGS * math.sqrt(problem.n) * spread if math.isfinite(spread) else 0.0
+    return ROUNDINGS * math.sqrt(problem.n) * spread if math.isfinite(spread) else math.inf
 
 
 def _value(problem: Problem, Y: Array) -> float:

@@ -16,8 +16,9 @@ from psdopt.linalg.arrays import Array, as_dense
 from psdopt.running.result import Result
 from psdopt.running.solve import solve
 
-#: Results that a layer keeps for the way back: a batch, and the layers of one model.
-KEPT = 256
+#: Results that a layer keeps for the way back, a batch and the layers of one model: so many, but at least two, and no
+#: more than MEMORY bytes, at some twelve arrays (n, n) each.
+KEPT, MEMORY, ARRAYS = 256, 2**28, 12
 
 
 class Layer:
@@ -53,7 +54,7 @@ class Layer:
                 found = f"order {problem.n}" if isinstance(problem, Problem) else type(problem).__name__
                 raise InvalidInputError(f"build must make a problem of order {self.n}; found {found}")
             self._kept[key] = solve(problem, **self.options)
-            if len(self._kept) > KEPT:
+            if len(self._kept) > max(2, min(KEPT, MEMORY // (8 * ARRAYS * self.n**2))):
                 self._kept.popitem(last=False)
         return self._kept[key]
 

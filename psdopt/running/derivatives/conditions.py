@@ -112,12 +112,13 @@ class Conditions:
 
     @cached_property
     def unit(self) -> float:
-        """The size of S: |S|, or |∇F + Σ y_t A_t| at M/4 where that is larger, since S may vanish at a minimiser."""
+        """The size of S: |S|, or |∇F + Σ y_t A_t| at M/4 where that is larger, since S may vanish at a minimiser; 1
+        where both are 0."""
         if self.Y.size == 0:
-            return norm_estimate(self.slack)
+            return norm_estimate(self.slack) or 1.0
         quarter = self.evaluation.mix(0.5 * np.eye(self.Y.shape[1]))
         there = norm(0.5 * quarter.factor_gradient() + self.force(self.y, quarter.factor))
-        return max(norm_estimate(self.slack), there / max(norm(quarter.factor), np.finfo(float).tiny))
+        return max(norm_estimate(self.slack), there / max(norm(quarter.factor), np.finfo(float).tiny)) or 1.0
 
     @cached_property
     def residual(self) -> float:

@@ -139,7 +139,7 @@ def _beginning(problem: Problem, matrix: LowRankPSD, multipliers: object) -> tup
     lengths = np.einsum("ij,ij->j", axes, axes)
     if len(lengths):
         quotients = np.abs(np.einsum("ij,ij->j", axes, at.slack @ axes)) / lengths
-        kept = quotients < at.unit * np.minimum(lengths / lengths[0], MINOR / SLIGHT)
+        kept = quotients <= at.unit * np.minimum(lengths / lengths[0], MINOR / SLIGHT)
         if not kept.all():
             at = Conditions(problem, problem.at(axes[:, kept]), at.rows, at.bound, at.y)
     return at, int(matrix.factor.shape[1])

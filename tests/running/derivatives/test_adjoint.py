@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 
 import psdopt
-from psdopt import Adjoint, FixedTrace, FunctionProblem, QuadraticSDP, TermSum, solve
+from psdopt import Adjoint, Constrained, FixedTrace, FunctionProblem, QuadraticSDP, TermSum, constraints, solve
 from psdopt.errors import IncompatibleError, InvalidInputError, NotDifferentiableError, UnknownNameError
 from psdopt.terms import HalfSquaredOneSided, LinearTerm, MeasuredTerm, QuadraticForms
 from tests.running.derivatives.problems import N, cases, symmetric
@@ -194,3 +194,9 @@ def test_a_point_from_which_newton_fails_asks_for_a_smaller_tol():
     with pytest.raises(NotDifferentiableError, match="a run with a smaller tol may help"):
         solve(problem, tol=1e-6).vjp(np.eye(8))
     assert solve(problem, tol=1e-10).vjp(np.eye(8))["target"].any()
+
+
+def test_the_only_matrix_of_order_one_is_differentiable_by_its_bound():
+    """S = 0 there, and no axis of M is left out beside it."""
+    problem = Constrained(QuadraticSDP(C=np.array([[0.0]])), constraints.diagonal(1, 2.0))
+    assert np.isclose(solve(problem).vjp(np.ones((1, 1)))["bounds"][0], 1.0)
