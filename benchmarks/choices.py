@@ -40,6 +40,7 @@ from psdopt import (
 from psdopt.cli.tables import show_table
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
+from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array
 from psdopt.running.choose import first_rank
 from psdopt.terms import (
@@ -189,7 +190,14 @@ def timed(seed: int, k: int, method: Any, limit: float) -> Run:
             places = (FlatQuotient(problem.n, min(first_rank(problem.n), rank or problem.n)), PSDCone(problem.n))
             geometry = next(place for place in places if compatible(problem, place, method))
         begun = time.process_time()
-        result = solve(problem, geometry, method, max_rank=rank, tol=TOL, max_time=limit, max_iterations=10**6, rng=0)
+        try:
+            result = solve(
+                problem, geometry, method, max_rank=rank, tol=TOL, max_time=limit, max_iterations=10**6, rng=0
+            )
+        except IncompatibleError:
+            if method is None:
+                raise
+            return Run(method.name, math.inf, "too large", math.nan, False)
         taken.append(time.process_time() - begun)
     return Run(result.method, min(taken), result.status.label, result.value, result.status.label in
                ("optimal", "optimal_within", "stationary"))  # fmt: skip

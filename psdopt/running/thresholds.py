@@ -75,9 +75,9 @@ class Prices:
     flops: float = 6.5e5
     dense: float = 3.0
     steps: int = 12
-    kinks: int = 20
+    kinks: int = 25
     entries: float = 2e4
-    indexed: float = 4.0
+    indexed: float = 2.0
     newton: float = 2.0
 
     def interior(self, size: SoftSize, kinks: bool) -> float:
