@@ -4,8 +4,9 @@ A metric on the features of a frozen network
 
 A network that has learned to tell some classes apart gives features for others that it has never seen. A distance
 between such features, (x − y)ᵀM(x − y), the squared length of Z(x − y), is learned from a few samples of the new
-classes, by a loss of one line. :class:`~psdopt.FunctionProblem` differentiates it, and the certificate proves that no other metric, of
-any rank, has a smaller loss. With PyTorch or JAX the line is the same: ``backend="torch"`` or ``"jax"``.
+classes, by a loss of one line. :class:`~psdopt.FunctionProblem` differentiates it, and the certificate proves that no
+other metric, of any rank, has a smaller loss. With PyTorch or JAX the line is the same: ``backend="torch"`` or
+``"jax"``.
 """
 
 import autograd.numpy as np

@@ -3,9 +3,9 @@ How much a network can amplify: LipSDP
 ======================================
 
 A network with one hidden layer, f(x) = aᵀ relu(W x + b), changes by at most L times the distance of x and y. The
-product of the norms of its layers is a bound on L, usually a poor one. The semidefinite program of Fazlyab and others (2019)
-bounds L far better, because it knows that each relu has a slope between 0 and 1. In its dual form M = [[P, Q], [Qᵀ, R]]
-⪰ 0 holds the products of a change of the input with those of the hidden units:
+product of the norms of its layers is a bound on L, usually a poor one. The semidefinite program of Fazlyab and others
+(2019) bounds L far better, because it knows that each relu has a slope between 0 and 1. In its dual form
+M = [[P, Q], [Qᵀ, R]] ⪰ 0 holds the products of a change of the input with those of the hidden units:
 
     L² = max aᵀR a,  tr P = 1,  R_ii ≤ (W Q)_ii for each unit i.
 
