@@ -114,10 +114,12 @@ class ConstrainedModel(Composite):
     @cached_property
     def conic(self) -> Conic | None:
         """⟨C, M⟩ + c and the A_t by their entries, if F is linear and entries are known; else None."""
-        objective = linear_objective(self.problem)
-        if objective is None or self.forms is None:
-            return None
-        return Conic(objective[0], objective[1], self.forms, self.allowed)
+        return None if self.linear is None or self.forms is None else Conic(*self.linear, self.forms, self.allowed)
+
+    @cached_property
+    def linear(self) -> tuple[sp.csr_array, float] | None:
+        """(C, c) of F(M) = ⟨C, M⟩ + c by entries, whether those of the constraints are known or not; else None."""
+        return linear_objective(self.problem)
 
     @cached_property
     def central(self) -> Conic | None:
@@ -260,13 +262,7 @@ class ConstrainedModel(Composite):
     @cached_property
     def definite_part(self) -> float:
         """c > 0 with C ⪰ c I, for a linear F by entries; 0 if there is none. Then c tr M <= F(M) less its constant."""
-        return 0.0 if self.linear is None else definite_part(self.linear)
-
-    @cached_property
-    def linear(self) -> sp.csr_array | None:
-        """C of a linear F by its entries, whether those of the constraints are known or not; else None."""
-        found = linear_objective(self.problem)
-        return None if found is None else found[0]
+        return 0.0 if self.linear is None else definite_part(self.linear[0])
 
     @cached_property
     def contradiction(self) -> Array | None:

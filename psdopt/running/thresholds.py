@@ -39,8 +39,9 @@ class Thresholds:
         at 1/25 to 1/6, steps on the factor took .2 to 1 times as long as those on Lagrange's conditions, at 1/3 to 3/5
         1 to 10 times.
     unlike : above this ratio of the largest to the least weight of squares, methods on factors and on Lagrange's
-        conditions take hundreds and thousands of steps: beside an interior point method, whose steps do not depend on
-        weights, they took 1.2 to 8 times as long in 22 of 23 problems of entries whose weights span 1e3.
+        conditions take hundreds and thousands of steps. An interior point method, whose steps do not depend on weights,
+        was the fastest, or took at most 1.3 times as long, on 18 problems of entries whose weights span 1e3 (seeds 10
+        to 45 of ``python -m benchmarks choices``); the others took up to 18 times as long.
     """
 
     large_order: int = 2000

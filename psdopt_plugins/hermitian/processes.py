@@ -47,9 +47,7 @@ def process_problem(transfer: Any) -> Constrained:
         found = "only NaN" if not known.any() else "infinite entries"
         raise InvalidInputError(f"transfer must hold finite numbers, NaN where unknown; found {found}")
     d = 2**q
-    letters = ["".join(each) for each in product("IXYZ", repeat=q)]
-    strings = [b + a for a in letters for b in letters]  # those of R_ij, by rows
-    signs = np.array([(-1.0) ** b.count("Y") for _ in letters for b in letters])  # Yᵀ = −Y
+    letters, strings, signs = _transfer_strings(q)
     target = np.where(known, R, 0.0).ravel() * signs
     preserved = PauliStrings([b + "I" * q for b in letters])
     traces = d * np.eye(1, len(letters))[0]
@@ -87,7 +85,12 @@ def transfer_matrix(factor: Any) -> Array:
     q = (len(Z).bit_length() - 1) // 2 if Z.ndim == 2 else 0
     if q == 0 or len(Z) != 4**q:
         raise InvalidInputError(f"factor must be (4^q, k) for q qubits, q >= 1; found shape {Z.shape}")
+    letters, strings, signs = _transfer_strings(q)
+    return np.asarray(signs * PauliStrings(strings).of(Z) / 2**q).reshape(len(letters), -1)
+
+
+def _transfer_strings(q: int) -> tuple[list[str], list[str], Array]:
+    """The 4^q strings P_i; those P_j ⊗ P_i of the R_ij, by rows; and the signs of P_jᵀ = ± P_j, since Yᵀ = −Y."""
     letters = ["".join(each) for each in product("IXYZ", repeat=q)]
-    measurement = PauliStrings([b + a for a in letters for b in letters])
-    signs = np.array([(-1.0) ** b.count("Y") for _ in letters for b in letters])
-    return np.asarray(signs * measurement.of(Z) / 2**q).reshape(len(letters), -1)
+    signs = np.tile([(-1.0) ** each.count("Y") for each in letters], len(letters))
+    return letters, [b + a for a in letters for b in letters], signs

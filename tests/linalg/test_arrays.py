@@ -29,6 +29,19 @@ def test_incidence_and_patterns():
     np.testing.assert_allclose(arrays.row_dots(Z, 2 * Z), 2 * np.diag(Z @ Z.T), rtol=64 * EPS)
 
 
+def test_zeros_of_many_pairs_are_left_out():
+    """Of few pairs they stay: a new sparse array costs more than products with them."""
+    rng = np.random.default_rng(1)
+    for n, shorter in ((20, False), (80, True)):
+        i, j = np.triu_indices(n, 1)
+        pattern, w = arrays.SymmetricPattern(i, j, n), np.where(np.arange(len(i)) % 7 == 0, 1.5, 0.0)
+        found = pattern(w)
+        assert (2 * len(i) > arrays.FEW) is shorter
+        assert found.nnz == (2 * np.count_nonzero(w) if shorter else 2 * len(i))
+        Z = rng.standard_normal((n, 3))
+        np.testing.assert_allclose(found @ Z, pattern.filled(w) @ Z, rtol=64 * EPS)
+
+
 def test_orthonormal_columns_are_orthonormal_and_spread():
     rng = np.random.default_rng(0)
     Q = arrays.orthonormal_columns(rng, 9, 4)

@@ -7,7 +7,7 @@ import pytest
 
 from psdopt import FlatQuotient, Method, Outcome, QuadraticSDP, Status, TermSum, solve
 from psdopt.methods import ADMM, LBFGS, AugmentedLagrangian, ConjugateGradient, TruncatedNewton, TrustRegions
-from psdopt.methods.alternating import AfterSteps, Alternating, Confined, Settled
+from psdopt.methods.alternating import STEP, AfterProducts, AfterSteps, Alternating, Confined, Settled
 from psdopt.terms import LinearTerm, MeasuredTerm, SquaredHinge, TripletDifferences
 
 N, R = 12, 4
@@ -33,6 +33,18 @@ def states_of(method, steps, p=None):
     for _ in range(steps):
         states.append(method.step(states[-1]))
     return states
+
+
+def test_a_turn_ends_once_its_steps_and_hessian_products_have_cost_so_much():
+    """Every step counts, and the products that truncated Newton reports; a turn does not pay for the one before."""
+    alone = states_of(TruncatedNewton(), 4)
+    costs = np.cumsum([STEP + state.extras["products"] for state in alone[1:]])
+    assert costs[0] > STEP + 1.0  # a step took several products
+    for count in (costs[1], costs[1] + 0.5):
+        method = Alternating(TruncatedNewton(), ConjugateGradient(), AfterProducts(count), AfterProducts(2.0 * STEP))
+        phases = [state.turns for state in states_of(method, 6)]
+        last = int(np.argmax(costs >= count)) + 1
+        assert phases == [0] * last + [1, 1] + [2] * (5 - last)
 
 
 def test_a_turn_is_the_method_itself():

@@ -143,8 +143,8 @@ def _shortened(
     problem: ConstrainedModel, evaluation: Evaluation, y: Array, pair: ExtremePair
 ) -> tuple[Array, Any, ExtremePair]:
     """θ y, its S ⪰ 0 and a vector, for the largest θ < 1 that λ_min(C) > 0 and λ_min(S) < 0 prove, less rounding."""
-    C, c = problem.linear, problem.definite_part
-    assert C is not None
+    assert problem.linear is not None
+    C, c = problem.linear[0], problem.definite_part
     lost = rounding(pair.norm + 2.0 * norm(C.data), problem.n)
     y = (c / (c + lost - pair.lower_bound)) * y
     S, v = slack_operator(problem, evaluation, y), pair.vector

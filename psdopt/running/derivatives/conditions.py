@@ -124,7 +124,7 @@ class Conditions:
     def residual(self) -> float:
         """The larger of |S Y| / (|S| |Y|) and |A(M) − b| / |A(M)| in rows of norm one."""
         size = norm(self.Y)
-        pull = norm(self.pull) / (self.unit * size) if self.unit * size > 0.0 else 0.0
+        pull = norm(self.pull) / (self.unit * size) if size > 0.0 else 0.0
         if self.model is None or len(self.rows) == 0:
             return pull
         norms = np.where(self.model.norms > 0.0, self.model.norms, 1.0)[self.rows]

@@ -35,7 +35,7 @@ def distances(at: Conditions) -> tuple[Array, Array]:
     assert model is not None
     norms, a = constrained_fit_of(model).norms, model.measured(at.Y)
     slack = np.minimum(a - model.lower, model.upper - a) / (norms * (norm(at.Y) ** 2 or 1.0))
-    push = at.multipliers * norms / (at.unit or 1.0)
+    push = at.multipliers * norms / at.unit
     push = np.where(at.spread(at.bound) == model.upper, push, -push)
     return slack, np.where(model.lower == model.upper, np.inf, push)
 
@@ -53,9 +53,9 @@ def _check_rank(at: Conditions, columns: int) -> None:
         return
     Q = np.linalg.qr(at.Y)[0]
     beyond = at.slack + (at.unit * Q) @ Q.T
-    if at.unit > 0.0 and factor_above(beyond, VANISHED * at.unit) is not None:
+    if factor_above(beyond, VANISHED * at.unit) is not None:
         return
-    values = np.linalg.eigvalsh(beyond) / (at.unit or 1.0)
+    values = np.linalg.eigvalsh(beyond) / at.unit
     least = float(values[np.argmin(np.abs(values))])
     if abs(least) <= VANISHED:
         raise NotDifferentiableError(
