@@ -12,10 +12,11 @@ from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.devices import on_host
-from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.arrays import Array, inner, row_dots
 from psdopt.linalg.definite import largest_share
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.limits import SPECTRUM_ORDER
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 from psdopt.problems.multiplier_bound import MultiplierBound
 
 
@@ -24,7 +25,8 @@ class ShareBound(Duality):
 
     For θ in [0, 1], g(N) >= θ g(N) >= θ (g(M) + ⟨G, N − M⟩) with G = ∇g(M). Therefore, if C + θ G ⪰ 0, F(N) >= c + θ
     (g(M) − ⟨G, M⟩) for every N ⪰ 0, whatever its trace. θ is the largest share that an eigenvalue of (G, C) allows; a
-    Cholesky factor of C + θ G, scaled to a unit diagonal, proves it up to ROUNDINGS · n · eps.
+    Cholesky factor of C + θ G, scaled to a unit diagonal, proves it up to e = ROUNDINGS · n · eps, the error that G has.
+    The bound is lowered by e Σ_i (|C_ii| + θ |G_ii|) M_ii: all that e can hide at an N with the diagonal of M.
 
     At an optimum C + G ⪰ 0, θ = 1, and the bound is min F. Unlike a proof by a matrix near M, this needs no evaluation
     at n columns. Cost: ∇F(M) as an array (n, n), the gradient of the linear part once per problem, and O(n³). Up to
@@ -68,5 +70,7 @@ class ShareBound(Duality):
         share = largest_share(self.pull, G)
         if share is None:
             return self.least
-        bound = self.constant + share * (curved - inner(G @ Y, Y))
+        sizes = np.abs(np.diagonal(self.pull)) + share * np.abs(np.diagonal(G))
+        lost = ROUNDINGS * len(G) * EPS * inner(sizes, row_dots(Y, Y))
+        bound = self.constant + share * (curved - inner(G @ Y, Y)) - lost
         return bound if self.least is None else max(bound, self.least)

@@ -114,7 +114,7 @@ class TermSum(Problem):
         linear = [term for term in self.terms if term.degree == 1]
         if not all(term.nonnegative and term.convex for term in self.terms if term.degree != 1):
             return Duality()
-        part = TermSum(linear) if linear and Ability.QUADRATIC not in self.abilities else None
+        part = TermSum(linear) if linear else None
         least = self.constant if all(term.nonnegative for term in linear) else None
         if Ability.SOFT_BOUNDS not in self.abilities:
             return ShareBound(part, self.constant, least)

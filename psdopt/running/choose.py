@@ -56,6 +56,9 @@ PARTNERS: tuple[Method, ...] = (
 #: Newton's method on the factor once conjugate gradient has settled; where its model holds only nearby, as for hinges
 #: of which many switch in a step, the two take turns of growing length.
 SECOND_ORDER = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(MINOR, 200, again=25), Confined(3))
+#: For hinges Newton's method comes first: most of its steps hold. Where many switch in a step, it is confined, and a
+#: hundred steps of conjugate gradient gain more.
+FOR_HINGES = Alternating(TruncatedNewton(), ConjugateGradient(), Confined(10), AfterSteps(100))
 #: For squares under a limit of the rank that hardly binds: Newton's method on Lagrange's conditions then takes ten to
 #: eighty steps, each at half the price of one on the factor. Where the limit binds S is indefinite, and it gains less.
 LIMITED = Alternating(LagrangeNewton(), SECOND_ORDER, AfterSteps(100))
@@ -273,13 +276,12 @@ def _interior(problem: Problem, size: SoftSize, rank: int) -> Method | None:
     stiff = rank < problem.n if kinks else size.spread > THRESHOLDS.unlike
     if stiff and size.sparse and size.flops <= THRESHOLDS.affordable:
         return InteriorPoint()
-    price = PRICES.interior(size, kinks)
+    few = min(rank, math.isqrt(2 * size.measurements))  # columns are dropped
+    products = AfterProducts(PRICES.interior(size, kinks) / PRICES.product(size, few))
     if kinks and size.flops <= (THRESHOLDS.affordable if rank == problem.n else THRESHOLDS.cheap):
-        count = price / PRICES.product(size, min(rank, math.isqrt(2 * size.measurements)))  # columns are dropped
-        return Alternating(TruncatedNewton(), InteriorPoint(), AfterProducts(count))
+        return Alternating(FOR_HINGES, InteriorPoint(), products)
     if not kinks and size.flops <= THRESHOLDS.cheap and LagrangeNewton.is_efficient_for(problem, rank):
-        steps = price / (PRICES.newton * LagrangeNewton.price(problem, 0))  # of steps on few columns
-        return Alternating(LagrangeNewton(), InteriorPoint(), AfterSteps(math.ceil(steps)))
+        return Alternating(LagrangeNewton(), InteriorPoint(), products)
     return None
 
 

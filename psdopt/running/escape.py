@@ -29,7 +29,8 @@ class Escape:
     """The policy by which a run adds columns, and its record of the last widening.
 
     `allowed` : whether columns may be added, up to `max_rank`. `last` : iteration of the last widening; the next one
-    waits for `wait` steps. `last_infeasibility` : the relative dual infeasibility before the last widening.
+    waits for `wait` steps. `last_infeasibility`, `columns` : the relative dual infeasibility and the number of columns
+    before the last widening.
     """
 
     allowed: bool
@@ -37,6 +38,7 @@ class Escape:
     last: int = -1
     wait: int = 0
     last_infeasibility: float = math.inf
+    columns: int = 0
 
     def settles(self, iteration: int) -> bool:
         """Whether the last widening is too recent for a certificate."""
@@ -53,8 +55,8 @@ class Escape:
             return False
         return CLEARLY * infeasible > max(tol, stationarity) or binds()
 
-    def note(self, iteration: int, certificate: Certificate, spare: bool) -> None:
-        """Record a widening at `iteration`. `spare` : some columns were hardly used before it.
+    def note(self, iteration: int, certificate: Certificate, spare: bool, columns: int) -> None:
+        """Record a widening at `iteration` from `columns` columns. `spare` : some of these were hardly used.
 
         If the infeasibility is then not clearly smaller than before the last widening, the run needs steps rather than
         columns, and the next widening, which restarts the method, waits twice as long.
@@ -62,7 +64,7 @@ class Escape:
         infeasible = certificate.dual_infeasibility_relative
         stuck = spare and infeasible > CLEARLY * self.last_infeasibility
         self.wait = 2 * self.wait if stuck else SETTLING
-        self.last_infeasibility, self.last = infeasible, iteration
+        self.last_infeasibility, self.last, self.columns = infeasible, iteration, columns
 
 
 def clearly_bound(certificate: Certificate, stationarity: float, tol: float) -> bool:

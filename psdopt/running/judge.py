@@ -295,18 +295,19 @@ class Judge:
             run.inner_tol = max(run.inner_tol / factor, MINOR * target * 0.99)
 
     def _rank_binds(self) -> bool:
-        evaluation = self.run.state.evaluation
-        return int(evaluation.factor.shape[1]) < self.problem.n and rank_binds(evaluation, self.tol)
+        """Whether all columns are in use, and more than before the last widening: else the method dropped some."""
+        evaluation, before = self.run.state.evaluation, self.run.escape.columns
+        return before < int(evaluation.factor.shape[1]) < self.problem.n and rank_binds(evaluation, self.tol)
 
     def _widen(self, certificate: Certificate, spare: bool) -> bool:
         """Add columns along eigenvectors of the least eigenvalues of S; False if the rank limit leaves no room."""
-        run = self.run
+        run, columns = self.run, self.run.state.evaluation.factor.shape[1]
         wider = widened(run.state.evaluation, run.escape.max_rank, certificate.smallest_eigenvalue)
         if wider is None:
             return False
         geometry = run.geometry.with_rank(wider.factor.shape[1])
         if not run.go_on(self.method, geometry, geometry.from_factor(wider.factor), wider):
             return False
-        run.escape.note(run.iteration, certificate, spare)
+        run.escape.note(run.iteration, certificate, spare, columns)
         run.history.note("widened_to", wider.factor.shape[1])
         return True

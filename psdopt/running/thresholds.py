@@ -68,8 +68,7 @@ class Prices:
     together cost at most twice the cheaper one. A step of the latter costs `calls`, and one more for each `flops` of
     sparse A_t; of others it multiplies small matrices, `dense` times as slowly. It takes `steps` steps if all squares
     are two-sided, `kinks` if not. A product costs one more for each `entries` of the m x r measured rows, and `indexed`
-    times as much where rows are gathered. A Newton step on Lagrange's conditions costs `newton` of the steps of
-    conjugate gradient by which :meth:`~psdopt.methods.LagrangeNewton.price` counts it.
+    times as much where rows are gathered.
     """
 
     calls: float = 26.0
@@ -79,7 +78,6 @@ class Prices:
     kinks: int = 25
     entries: float = 2e4
     indexed: float = 2.0
-    newton: float = 2.0
 
     def interior(self, size: SoftSize, kinks: bool) -> float:
         """Of the whole path."""

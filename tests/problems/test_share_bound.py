@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from psdopt import FlatQuotient, LowRankPSD, Status, TermSum, certify, solve
+from psdopt import ConjugateGradient, EntryFit, FlatQuotient, LowRankPSD, Status, TermSum, certify, solve
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg.definite import largest_share
 from psdopt.linalg.extreme import DENSE_LIMIT
@@ -48,6 +48,21 @@ def test_at_the_optimum_the_bound_is_the_minimum(seed):
     assert result.status is Status.OPTIMAL
     unit = problem.at(np.zeros((N, 1))).value - result.value
     assert 0.0 <= result.value - bound_at(problem, result.matrix.factor) <= 1e-6 * unit
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_few_squares_with_a_pull_are_proven_where_the_smallest_eigenvalue_is_rounding(seed):
+    """Without curvature in most directions, S = C + G with λ_min = −1e-15 is a proof only by a share of the squares."""
+    rng = np.random.default_rng(seed)
+    i, j = np.triu_indices(12, 1)
+    kept = rng.choice(len(i), 30, replace=False)
+    Y = rng.standard_normal((12, 3))
+    problem = EntryFit(0.1 * np.eye(12), i[kept], j[kept], np.sum(Y[i[kept]] * Y[j[kept]], axis=1))
+    result = solve(problem, FlatQuotient(12, 12), ConjugateGradient(), tol=1e-8, rng=0)
+    assert result.status is Status.OPTIMAL
+    found = problem.duality.dual_bound(problem.at(result.matrix.factor))
+    unit = problem.at(np.zeros((12, 1))).value - result.value
+    assert 0.0 <= result.value - found <= 1e-8 * unit
 
 
 def test_a_pull_that_is_not_semidefinite_is_taken_where_the_sum_is():

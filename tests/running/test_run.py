@@ -135,20 +135,44 @@ def test_infeasibility_within_the_stationarity_of_the_certificate_asks_for_nothi
 
 def test_widenings_that_do_not_help_wait_longer():
     escape = Escape(True, 5)
-    escape.note(7, failing(1e-3), spare=True)
+    escape.note(7, failing(1e-3), spare=True, columns=2)
     assert (escape.last, escape.wait, escape.last_infeasibility) == (7, SETTLING, 1e-3)
     assert escape.settles(7 + SETTLING - 1)
     assert not escape.settles(7 + SETTLING)
-    escape.note(20, failing(0.9e-3), spare=True)  # hardly less, with columns to spare
+    escape.note(20, failing(0.9e-3), spare=True, columns=2)  # hardly less, with columns to spare
     assert escape.wait == 2 * SETTLING
     assert not escape.settles(20 + SETTLING)  # it is the widening that waits, not the certificate
     assert escape.waits(20 + SETTLING, NEVER)
     assert not escape.waits(20 + SETTLING, ALWAYS)
     assert not escape.waits(20 + 2 * SETTLING, NEVER)
-    escape.note(50, failing(0.1e-3), spare=True)
+    escape.note(50, failing(0.1e-3), spare=True, columns=2)
     assert escape.wait == SETTLING
-    escape.note(70, failing(0.1e-3), spare=False)
+    escape.note(70, failing(0.1e-3), spare=False, columns=2)
     assert escape.wait == SETTLING
+    assert escape.columns == 2
+
+
+class Dropping(ConjugateGradient):
+    """Conjugate gradient that keeps two columns, whatever it is given."""
+
+    def step(self, state):
+        if state.evaluation.factor.shape[1] > 2:
+            state = self.init(state.problem, state.geometry.with_rank(2), state.evaluation.factor[:, :2])
+        return super().step(state)
+
+
+def test_the_next_widening_waits_longer_where_a_method_drops_the_new_columns_again(monkeypatch):
+    """Rank 2 of 8: all columns are in use, but no more than before the last widening."""
+    waits, note = [], Escape.note
+
+    def noted(self, *given):
+        note(self, *given)
+        waits.append(self.wait)
+
+    monkeypatch.setattr(Escape, "note", noted)
+    problem = QuadraticSDP(None, 1.0, -np.diag(np.arange(1.0, 9.0)))
+    solve(problem, FlatQuotient(8, 2), Dropping(), escape=True, tol=1e-12, max_iterations=100, rng=0)
+    assert waits[:3] == [SETTLING, 2 * SETTLING, 4 * SETTLING]
 
 
 def test_what_is_clearly_the_rank_is_far_above_tolerance_and_stationarity():

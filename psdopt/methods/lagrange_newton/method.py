@@ -12,19 +12,16 @@ from psdopt.contracts.abilities import Ability, Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.contracts.quadratic_fit import QuadraticFit, quadratic_fit_of
+from psdopt.contracts.quadratic_fit import quadratic_fit_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.methods.alternating import AfterSteps, Alternating, AlternatingState, InTurns
 from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.lagrange_newton.constrained import ConstrainedNewton
-from psdopt.methods.lagrange_newton.steps import LagrangeState, LagrangeSteps
+from psdopt.methods.lagrange_newton.steps import LagrangeState, LagrangeSteps, price
 from psdopt.methods.on_face import OnFace, takes_face
 
-#: For small arrays the number of calls decides: a Newton step costs CALLS steps of conjugate gradient. Beyond
-#: MULTIPLICATIONS, factorisations increase this ratio; beyond ENTRIES, passes over Y decrease it.
-CALLS, MULTIPLICATIONS, ENTRIES = 3.0, 1e7, 3e3
 #: Slow Newton steps in a row after which conjugate gradient takes over again: a step of it costs far less.
 PATIENCE = 3
 #: Steps of an augmented Lagrangian before the first Newton step under constraints: on max-cut problems 4 to 8 are best.
@@ -123,12 +120,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
             return False
         fit = quadratic_fit_of(problem)
         small = max(fit.n, fit.size) <= FACTOR_ORDER and problem.rows * fit.n <= FACTOR_ORDER**2
-        return small and _price(fit, columns) <= MAX_PRICE
-
-    @staticmethod
-    def price(problem: Problem, columns: int) -> float:
-        """About how many steps of conjugate gradient on Y (n, `columns`) a Newton step on this quadratic fit costs."""
-        return _price(quadratic_fit_of(problem), columns)
+        return small and price(fit, columns) <= MAX_PRICE
 
     @staticmethod
     def suits(problem: Problem, columns: int) -> bool:
@@ -148,7 +140,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
             return self.on(problem)
         count = self.steps
         if count is None:
-            count = math.ceil(2.0 * _price(quadratic_fit_of(problem), columns))
+            count = math.ceil(2.0 * price(quadratic_fit_of(problem), columns))
         return Alternating(self._approach, LagrangeSteps(), AfterSteps(int(count)), switch_back=self._slow)
 
     def _slow(self, state: AlternatingState) -> bool:
@@ -162,9 +154,3 @@ class LagrangeNewton(InTurns[AlternatingState]):
 def _knows_constraints(method: Method) -> bool:
     needs = method.requires.get("problem", ())
     return any(Ability.CONSTRAINTS in ((need,) if isinstance(need, str) else need) for need in needs)
-
-
-def _price(fit: QuadraticFit, columns: int) -> float:
-    """An estimate of the cost of a Newton step in steps of conjugate gradient, from n, m and r."""
-    n, m = float(fit.n), float(fit.size)
-    return CALLS * (1.0 + (m**3 / 3.0 + n**3) / MULTIPLICATIONS) / (1.0 + n * columns / ENTRIES)
