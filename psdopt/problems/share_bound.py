@@ -25,7 +25,7 @@ class ShareBound(Duality):
 
     For θ in [0, 1], g(N) >= θ g(N) >= θ (g(M) + ⟨G, N − M⟩) with G = ∇g(M). Therefore, if C + θ G ⪰ 0, F(N) >= c + θ
     (g(M) − ⟨G, M⟩) for every N ⪰ 0, whatever its trace. θ is the largest share that an eigenvalue of (G, C) allows; a
-    Cholesky factor of C + θ G, scaled to a unit diagonal, proves it up to e = ROUNDINGS · n · eps, the error that G has.
+    Cholesky factor of C + θ G, scaled to a unit diagonal, proves it up to e = ROUNDINGS · n · eps, the error of G.
     The bound is lowered by e Σ_i (|C_ii| + θ |G_ii|) M_ii: all that e can hide at an N with the diagonal of M.
 
     At an optimum C + G ⪰ 0, θ = 1, and the bound is min F. Unlike a proof by a matrix near M, this needs no evaluation
