@@ -22,7 +22,7 @@ from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg import EPS, Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
 from psdopt.problems.distributed import touched
 from psdopt_plugins.estimators import of_one_kind, sample_weights
-from psdopt_plugins.limits import ALL_PAIRS, MINOR, ROUNDINGS
+from psdopt_plugins.limits import ALL_PAIRS, BLOCK, MINOR, ROUNDINGS
 from psdopt_plugins.tuples import samples_of_indices
 
 
@@ -228,7 +228,9 @@ def _scales(X: Any) -> tuple[Array, Array, NDArray[np.intp]]:
         mean, variance = mean_variance_axis(X, axis=0)
         spread = np.sqrt(variance)
     elif isinstance(X, np.ndarray):
-        mean, spread = X.mean(axis=0), X.std(axis=0)
+        mean, step = X.mean(axis=0), max(1, BLOCK // max(1, X.shape[1]))  # no copy of X
+        squares = (np.square(X[k : k + step] - mean).sum(axis=0) for k in range(0, len(X), step))
+        spread = np.sqrt(sum(squares) / max(1, len(X)))
     else:
         return np.zeros(0), np.zeros(0), np.zeros(0, dtype=np.intp)
     varies = np.flatnonzero(ranges_of_features(X)[1] & (spread > 0.0))

@@ -14,6 +14,7 @@ from psdopt.devices import Device, DeviceMatrix, device_of, held, is_device_arra
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_dense, product, sparse_product, with_data
+from psdopt.linalg.limits import BLOCK
 from psdopt.linalg.row_sources import row_source
 from psdopt.linalg.tolerances import asymmetry_allowed
 
@@ -94,6 +95,17 @@ class LinearMap:
             ones = np.ones((self.shape[1], 1))
             return float(sparse_product(with_data(self.data, np.abs(self.data.data)), ones).max())
         return float(np.abs(self.data).sum(axis=1).max())
+
+    def weighted_gram(self, w: Array) -> Array:
+        """Aᵀ diag(w) A (n, n) for w (p,), with blocks of rows as the only copies. Needs stored entries; no product."""
+        A = self.data
+        if self.is_sparse:
+            return as_dense(A.T @ (sp.diags_array(w) @ A))
+        total, step = np.zeros((self.shape[1], self.shape[1])), max(1, BLOCK // self.shape[1])
+        for start in range(0, self.shape[0], step):
+            rows = A[start : start + step]
+            total += rows.T @ (w[start : start + step, None] * rows)
+        return total
 
     def entries(self) -> Array | None:
         """The data themselves, not to be changed, if they are an ndarray; else None."""

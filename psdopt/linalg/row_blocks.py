@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import partial
-from typing import Any, overload
+from typing import Any, Self, overload
 
 import numpy as np
 
@@ -89,6 +89,12 @@ class RowBlocks(LinearMap):
                 cross += part_of_cross
         return 0.5 * (gram + gram.T), cross
 
+    def weighted_gram(self, w: Array) -> Array:
+        """Xᵀ diag(w) X (d, d) for w (m,). One pass; no array with m rows."""
+        d = self.shape[1]
+        self._count(np.empty((d, d)))
+        return np.asarray(sum(part for _, part in self.parts(_WeightedGram(w))))
+
     def take(self, rows: Any) -> Array:
         """The given rows (k, d) as an array, checked for NaN. Reads the blocks that hold them."""
         found = self.source.take(rows)
@@ -162,11 +168,18 @@ class _TimesRows:
     def __init__(self, W: Array, first: int = 0) -> None:
         self.W, self.first = W, first
 
-    def only(self, rows: slice) -> _TimesRows:
-        return _TimesRows(self.W[_within(rows, self.first)], rows.start)
+    def only(self, rows: slice) -> Self:
+        return type(self)(self.W[_within(rows, self.first)], rows.start)
 
     def __call__(self, rows: slice, block: Array) -> Array:
         return block.T @ self.W[_within(rows, self.first)]
+
+
+class _WeightedGram(_TimesRows):
+    """(rows, X_k) ↦ X_kᵀ diag(w_k) X_k; w (m,), or its entries from `first` on."""
+
+    def __call__(self, rows: slice, block: Array) -> Array:
+        return block.T @ (self.W[_within(rows, self.first), None] * block)
 
 
 class _Checked:

@@ -26,13 +26,13 @@ OWN = tuple(each.name for each in fields(State))
 class AlternatingState(State):
     """The state `inner` of the method whose turn it is.
 
-    `before` is the evaluation before its last step (None at the start of a turn), `steps` counts the steps of this
+    `before` is F before its last step (None at the start of a turn), `steps` counts the steps of this
     turn, `products` the Hessian products that they reported, `turns` the turns that have ended; the first method has
     the even turns. `stuck`: the previous turn ended at this very point, because its method found no next step.
     """
 
     inner: State
-    before: Evaluation | None = None
+    before: float | None = None
     steps: int = 0
     products: float = 0.0
     turns: int = 0
@@ -85,7 +85,7 @@ class Settled:
             return state.steps >= self.again << (state.rounds - 1)
         if state.steps < 2 or state.before is None:
             return False
-        value, decrease = state.evaluation.value, abs(state.before.value - state.evaluation.value)
+        value, decrease = state.evaluation.value, abs(state.before - state.evaluation.value)
         if state.steps >= self.most or decrease == 0.0:
             return True
         return decrease <= self.share * abs(state.problem.value_at_zero() - value) < math.inf
@@ -188,7 +188,7 @@ class Alternating(Method[AlternatingState]):
         moved = inner.evaluation is not state.inner.evaluation
         after = _around(
             inner,
-            state.evaluation,
+            state.evaluation.value,
             steps=state.steps + 1,
             products=state.products + inner.extras.get("products", 0.0),
             turns=state.turns,
@@ -251,7 +251,7 @@ class InTurns(Method[S]):
         return begun
 
 
-def _around(inner: State, before: Evaluation | None = None, *, turns: int = 0, **counted: Any) -> AlternatingState:
+def _around(inner: State, before: float | None = None, *, turns: int = 0, **counted: Any) -> AlternatingState:
     phase = 1.0 + inner.extras.get("phase", 0.0) if turns % 2 else 0.0
     kept = {name: getattr(inner, name) for name in OWN}
     kept["extras"] = {**inner.extras, "phase": phase}

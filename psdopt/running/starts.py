@@ -11,6 +11,7 @@ from psdopt.certificates.scales import reference_value
 from psdopt.checks import finite
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Evaluation, Problem, finite_value
@@ -19,7 +20,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import as_array, norm, orthonormal_columns
 from psdopt.linalg.checked_operator import Negative
 from psdopt.linalg.extreme import smallest_eigenpair
-from psdopt.linalg.limits import PROBES
+from psdopt.linalg.limits import PROBES, SMALL_ORDER
 from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS
 
@@ -41,7 +42,8 @@ def starting_point(
 
     Raises InvalidInputError for a start of another order, with NaN or infinity, or not in the geometry's set;
     InvalidTypeError for a start that does not hold numbers.
-    Cost of the default: two evaluations and 16 products with ∇F(0); if these are inconclusive, an eigenpair of ∇F(0).
+    Cost of the default: two evaluations and ∇F(0), or beyond order 64 16 products with it; if these are inconclusive,
+    an eigenpair of ∇F(0).
     """
     point = plain_start(geometry, problem, start, rng, method)
     return fitted_start(geometry, problem, point, rng, method, given=start is not None)
@@ -148,8 +150,8 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
     of the least eigenvector; no minimiser of a quadratic F has a trace below t / 2. If M = 0 is optimal, t balances
     slope and curvature along the eigenvector of the largest eigenvalue.
 
-    In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 16 it may
-    exceed that by the factor by which :func:`_frobenius` underestimates ∇F(0). Cost: the product of ∇F(0) with 16
+    In the first two cases the trace of the start is at most 16 n times that of any minimiser. Beyond order 64 it may
+    exceed that by the factor by which :func:`_frobenius` underestimates ∇F(0). Cost: ∇F(0), or its product with 16
     columns. If that is inconclusive, also an eigenpair of ∇F(0), for which ∇F(0) is formed by n products up to order
     500.
     """
@@ -175,10 +177,12 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
 
 
 def _frobenius(evaluation: Evaluation) -> float:
-    """|∇F(M)|_F; beyond order 16 an estimate from 16 columns, below three quarters in at most one case of ten.
+    """|∇F(M)|_F; beyond order 64 an estimate from 16 columns, below three quarters in at most one case of ten.
 
     inf where the gradient is not finite or not defined.
     """
     n = len(evaluation.factor)
-    V = np.eye(n) if n <= PROBES else np.random.default_rng(0).standard_normal((n, PROBES)) / math.sqrt(PROBES)
+    if n <= SMALL_ORDER:
+        return finite_value(lambda: norm(dense_gradient(evaluation)))
+    V = np.random.default_rng(0).standard_normal((n, PROBES)) / math.sqrt(PROBES)
     return finite_value(lambda: norm(evaluation.gradient @ V))

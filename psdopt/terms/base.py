@@ -108,7 +108,7 @@ class Term(ABC):
         return inf
 
     def add_gradient_to(self, S: Array, U: Images, features: Any) -> None:
-        """S += ∇f(M) for a dense S (n, n), without applying a map; only if `has_entries`.
+        """S += ∇f(M) for a dense S (n, n), without images of I; only if `has_entries`. One pass over rows in a file.
 
         O(n² r + size of the data), which is less than n products with ∇f(M).
         """

@@ -43,7 +43,7 @@ class MeasuredTerm(Term):
             )
         self.measurement, self.loss, self.weight = measurement, loss, number(weight, "weight")
         self.n, self.maps, self.degree = measurement.n, measurement.maps, loss.degree
-        self.has_entries = not measurement.maps
+        self.has_entries = measurement.has_entries
         self.device = measurement.device or loss.device
         self._losses: dict[Device, Loss] = {}
         self._curvatures: dict[float, list[Curvature]] = {}

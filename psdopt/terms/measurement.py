@@ -43,6 +43,11 @@ class Measurement(ABC):
             identity = Images(self.maps, np.eye(self.n))
         S += combine(self.adjoint(weights, identity), S.shape)
 
+    @property
+    def has_entries(self) -> bool:
+        """Whether :meth:`add_to` needs no images of I."""
+        return not self.maps
+
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         """(a1, a2), (m,) each, with a + mu a1 + mu² a2 the measurements of (U + mu D)(U + mu D)ᵀ. O(m r)."""
         return 2.0 * self.pair(U, D), self.pair(D, D)

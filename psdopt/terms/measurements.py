@@ -18,7 +18,7 @@ from psdopt.linalg.arrays import (
     sparse_product,
 )
 from psdopt.linalg.limits import FACTOR_ORDER
-from psdopt.linalg.row_blocks import linear_map
+from psdopt.linalg.row_blocks import RowBlocks, linear_map
 from psdopt.terms.base import Forces
 from psdopt.terms.distances import PairDistances, TripletDifferences
 from psdopt.terms.entry_coupling import entry_coupling
@@ -43,6 +43,16 @@ class QuadraticForms(RankOne):
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(self.X, weights[:, None] * V.of(self.X))]
+
+    @property
+    def has_entries(self) -> bool:
+        return self.device is None and (self.X.is_matrix or isinstance(self.X, RowBlocks))
+
+    def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
+        if self.has_entries:
+            S += self.X.weighted_gram(weights)
+        else:
+            super().add_to(S, weights, identity)
 
     def directions(self, V: Images) -> Array:
         return V.of(self.X)

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg import row_sources
+from psdopt.linalg import operators, row_sources
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_blocks import RowBlocks, linear_map, watching
 from psdopt.linalg.row_sources import SlicedRows
@@ -46,6 +46,14 @@ def test_both_moments_take_one_pass(X, wrap):
     assert np.allclose(gram, dense.T @ dense, rtol=1e-12, atol=1e-10)
     assert np.allclose(cross, dense.T @ Y, rtol=1e-12, atol=1e-10)
     assert A.moments()[1] is None
+
+
+@pytest.mark.parametrize("make", [blocks_of, LinearMap, lambda X: LinearMap(sp.csr_array(X))])
+def test_a_weighted_gram_takes_one_pass(X, make, monkeypatch):
+    monkeypatch.setattr(operators, "BLOCK", 6 * 100)
+    A, dense, w = make(X), X.astype(np.float64), np.random.default_rng(1).standard_normal(1050)
+    assert np.allclose(A.weighted_gram(w), dense.T @ (w[:, None] * dense), rtol=1e-12, atol=1e-10)
+    assert getattr(A, "passes", 1) == 1
 
 
 def test_a_pass_is_observed(X):

@@ -12,6 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import row_sources
+from psdopt.linalg.limits import BLOCK
 from psdopt_plugins.kernel_learning import DistanceKernel, PairwiseKernel, QuadraticKernel
 from psdopt_plugins.manifold_learning import SSTRESS, MaximumVarianceUnfolding
 from psdopt_plugins.metric_learning import KTA, LMNN, DistanceRegression, Linearity, PSDBoost
@@ -111,6 +112,23 @@ def test_a_pass_over_a_large_file_stays_within_its_blocks(tmp_path):
     tracemalloc.stop()
     assert model.components_.shape[1] == d
     assert peak < 60e6  # two blocks of 8 MB and a few numbers per row, against 80 MB for the rows
+
+
+@pytest.mark.parametrize(("kind", "blocks"), [("array", 0), ("map", 2)])
+def test_a_regression_holds_four_images_and_no_copy_of_its_rows(tmp_path, kind, blocks):
+    """Beside them a dozen numbers a row; in a file a block and what is made of it. Rows are 12 images here."""
+    rng, m, d, r = np.random.default_rng(0), 200_000, 50, 4
+    X = rng.standard_normal((m, d))
+    y = np.square(X @ rng.standard_normal((d, r))).sum(axis=1)
+    np.save(tmp_path / "x.npy", X)
+    if kind == "map":
+        X = np.load(tmp_path / "x.npy", mmap_mode="r")
+    tracemalloc.start()
+    model = PSDRegressor(rank=r).fit(X, y)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert model.result_.optimal
+    assert peak < 8 * (blocks * BLOCK + (4 * r + 12) * m) + 2e6
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
