@@ -69,6 +69,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
     unit_invariant: ClassVar[bool] = True
+    takes_device_arrays: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         integer(self.inner, "inner")

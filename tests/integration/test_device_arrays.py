@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from psdopt import ConjugateGradient, FlatQuotient, OnlineRiemannianGradient, QuadraticSDP, certify, solve
+from psdopt.contracts.abilities import Ability
 from psdopt.data.streams import ArrayStream
 from psdopt.devices import Deferred
 from psdopt.linalg import top_eigenpairs
 from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.methods import TruncatedNewton
 from psdopt.problems.streamed import Streamed
 from psdopt_plugins.regression.online import rank_one_gradient
 from psdopt_plugins.regression.problem import psd_regression_problem
@@ -98,6 +100,35 @@ def test_iterates_are_numpys_and_nothing_long_travels(name: str, method: str, li
         assert most_rows <= 3 * R
     assert is_of(library, found.matrix.factor)
     assert is_of(library, found.point)
+
+
+@libraries
+@pytest.mark.parametrize("name", PROBLEMS)
+def test_newtons_steps_are_numpys_and_send_numbers_only(name: str, library: str) -> None:
+    """Each of its products takes four inner products, and whatever a Hessian product and a preconditioner ask for."""
+    there, known = PROBLEMS[name](at(library)), PROBLEMS[name](here)
+    if Ability.PRECONDITIONER in known.abilities - there.abilities:
+        pytest.skip("its preconditioner is made on the host: elsewhere it has none")
+    start, device = rng.standard_normal((N, R)), there.device
+    counts: list[tuple[int, int, int]] = []
+
+    def watch(snapshot: Any) -> None:
+        transfers = device.transfers
+        counts.append((transfers.to_device, transfers.to_host, transfers.most_rows))
+        transfers.clear()
+
+    options: dict[str, Any] = {"max_iterations": 5, "tol": 1e-12}
+    geometry = FlatQuotient(N, R)
+    found = solve(there, geometry, TruncatedNewton(), start=sent(library, start), callback=watch, **options)
+    expected = solve(known, geometry, TruncatedNewton(), start=start, **options)
+    close(found.history["value"], expected.history["value"], 1e-8)
+    close(fetched(found.matrix.factor), expected.matrix.factor, 1e-5)
+    assert is_of(library, found.matrix.factor)
+    products = found.history["products"]
+    for (to_device, to_host, most_rows), made in list(zip(counts, products[1:], strict=False))[2:]:
+        assert to_device <= 16 + 8 * made
+        assert to_host <= 24 + 8 * made
+        assert most_rows <= 3 * R
 
 
 #: Of a step: transfers to the host, each of which waits for the device; small matrices sent; and what is launched.
