@@ -50,7 +50,8 @@ class Adjoint:
 
     def __init__(self, problem: Problem, matrix: LowRankPSD, multipliers: Any = None) -> None:
         self.problem = problem
-        self._at, self._system = stationary_point(problem, matrix, multipliers)
+        self._system = stationary_point(problem, matrix, multipliers)
+        self._at = self._system.at
         self.matrix = LowRankPSD(self._at.Y if self._at.Y.shape[1] else np.zeros((problem.n, 1)))
         self.multipliers = self._at.multipliers
 

@@ -35,6 +35,11 @@ class Conditions:
     def Y(self) -> Array:
         return self.evaluation.factor
 
+    @cached_property
+    def probe(self) -> Array:
+        """Fixed numbers (n, r), no random start of a run: to these, directions in which M is free are orthogonal."""
+        return np.asarray(np.cos(np.arange(1.0, self.Y.size + 1.0) ** 2).reshape(self.Y.shape))
+
     @property
     def model(self) -> Constrained | None:
         return self.problem if isinstance(self.problem, Constrained) else None

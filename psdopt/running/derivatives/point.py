@@ -20,8 +20,8 @@ from psdopt.linalg.limits import FACTOR_ORDER, ROUNDS
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
 from psdopt.running.derivatives.degenerate import distances, refuse_degenerate
-from psdopt.running.derivatives.preconditioners import inverse_at, probe_of
-from psdopt.running.derivatives.system import AdjointSystem, Inverse
+from psdopt.running.derivatives.preconditioners import system_at
+from psdopt.running.derivatives.system import AdjointSystem
 
 #: Newton steps after which a residual that has not become rounding never will.
 STEPS = 12
@@ -29,46 +29,47 @@ STEPS = 12
 SETTLED, ROUGH = 64.0 * EPS, VANISHED**1.5
 
 
-def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object) -> tuple[Conditions, AdjointSystem]:
-    """Lagrange's conditions at the stationary point near `matrix`, and their system, shown to be nonsingular.
+def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object) -> AdjointSystem:
+    """The system of Lagrange's conditions at the stationary point near `matrix`, shown to be nonsingular.
 
     Newton's method from `matrix`; the preconditioner is made anew while the residual is large. Raises
     NotDifferentiableError where it does not converge or where the point is degenerate.
     """
     _require(problem)
     at, columns = _beginning(problem, matrix, multipliers)
-    at, inverse = _polished(at)
+    system = _polished(at)
     for _ in range(ROUNDS):
-        revised = _revised(at)
-        if revised is at:
+        revised = _revised(system.at)
+        if revised is system.at:
             break
-        at, inverse = _polished(revised)
-    system = AdjointSystem(at, inverse)
-    refuse_degenerate(at, columns)
-    system.solve(probe_of(at), np.zeros_like(at.y), accuracy=MINOR)  # refuses a singular system
-    return at, system
+        system = _polished(revised)
+    refuse_degenerate(system.at, columns)
+    system.solve(system.at.probe, np.zeros_like(system.at.y), accuracy=MINOR)  # refuses a singular system
+    return system
 
 
-def _polished(at: Conditions) -> tuple[Conditions, Inverse]:
-    """Newton's method from a point to rounding, and the last preconditioner."""
-    inverse, made, before = inverse_at(at), at.residual, np.inf
+def _polished(at: Conditions) -> AdjointSystem:
+    """Newton's method from a point to rounding: the system there."""
+    system, made, before = system_at(at), at.residual, np.inf
     for _ in range(STEPS):
         if at.residual <= SETTLED or (at.residual <= ROUGH and at.residual > 0.5 * before):
             break
         try:
-            X, v = AdjointSystem(at, inverse).solve(-at.pull, at.off, accuracy=MINOR)
+            X, v = system.solve(-at.pull, at.off, accuracy=MINOR)
         except NotDifferentiableError as error:
             text = f"{error}; |S Y| / (|S| |Y|) was {at.residual:.1e} there, and a run with a smaller tol may help"
             raise NotDifferentiableError(text) from error
         before, at = at.residual, at.moved(X, v)
         # under constraints the rotations Y Ω of the Y of the preconditioner are damped slightly, not left out
         if made > (MINOR * SLIGHT if at.model is None else ROUGH):
-            inverse, made = inverse_at(at), at.residual
+            system, made = system_at(at, system), at.residual
+        else:
+            system = system.moved(at)
     if not at.residual <= ROUGH:
         text = f"Newton's method from M leads to no stationary point: |S Y| / (|S| |Y|) is still {at.residual:.1e}; "
         text += "a run with a smaller tol may help"
         raise NotDifferentiableError(text)
-    return at, inverse
+    return system
 
 
 def _revised(at: Conditions) -> Conditions:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
+from typing import Self
 
 import numpy as np
 
@@ -31,11 +33,19 @@ class AdjointSystem:
     positive definite on the X with q = 0 at a nondegenerate minimiser. Conjugate gradient among these X, with the same
     system for a simpler ∇²F as preconditioner, then the residual of both equations is treated in the same way.
 
+    `make` : the preconditioner at a point.
+
     Raises NotDifferentiableError where curvature is negative or vanishes, or the residual does not.
     """
 
-    def __init__(self, at: Conditions, inverse: Inverse) -> None:
-        self.at, self.inverse = at, inverse
+    def __init__(self, at: Conditions, make: Callable[[Conditions], Inverse]) -> None:
+        self.at, self.make, self.inverse = at, make, make(at)
+
+    def moved(self, at: Conditions) -> Self:
+        """The system at a point near by, with the same preconditioner."""
+        there = copy(self)
+        there.at = at
+        return there
 
     def solve(self, R: Array, q: Array, accuracy: float = ACCURACY) -> tuple[Array, Array]:
         """(X, v); `accuracy` is that of each equation relative to its right-hand side."""
@@ -74,6 +84,8 @@ class AdjointSystem:
             goal = max(goal, accuracy * at.unit * norm(X))
         P, size = X, math.inf
         for k in range(most):
+            if not len(q) and norm(R) <= goal:
+                break
             D, dv = self.inverse(R, none)
             D, v = at.horizontal(D), v + dv
             held = R - at.force(dv, at.Y)  # what no multiplier takes

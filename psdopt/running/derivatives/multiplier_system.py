@@ -1,0 +1,54 @@
+"""The system of derivatives where the curvature of F is a multiple of the identity: one for the multipliers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from psdopt.contracts.constrained_fit import constrained_fit_of
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.limits import MOST_PRODUCTS
+from psdopt.running.derivatives.conditions import Conditions
+from psdopt.running.derivatives.spectral import Spectral
+from psdopt.running.derivatives.system import AdjointSystem
+
+
+class MultiplierSystem(AdjointSystem):
+    """The same system for ∇²F = κ I, where the `inverse` L without multipliers is exact.
+
+    X = L(R − Σ_t v_t A_t Y), so that v has a system of order k, positive definite where the A_t Y are independent,
+
+        T v = q/2 + [⟨A_t, Y L(R)ᵀ⟩],   T v = [⟨A_t, Y L(Σ_s v_s A_s Y)ᵀ⟩],
+
+    that of Newton's method on the dual (Qi and Sun, SIAM J. Matrix Anal. Appl. 28 (2006)): L is the derivative of the
+    projection onto the cone. Conjugate gradient, with [tr(A_s M A_t G)] as preconditioner, for one eigenvalue of M in
+    place of all in G = (S + κ d I)⁻¹: 2 n³ and k³/3 flops. A product with T costs 4 n² r flops and two with the A_t.
+    """
+
+    inverse: Spectral
+
+    def __init__(self, at: Conditions, make: Callable[[Conditions], Spectral]) -> None:
+        super().__init__(at, make)
+        held, k = constrained_fit_of(at.problem).tied(at.evaluation, at.rows), len(at.rows)
+        self._weigh = held.solver(at.Y @ at.Y.T, self.inverse.middle(), np.empty((k, k)))
+
+    def corrected(self, R: Array, q: Array, accuracy: float, most: int = MOST_PRODUCTS) -> tuple[Array, Array]:
+        at, v, P, old = self.at, np.zeros_like(q), np.zeros_like(q), 1.0
+        X, _ = self.inverse(R, q)
+        left = 0.5 * q + at.values(at.Y, X)
+        goal = 0.5 * accuracy * max(norm(q), norm(X) * norm(at.Y))
+        for _ in range(most):
+            if norm(left) <= goal:
+                break
+            D = self._weigh(left)
+            size = inner(left, D)
+            P, old = D + (size / old) * P, size
+            moved, _ = self.inverse(at.force(P, at.Y), q)
+            rates = at.values(at.Y, moved)
+            along = inner(P, rates)
+            if not along > 0.0:
+                break  # dependent A_t Y: what remains of the residual shows it
+            step = size / along
+            v, X, left = v + step * P, X - step * moved, left - step * rates
+        return at.horizontal(X), v
