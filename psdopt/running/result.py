@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -18,6 +18,8 @@ from psdopt.data.archives import sealed, unsealed
 from psdopt.data.files import atomic_write, read_bytes
 from psdopt.errors import DataFileError, IncompatibleError, MissingDependencyError, NotDifferentiableError
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.limits import MOST_PRODUCTS, ROUNDS
+from psdopt.linalg.tolerances import EPS, MINOR
 
 if TYPE_CHECKING:
     from psdopt.certificates.certificate import Certificate
@@ -104,7 +106,7 @@ class Result:
     tol : the requested relative accuracy (nan if there was no run).
     state : the method's last state, from which a run can go on.
     solved : the problem itself, by which :meth:`vjp` and :meth:`jvp` differentiate; None in a
-        result of an estimator or from a file.
+        result of an estimator or from a file. again : :func:`psdopt.solve`, for a finer run from `matrix`; or None.
     ended_by : the :class:`psdopt.Stopping` at which the run ended, such as MaxTime(2.0); None if it was not ended by
         one, and in a result from a file.
     """
@@ -127,6 +129,7 @@ class Result:
     state: State | None = None
     ended_by: Any = None
     solved: Problem | None = field(default=None, repr=False)
+    again: Callable[..., Result] | None = field(default=None, repr=False)
 
     @property
     def optimal(self) -> bool:
@@ -147,7 +150,9 @@ class Result:
     def adjoint(self) -> Adjoint:
         """M as a differentiable function of the problem's data: made once, by a few steps of Newton's method from M.
 
-        A geometry of fixed trace counts as a constraint on tr M.
+        A geometry of fixed trace counts as a constraint on tr M. Near corners of a loss, and where eigenvalues of S are
+        nearly 0, an optimal M may be too far from the minimiser for these steps: then the run first goes on from M to a
+        thousandth of its certificate, in no more steps than it took, at least 200; three times at most.
 
         Raises
         ------
@@ -156,6 +161,7 @@ class Result:
         """
         from psdopt.constraints import Constrained, trace
         from psdopt.running.derivatives import Adjoint
+        from psdopt.running.derivatives.system import UnsettledError
 
         problem = self.solved
         if problem is None:
@@ -167,9 +173,31 @@ class Result:
             raise NotDifferentiableError(f"the run has not converged ({self.status.label}): its certificate is {size}")
         fixed = None if self.state is None else self.state.geometry.trace
         if fixed is not None and not isinstance(problem, Constrained):
-            return Adjoint(Constrained(problem, trace(problem.n, fixed)), self.matrix)
+            problem = Constrained(problem, trace(problem.n, fixed))
+        answer = self
+        for _ in range(ROUNDS):
+            try:
+                return Adjoint(problem, answer.matrix, answer._multipliers)
+            except UnsettledError:
+                closer = answer._closer(problem)
+                if closer is None:
+                    raise
+                answer = closer
+        return Adjoint(problem, answer.matrix, answer._multipliers)
+
+    @property
+    def _multipliers(self) -> Array | None:
         record = None if self.certificate is None else self.certificate.constraints
-        return Adjoint(problem, self.matrix, None if record is None else record.multipliers)
+        return None if record is None else record.multipliers
+
+    def _closer(self, problem: Problem) -> Result | None:
+        """An answer of less error than a proven one; None if there is none."""
+        if self.again is None or self.certificate is None or self.status is Status.STATIONARY:
+            return None
+        error, steps = self.certificate.relative, max(self.iterations, MOST_PRODUCTS)
+        found = self.again(problem, start=self.matrix, tol=max(MINOR * error, EPS), max_iterations=steps)
+        proven = found.certificate is not None and found.certificate.relative < error
+        return found if proven else None
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the point of derivatives, whose factorisations cannot be pickled; it is made anew."""

@@ -9,8 +9,12 @@ from psdopt.contracts.constrained_fit import constrained_fit_of
 from psdopt.errors import NotDifferentiableError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.definite import factor_above
-from psdopt.linalg.tolerances import ROOT_EPS, VANISHED
+from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
+from psdopt.running.derivatives.system import UnsettledError
+
+#: A residual of Lagrange's conditions that counts as rounding.
+SETTLED = 64.0 * EPS
 
 
 def refuse_degenerate(at: Conditions, columns: int) -> None:
@@ -53,16 +57,17 @@ def _check_rank(at: Conditions, columns: int) -> None:
         return
     Q = np.linalg.qr(at.Y)[0]
     beyond = at.slack + (at.unit * Q) @ Q.T
-    if factor_above(beyond, VANISHED * at.unit) is not None:
+    known = max(at.residual, SETTLED) / MINOR  # what stands out from the error of S
+    if factor_above(beyond, known * at.unit) is not None:
         return
     values = np.linalg.eigvalsh(beyond) / at.unit
     least = float(values[np.argmin(np.abs(values))])
-    if abs(least) <= VANISHED:
+    if abs(least) <= known:
         raise NotDifferentiableError(
             f"strict complementarity fails: S has an eigenvalue of {least:.1e} of its largest beyond the range of M"
         )
     if columns > r:
-        raise NotDifferentiableError(
+        raise UnsettledError(
             f"M is no minimiser: S has an eigenvalue of {values[0]:.1e} of its largest, and Y a column to spare"
         )
 

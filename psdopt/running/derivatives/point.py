@@ -19,14 +19,14 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import FACTOR_ORDER, ROUNDS
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
-from psdopt.running.derivatives.degenerate import distances, refuse_degenerate
+from psdopt.running.derivatives.degenerate import SETTLED, distances, refuse_degenerate
 from psdopt.running.derivatives.preconditioners import system_at
-from psdopt.running.derivatives.system import AdjointSystem
+from psdopt.running.derivatives.system import AdjointSystem, UnsettledError
 
 #: Newton steps after which a residual that has not become rounding never will.
 STEPS = 12
-#: A residual of Lagrange's conditions that counts as rounding, and the largest at which they end if it falls no more.
-SETTLED, ROUGH = 64.0 * EPS, VANISHED**1.5
+#: The largest residual at which they end if it falls no more.
+ROUGH = VANISHED**1.5
 
 
 def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object) -> AdjointSystem:
@@ -58,7 +58,7 @@ def _polished(at: Conditions) -> AdjointSystem:
             X, v = system.solve(-at.pull, at.off, accuracy=MINOR)
         except NotDifferentiableError as error:
             text = f"{error}; |S Y| / (|S| |Y|) was {at.residual:.1e} there, and a run with a smaller tol may help"
-            raise NotDifferentiableError(text) from error
+            raise UnsettledError(text) from error
         before, at = at.residual, at.moved(X, v)
         # under constraints the rotations Y Ω of the Y of the preconditioner are damped slightly, not left out
         if made > (MINOR * SLIGHT if at.model is None else ROUGH):
@@ -68,7 +68,7 @@ def _polished(at: Conditions) -> AdjointSystem:
     if not at.residual <= ROUGH:
         text = f"Newton's method from M leads to no stationary point: |S Y| / (|S| |Y|) is still {at.residual:.1e}; "
         text += "a run with a smaller tol may help"
-        raise NotDifferentiableError(text)
+        raise UnsettledError(text)
     return system
 
 

@@ -24,6 +24,10 @@ FLAT = VANISHED**1.5 * 0.1
 Inverse = Callable[[Array, Array], tuple[Array, Array]]
 
 
+class UnsettledError(NotDifferentiableError):
+    """M is too far from a minimiser to tell whether that moves smoothly."""
+
+
 class AdjointSystem:
     """The linear system in a move X (n, r) of Y and v (k,) of y,
 
@@ -99,8 +103,11 @@ class AdjointSystem:
             if not curvature > FLAT:
                 if norm(at.values(at.Y, P)) > ROOT_EPS * norm(P) * norm(at.Y):
                     break  # rounding, which is not among the X with q = 0
-                word = "vanishes: M is not the only minimiser" if curvature > -FLAT else "is negative: M is a saddle"
-                raise NotDifferentiableError(f"the curvature of F on the factor {word}; found {curvature:.1e} of |S|")
+                found = f"found {curvature:.1e} of |S|"
+                if curvature > -FLAT:
+                    text = f"the curvature of F on the factor vanishes: M is not the only minimiser; {found}"
+                    raise NotDifferentiableError(text)
+                raise UnsettledError(f"the curvature of F on the factor is negative: M is a saddle; {found}")
             X = X + (size / along) * P
             R = held - (size / along) * HP
         return X, v
