@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -106,7 +106,7 @@ class Result:
     tol : the requested relative accuracy (nan if there was no run).
     state : the method's last state, from which a run can go on.
     solved : the problem itself, by which :meth:`vjp` and :meth:`jvp` differentiate; None in a
-        result of an estimator or from a file. again : :func:`psdopt.solve`, for a finer run from `matrix`; or None.
+        result of an estimator or from a file.
     ended_by : the :class:`psdopt.Stopping` at which the run ended, such as MaxTime(2.0); None if it was not ended by
         one, and in a result from a file.
     """
@@ -129,7 +129,6 @@ class Result:
     state: State | None = None
     ended_by: Any = None
     solved: Problem | None = field(default=None, repr=False)
-    again: Callable[..., Result] | None = field(default=None, repr=False)
 
     @property
     def optimal(self) -> bool:
@@ -174,16 +173,16 @@ class Result:
         fixed = None if self.state is None else self.state.geometry.trace
         if fixed is not None and not isinstance(problem, Constrained):
             problem = Constrained(problem, trace(problem.n, fixed))
-        answer = self
+        answer, limited = self, self.status is Status.STATIONARY
         for _ in range(ROUNDS):
             try:
-                return Adjoint(problem, answer.matrix, answer._multipliers)
+                return Adjoint(problem, answer.matrix, answer._multipliers, limited)
             except UnsettledError:
                 closer = answer._closer(problem)
                 if closer is None:
                     raise
                 answer = closer
-        return Adjoint(problem, answer.matrix, answer._multipliers)
+        return Adjoint(problem, answer.matrix, answer._multipliers, limited)
 
     @property
     def _multipliers(self) -> Array | None:
@@ -192,10 +191,12 @@ class Result:
 
     def _closer(self, problem: Problem) -> Result | None:
         """An answer of less error than a proven one; None if there is none."""
-        if self.again is None or self.certificate is None or self.status is Status.STATIONARY:
+        from psdopt.running.solve import solve
+
+        if self.certificate is None or self.status is Status.STATIONARY:
             return None
         error, steps = self.certificate.relative, max(self.iterations, MOST_PRODUCTS)
-        found = self.again(problem, start=self.matrix, tol=max(MINOR * error, EPS), max_iterations=steps)
+        found = solve(problem, start=self.matrix, tol=max(MINOR * error, EPS), max_iterations=steps)
         proven = found.certificate is not None and found.certificate.relative < error
         return found if proven else None
 

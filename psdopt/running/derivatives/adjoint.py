@@ -33,7 +33,8 @@ class Adjoint:
     ----------
     problem : F, with a Hessian. matrix : M near a minimiser, :class:`~psdopt.LowRankPSD`; a few steps of Newton's
         method first make it stationary to rounding. multipliers : y (m,) under constraints, such as those of a
-        certificate; None: those of least |S Y|.
+        certificate; None: those of least |S Y|. limited : whether M may have no more columns than `matrix`, so that a
+        minimiser among these counts; False for an M that is proven optimal.
 
     Attributes: `matrix`, M after these steps; `multipliers` (m,); `data`, θ by name: those of the problem
     (:attr:`psdopt.Problem.data`), and under constraints `bounds` b (m,) and `forms`, the (m, p) numbers of all A_t at
@@ -48,9 +49,9 @@ class Adjoint:
     Cost: n³ for S, and m³/3 for m active constraints; each derivative some products with the Hessian, O(n² r) at most.
     """
 
-    def __init__(self, problem: Problem, matrix: LowRankPSD, multipliers: Any = None) -> None:
+    def __init__(self, problem: Problem, matrix: LowRankPSD, multipliers: Any = None, limited: bool = True) -> None:
         self.problem = problem
-        self._system = stationary_point(problem, matrix, multipliers)
+        self._system = stationary_point(problem, matrix, multipliers, limited)
         self._at = self._system.at
         self.matrix = LowRankPSD(self._at.Y if self._at.Y.shape[1] else np.zeros((problem.n, 1)))
         self.multipliers = self._at.multipliers

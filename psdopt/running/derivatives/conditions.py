@@ -110,6 +110,11 @@ class Conditions:
         skew = skew @ V
         return np.asarray(X - self.Y @ (V @ ((skew - skew.T) / (d + d[:, None])) @ V.T))
 
+    def by_axes(self, X: Array) -> Array:
+        """X by the lengths of the axes of M: X W / √d with the eigenvectors W and eigenvalues d of YᵀY."""
+        d, W = self._axes
+        return np.asarray((X @ W) / np.sqrt(d))
+
     @cached_property
     def _axes(self) -> tuple[Array, Array]:
         """Eigenvalues and eigenvectors of YᵀY."""

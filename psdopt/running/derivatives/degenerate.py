@@ -9,9 +9,9 @@ from psdopt.contracts.constrained_fit import constrained_fit_of
 from psdopt.errors import NotDifferentiableError
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.definite import factor_above
-from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, VANISHED
+from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, SLIGHT, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
-from psdopt.running.derivatives.system import UnsettledError
+from psdopt.running.derivatives.system import AdjointSystem, UnsettledError
 
 #: A residual of Lagrange's conditions that counts as rounding.
 SETTLED = 64.0 * EPS
@@ -22,7 +22,7 @@ def refuse_degenerate(at: Conditions, columns: int) -> None:
 
     `columns` : those that Y may have, if its rank is limited. Proofs are Cholesky factors, n³/3 and k³/3.
     """
-    _check_rank(at, columns)
+    _check_rank(at, columns, max(at.residual, SETTLED) / MINOR)
     _check_rows(at)
     corner = at.evaluation.corner()
     if corner <= ROOT_EPS:
@@ -44,8 +44,43 @@ def distances(at: Conditions) -> tuple[Array, Array]:
     return slack, np.where(model.lower == model.upper, np.inf, push)
 
 
-def _check_rank(at: Conditions, columns: int) -> None:
-    """Refuses an M whose rank may change with the data: strict complementarity, and a rank within its limit."""
+def refuse_within_error(at: Conditions, columns: int, system: AdjointSystem) -> None:
+    """NotDifferentiableError where the error of the stationary point hides a change of rank or spoils the derivative.
+
+    The residual of the point, at least 64 eps of |S| |Y|, is put in a fixed direction, as that of the error is not
+    known, and the system turns it into errors of Y and S. A thousandfold, for the same reason, they must be less than
+    the axes of M and than the eigenvalues of S beyond its range. The derivative has the relative error |dS| |K⁻¹|,
+    which is the ratio that was found, not enlarged, and must be at most 1e-7. Also refuses a singular system.
+    """
+    if at.Y.size == 0:
+        return
+    probe, size, left = at.probe, norm(at.Y), max(at.residual, SETTLED)
+    X, v = system.solve(probe, np.zeros_like(at.y), accuracy=MINOR)
+    norms = at.model.norms[at.rows] if at.model is not None else at.y
+    extent = max(norm(X) / size, norm(norms * v) / at.unit)
+    if extent == 0.0:
+        return
+    advice = "a run with a smaller tol may help"
+    share = left * at.unit * size / norm(probe)
+    reached = share * norm(at.by_axes(X))
+    if reached > MINOR:
+        text = f"the rank of M may change with the data: the error of Y is {reached:.1e} of its shortest axes; {advice}"
+        raise UnsettledError(text)
+    step = ROOT_EPS / extent
+    error = norm(at.moved(step * X, step * v).slack - at.slack) * (share / step) / at.unit
+    amplified = error * at.unit * norm(X) / norm(probe)
+    if amplified > SLIGHT * VANISHED:
+        text = f"S is known to {error:.1e} of |S|, and the derivative to {amplified:.1e} of itself only; {advice}"
+        raise UnsettledError(text)
+    _check_rank(at, columns, max(error, left) / MINOR)
+
+
+def _check_rank(at: Conditions, columns: int, known: float) -> None:
+    """Refuses an M whose rank may change with the data: strict complementarity, and a rank within its limit.
+
+    An eigenvalue of S of at most `known` times |S| counts as 0. One that is negative, yet above −1e-6 |S|, shows a
+    rank that is too low rather than one at its limit.
+    """
     n, r = at.Y.shape
     if r:
         lengths = np.linalg.svd(at.Y, compute_uv=False) ** 2
@@ -57,7 +92,6 @@ def _check_rank(at: Conditions, columns: int) -> None:
         return
     Q = np.linalg.qr(at.Y)[0]
     beyond = at.slack + (at.unit * Q) @ Q.T
-    known = max(at.residual, SETTLED) / MINOR  # what stands out from the error of S
     if factor_above(beyond, known * at.unit) is not None:
         return
     values = np.linalg.eigvalsh(beyond) / at.unit
@@ -66,10 +100,8 @@ def _check_rank(at: Conditions, columns: int) -> None:
         raise NotDifferentiableError(
             f"strict complementarity fails: S has an eigenvalue of {least:.1e} of its largest beyond the range of M"
         )
-    if columns > r:
-        raise UnsettledError(
-            f"M is no minimiser: S has an eigenvalue of {values[0]:.1e} of its largest, and Y a column to spare"
-        )
+    if columns > r or values[0] > -VANISHED:
+        raise UnsettledError(f"M is no minimiser: S has an eigenvalue of {values[0]:.1e} of its largest")
 
 
 def _check_rows(at: Conditions) -> None:

@@ -19,7 +19,7 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import FACTOR_ORDER, ROUNDS
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
-from psdopt.running.derivatives.degenerate import SETTLED, distances, refuse_degenerate
+from psdopt.running.derivatives.degenerate import SETTLED, distances, refuse_degenerate, refuse_within_error
 from psdopt.running.derivatives.preconditioners import system_at
 from psdopt.running.derivatives.system import AdjointSystem, UnsettledError
 
@@ -29,14 +29,15 @@ STEPS = 12
 ROUGH = VANISHED**1.5
 
 
-def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object) -> AdjointSystem:
+def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object, limited: bool) -> AdjointSystem:
     """The system of Lagrange's conditions at the stationary point near `matrix`, shown to be nonsingular.
 
     Newton's method from `matrix`; the preconditioner is made anew while the residual is large. Raises
     NotDifferentiableError where it does not converge or where the point is degenerate.
     """
     _require(problem)
-    at, columns = _beginning(problem, matrix, multipliers)
+    at = _beginning(problem, matrix, multipliers)
+    columns = int(matrix.factor.shape[1]) if limited else problem.n
     system = _polished(at)
     for _ in range(ROUNDS):
         revised = _revised(system.at)
@@ -44,7 +45,7 @@ def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object) 
             break
         system = _polished(revised)
     refuse_degenerate(system.at, columns)
-    system.solve(system.at.probe, np.zeros_like(system.at.y), accuracy=MINOR)  # refuses a singular system
+    refuse_within_error(system.at, columns, system)
     return system
 
 
@@ -107,8 +108,8 @@ def _require(problem: Problem) -> None:
         raise IncompatibleError(f"derivatives need the ability {needed}; {name} lacks it")
 
 
-def _beginning(problem: Problem, matrix: LowRankPSD, multipliers: object) -> tuple[Conditions, int]:
-    """The conditions at the columns and the constraints that are part of them, and the columns of `matrix`.
+def _beginning(problem: Problem, matrix: LowRankPSD, multipliers: object) -> Conditions:
+    """The conditions at the columns and the constraints that are part of them.
 
     An axis of M belongs to the range, and an inequality is active, where the one of two complementary numbers is
     larger, each in its unit: λ_i / λ_1 or q_iᵀS q_i / |S|, |y_t| |A_t| / |S| or the slack / (|A_t| tr M).
@@ -143,7 +144,7 @@ def _beginning(problem: Problem, matrix: LowRankPSD, multipliers: object) -> tup
         kept = quotients <= at.unit * np.minimum(lengths / lengths[0], MINOR / SLIGHT)
         if not kept.all():
             at = Conditions(problem, problem.at(axes[:, kept]), at.rows, at.bound, at.y)
-    return at, int(matrix.factor.shape[1])
+    return at
 
 
 def _multipliers(at: Conditions) -> Array:

@@ -52,7 +52,7 @@ class AdjointSystem:
         return there
 
     def solve(self, R: Array, q: Array, accuracy: float = ACCURACY) -> tuple[Array, Array]:
-        """(X, v); `accuracy` is that of each equation relative to its right-hand side."""
+        """(X, v); `accuracy` is that of each equation relative to its right-hand side, as far as rounding allows it."""
         at = self.at
         if R.size == 0:  # M = 0
             return R, q
@@ -64,10 +64,12 @@ class AdjointSystem:
             sizes = max(size, at.unit * moved), max(other, moved * norm(at.Y))
             shares = [norm(each) / unit for each, unit in zip((left, missing), sizes, strict=True) if unit > 0.0]
             worst = max(shares, default=0.0)
-            if worst <= accuracy or not worst <= 0.5 * before:
+            plain = max(size / at.unit, other / norm(at.Y))  # the size of X where no curvature is small
+            goal = accuracy * max(plain / moved, ROOT_EPS) if moved > plain else accuracy
+            if worst <= goal or not worst <= 0.5 * before:
                 break
             before = worst
-            dX, dv = self.corrected(left, missing, 0.5 * accuracy / worst)
+            dX, dv = self.corrected(left, missing, 0.5 * goal / worst)
             X, v = X + dX, v + dv
             left = at.horizontal(R - at.product(X) - at.force(v, at.Y))
             missing = q + 2.0 * at.values(at.Y, X)
