@@ -7,11 +7,12 @@ from collections.abc import Callable
 import numpy as np
 
 from psdopt.contracts.constrained_fit import constrained_fit_of
+from psdopt.errors import NotDifferentiableError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.limits import MOST_PRODUCTS
 from psdopt.running.derivatives.conditions import Conditions
 from psdopt.running.derivatives.spectral import Spectral
-from psdopt.running.derivatives.system import AdjointSystem
+from psdopt.running.derivatives.system import ACCURACY, AdjointSystem, Inverse
 
 
 class MultiplierSystem(AdjointSystem):
@@ -24,14 +25,26 @@ class MultiplierSystem(AdjointSystem):
     that of Newton's method on the dual (Qi and Sun, SIAM J. Matrix Anal. Appl. 28 (2006)): L is the derivative of the
     projection onto the cone. Conjugate gradient, with [tr(A_s M A_t G)] as preconditioner, for one eigenvalue of M in
     place of all in G = (S + κ d I)⁻¹: 2 n³ and k³/3 flops. A product with T costs 4 n² r flops and two with the A_t.
+
+    That the curvature is κ I was seen along one direction only. The residual that remains shows any other curvature,
+    since it is formed with the products of F, and then the system with the preconditioner `general` is solved.
     """
 
     inverse: Spectral
 
-    def __init__(self, at: Conditions, make: Callable[[Conditions], Spectral]) -> None:
+    def __init__(
+        self, at: Conditions, make: Callable[[Conditions], Spectral], general: Callable[[Conditions], Inverse]
+    ) -> None:
         super().__init__(at, make)
+        self.general = general
         held, k = constrained_fit_of(at.problem).tied(at.evaluation, at.rows), len(at.rows)
         self._weigh = held.solver(at.Y @ at.Y.T, self.inverse.middle(), np.empty((k, k)))
+
+    def solve(self, R: Array, q: Array, accuracy: float = ACCURACY) -> tuple[Array, Array]:
+        try:
+            return super().solve(R, q, accuracy)
+        except NotDifferentiableError:
+            return AdjointSystem(self.at, self.general).solve(R, q, accuracy)
 
     def corrected(self, R: Array, q: Array, accuracy: float, most: int = MOST_PRODUCTS) -> tuple[Array, Array]:
         at, v, P, old = self.at, np.zeros_like(q), np.zeros_like(q), 1.0

@@ -33,7 +33,7 @@ def system_at(at: Conditions, near: AdjointSystem | None = None) -> AdjointSyste
     if at.model is None:
         return fastest(at, candidates(at)) if near is None else AdjointSystem(at, near.make)
     if at.model.conic is None and curvature(at)[1]:
-        system = MultiplierSystem(at, Spectral)
+        system = MultiplierSystem(at, Spectral, tied)
         if system.inverse.exact:
             return system
     return AdjointSystem(at, tied)

@@ -19,7 +19,7 @@ class Spectral:
     W of YᵀY, d its eigenvalues, the map multiplies (VᵀX W)_ij by σ_i + κ d_j. Unless all of these are positive and
     exact, |σ_i| takes the place of σ_i. About 4 n³ + 9 (n − r)³ flops, then 4 n² r a use.
 
-    Attributes: `exact`, whether F has this curvature in all directions and all σ_i + κ d_j are positive.
+    Attributes: `exact`, whether F bends along that direction as a multiple of I would, and all σ_i + κ d_j are positive.
     """
 
     def __init__(self, at: Conditions, C: Array | None = None) -> None:
@@ -52,7 +52,7 @@ class Spectral:
 
 
 def curvature(at: Conditions, C: Array | None = None) -> tuple[float, bool]:
-    """κ of :class:`Spectral` along one direction, and whether F has this curvature in all directions."""
+    """κ of :class:`Spectral` along one direction, and whether ∇²F maps it to κ times itself."""
     probe = at.horizontal(at.probe if C is None else solve_triangular(C, at.probe, lower=True, trans=1))
     bent = at.product(probe) - at.slack @ probe
     image, Z = (probe, at.Y) if C is None else (C.T @ probe, C.T @ at.Y)

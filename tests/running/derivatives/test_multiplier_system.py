@@ -1,9 +1,12 @@
 """The system of the multipliers against the general one, and its inverse against the map itself."""
 
+from dataclasses import replace
+
+import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import Constrained, QuadraticSDP, constraints, solve
+from psdopt import Adjoint, Constrained, FunctionProblem, LowRankPSD, QuadraticSDP, constraints, solve
 from psdopt.running.derivatives.multiplier_system import MultiplierSystem
 from psdopt.running.derivatives.preconditioners import system_at, tied
 from psdopt.running.derivatives.spectral import Spectral, curvature
@@ -79,3 +82,56 @@ def test_the_inverse_is_exact_in_the_eigenvectors():
     d = float(np.exp(np.mean(np.log(np.linalg.eigvalsh(at.Y.T @ at.Y)))))
     S, M = at.slack, at.Y @ at.Y.T  # κ = 1
     assert np.allclose(inverse.middle() @ (S + M + d * np.eye(N)), np.eye(N), atol=1e-10)
+
+
+@pytest.mark.parametrize("bend", [1e-3, 0.3, 3.0, 30.0])
+def test_a_curvature_that_differs_from_that_of_the_probe_is_found_by_the_residual(bend):
+    """½ |M|² + ⟨c, M⟩ + ½ bend ⟨W, M − M₀⟩² with ⟨W, ·⟩ = 0 along the only direction that is looked at."""
+    C = symmetric(np.random.default_rng(0))
+    seen = solve(Constrained(QuadraticSDP(B=0.5, C=0.5 * C), constraints.diagonal(N, 1.0)), tol=1e-9).adjoint._at
+    Y, probe = seen.Y, seen.horizontal(seen.probe)
+    along, W = probe @ Y.T + Y @ probe.T, symmetric(np.random.default_rng(1))
+    W = W - np.sum(W * along) / np.sum(along**2) * along
+    W = W / np.linalg.norm(W)
+    level = float(np.sum(W * (Y @ Y.T)))
+
+    def bent(M, c):
+        return 0.5 * anp.sum(M * M) + anp.sum(c * M) + 0.5 * bend * (anp.sum(W * M) - level) ** 2
+
+    made = Constrained(FunctionProblem(bent, N, convex=True, parameters=C), constraints.diagonal(N, 1.0))
+    at = replace(seen, problem=made, evaluation=made.at(Y))
+    system, rng = system_at(at), np.random.default_rng(2)
+    assert isinstance(system, MultiplierSystem)
+    R, q = rng.standard_normal(Y.shape), rng.standard_normal(N)
+    X, v = system.solve(R, q)
+    U, u = AdjointSystem(at, tied).solve(R, q)
+    assert np.linalg.norm(X - U) <= 1e-7 * np.linalg.norm(U)
+    assert np.linalg.norm(v - u) <= 1e-7 * np.linalg.norm(u)
+
+
+@pytest.mark.parametrize("rank", [1, 2, 5, 6])
+def test_the_multipliers_agree_with_the_dense_system(rank):
+    """Any rank of M, up to a definite one; as many constraints as determine M of rank 1."""
+    rng = np.random.default_rng(rank)
+    n, k = 6, 3
+    Y = rng.standard_normal((n, rank))
+    forms = [symmetric(rng, n) for _ in range(k)]
+    beyond = np.linalg.qr(Y, mode="complete")[0][:, rank:]
+    y, S = rng.standard_normal(k), (beyond * np.linspace(0.2, 1.0, n - rank)) @ beyond.T
+    C = S - Y @ Y.T - sum(a * A for a, A in zip(y, forms, strict=True))
+    bounds = [float(np.sum(A * (Y @ Y.T))) for A in forms]
+    made = Constrained(QuadraticSDP(B=0.5, C=0.5 * C), constraints.sparse_forms(forms, equals=bounds))
+    system = Adjoint(made, LowRankPSD(Y), y)._system
+    assert isinstance(system, MultiplierSystem)
+    at, R, q = system.at, rng.standard_normal((n, rank)), rng.standard_normal(k)
+    columns = []
+    for unit in np.eye(n * rank + k):
+        X, v = unit[: n * rank].reshape(n, rank), unit[n * rank :]
+        level = at.horizontal(X)
+        upper = at.slack @ level + (level @ at.Y.T + at.Y @ level.T) @ at.Y + (X - level)
+        upper += sum((a * A for a, A in zip(v, forms, strict=True)), np.zeros((n, n))) @ at.Y
+        columns.append(np.concatenate([upper.ravel(), [-2.0 * np.sum(A * (at.Y @ X.T)) for A in forms]]))
+    found = np.linalg.solve(np.array(columns).T, np.concatenate([at.horizontal(R).ravel(), q]))
+    X, v = system.solve(R, q)
+    assert np.linalg.norm(X.ravel() - found[: n * rank]) <= 1e-8 * np.linalg.norm(X)
+    assert np.linalg.norm(v - found[n * rank :]) <= 1e-8 * np.linalg.norm(v)

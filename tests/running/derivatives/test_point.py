@@ -46,6 +46,26 @@ def test_an_inaccurate_answer_does_not_hide_degeneracy(name, tol):
         result.vjp(np.eye(problem.n))
 
 
+def test_a_rank_that_is_too_low_within_the_tolerance_is_not_a_limit_of_the_rank():
+    """An optimal M that lacks an axis of length 1e-4 in weak directions of F: S has an eigenvalue of −3e-8."""
+    rng = np.random.default_rng(3)
+    weights = np.geomspace(1.0, 1e-2, 6)
+    U, _, V = np.linalg.svd(rng.standard_normal((6, 2)), full_matrices=True)
+    Y = (U[:, :2] * [1.0, 1e-2]) @ V
+    X = rng.standard_normal((12, 6)) * weights
+    A, beyond = X.T @ X / 12.0, U[:, 2:]
+    S = (beyond * [1e-4, 0.3, 0.65, 1.0]) @ beyond.T
+    M = Y @ Y.T
+    problem = QuadraticSDP(A=A, B=1e-4, C=0.5 * (S - 2.0 * A @ M @ A - 2e-4 * M))
+    low = LowRankPSD((U[:, :1] * 1.0) @ np.eye(1))
+    with pytest.raises(NotDifferentiableError):
+        Adjoint(problem, low)
+    adjoint, E = solve(problem, tol=1e-8).adjoint, symmetric(rng, 6)
+    assert adjoint.matrix.rank == 2
+    exact = Adjoint(problem, LowRankPSD(Y)).jvp({"C": E})[0]
+    assert np.linalg.norm(adjoint.jvp({"C": E})[0] - exact) <= 1e-6 * np.linalg.norm(exact)
+
+
 def test_a_zero_minimiser_does_not_move():
     result = solved("M = 0 and a singular S", 0.1)
     assert np.all(result.vjp(np.eye(3))["C"] == 0.0)
