@@ -19,7 +19,7 @@ class Spectral:
     W of YᵀY, d its eigenvalues, the map multiplies (VᵀX W)_ij by σ_i + κ d_j. Unless all of these are positive and
     exact, |σ_i| takes the place of σ_i. About 4 n³ + 9 (n − r)³ flops, then 4 n² r a use.
 
-    Attributes: `exact`, whether F bends along that direction as a multiple of I would, and all σ_i + κ d_j are positive.
+    Attributes: `exact`, whether F bends along it as a multiple of I would, and all σ_i + κ d_j are positive.
     """
 
     def __init__(self, at: Conditions, C: Array | None = None) -> None:
