@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -106,7 +106,7 @@ class Result:
     tol : the requested relative accuracy (nan if there was no run).
     state : the method's last state, from which a run can go on.
     solved : the problem itself, by which :meth:`vjp` and :meth:`jvp` differentiate; None in a
-        result of an estimator or from a file.
+        result of an estimator or from a file. again : :func:`psdopt.solve`, for a finer run from `matrix`; or None.
     ended_by : the :class:`psdopt.Stopping` at which the run ended, such as MaxTime(2.0); None if it was not ended by
         one, and in a result from a file.
     """
@@ -129,6 +129,7 @@ class Result:
     state: State | None = None
     ended_by: Any = None
     solved: Problem | None = field(default=None, repr=False)
+    again: Callable[..., Result] | None = field(default=None, repr=False)
 
     @property
     def optimal(self) -> bool:
@@ -191,12 +192,10 @@ class Result:
 
     def _closer(self, problem: Problem) -> Result | None:
         """An answer of less error than a proven one; None if there is none."""
-        from psdopt.running.solve import solve
-
-        if self.certificate is None or self.status is Status.STATIONARY:
+        if self.again is None or self.certificate is None or self.status is Status.STATIONARY:
             return None
         error, steps = self.certificate.relative, max(self.iterations, MOST_PRODUCTS)
-        found = solve(problem, start=self.matrix, tol=max(MINOR * error, EPS), max_iterations=steps)
+        found = self.again(problem, start=self.matrix, tol=max(MINOR * error, EPS), max_iterations=steps)
         proven = found.certificate is not None and found.certificate.relative < error
         return found if proven else None
 

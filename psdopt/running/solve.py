@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -131,7 +132,7 @@ def solve(
                     # only the data decide: for example, they may have no closed form
                     other = alternatives(problem, geometry, method)
                     raise IncompatibleError(f"{error}. {other}" if other else str(error)) from error
-            return driver.result(*verdict)
+            return replace(driver.result(*verdict), again=solve)
     except tuple(CUTS) as error:
         cut = cut_by(error, limits.longest)
     # by now the error, and with it the arrays of the cut work, are released
