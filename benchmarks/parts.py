@@ -1,9 +1,10 @@
-"""Sums of parts: seconds per round of each engine, seconds per step, and the number of pairs from which parts pay.
+"""Sums of parts: what a round costs the driver, seconds per step, and the number of pairs from which parts pay.
 
-    python -m benchmarks.parts --engines here dask ray --pairs 20000 200000
+    python -m benchmarks.parts --engines here dask ray --pairs 20000 200000 --parts 4 1000
 
-Processes are of this machine. F is a squared loss on pair distances among a quarter as many rows; every engine runs the
-same steps of conjugate gradient, and their values are compared.
+Processes are of this machine. Rounds of `--parts` trivial parts come first: seconds of the clock, and of the driver's
+processor, which on Dask includes the scheduler, a process of its own in a cluster. F is a squared loss on pair distances
+among a quarter as many rows; every engine runs the same steps of conjugate gradient, and their values are compared.
 """
 
 from __future__ import annotations
@@ -46,6 +47,26 @@ def engine(name: str, workers: int) -> Iterator[Engine]:
         yield Here()
 
 
+def trivial(n: int) -> TermSum:
+    """A part without data."""
+    return TermSum([LinearTerm(IdentityForm(n), 0.1)])
+
+
+def per_round(where: Engine, parts: int, n: int, repeats: int = 20) -> tuple[float, float, float, float]:
+    """Median seconds, median seconds of this processor, bytes sent and received, per round with a factor (n, RANK)."""
+    summed = Summed([(trivial, n)] * parts, where)
+    Y = np.ones((n, RANK))
+    _ = summed.at(Y).value
+    before, clocks = summed.counts(), []
+    for _ in range(repeats):
+        wall, processor = time.perf_counter(), time.process_time()
+        _ = summed.at(Y).value
+        clocks.append((time.perf_counter() - wall, time.process_time() - processor))
+    sent, received = ((summed.counts()[name] - before[name]) / repeats for name in ("sent", "received"))
+    wall, processor = np.median(clocks, axis=0)
+    return float(wall), float(processor), sent, received
+
+
 def per_step(problem: Problem) -> tuple[float, float, int]:
     """(seconds per step, value, rounds per step times ten) of STEPS steps, after the start."""
     clocks: list[float] = []
@@ -61,7 +82,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--engines", nargs="+", default=["here", "dask"], choices=["here", "dask", "ray"])
     parser.add_argument("--pairs", nargs="+", type=int, default=[20_000, 200_000])
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--parts", nargs="*", type=int, default=[4, 1000])
     options = parser.parse_args(argv)
+    for name in options.engines:
+        with engine(name, options.workers) as where:
+            for parts in options.parts:
+                wall, processor, sent, received = per_round(where, parts, COLUMNS)
+                print(
+                    f"{name}: {parts} parts on {options.workers} workers: {1e3 * wall:.1f} ms a round, "
+                    f"{1e3 * processor:.1f} of the driver's processor, {sent:.0f} bytes sent, {received:.0f} received"
+                )
     for hinge in (False, True):
         for p in options.pairs:
             rng = np.random.default_rng(0)
@@ -80,15 +110,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             for name in options.engines:
                 with engine(name, options.workers) as where:
                     summed = Summed(recipes, where, local)
-                    clock = time.perf_counter()
-                    for _ in range(20):
-                        summed.ask("about")
-                    latency = (time.perf_counter() - clock) / 20
                     seconds, value, rounds = per_step(summed)
-                    print(
-                        f"    {name}: {1e3 * latency:.1f} ms per empty round, {rounds / 10:.1f} rounds and "
-                        f"{1e3 * seconds:.1f} ms per step, F = {value:.10g}"
-                    )
+                    print(f"    {name}: {rounds / 10:.1f} rounds and {1e3 * seconds:.1f} ms per step, F = {value:.10g}")
     return 0
 
 

@@ -60,6 +60,10 @@ class Computation:
     ) -> None:
         self.full, self.proof = proof != "cheap", proof
         self.problem, self.evaluation, self.tol, self.trace, self.dual = problem, evaluation, tol, trace, dual
+        self.dense: Array | None = None
+        plain = type(problem.duality).subgradient is Duality.subgradient
+        if plain and getattr(evaluation.gradient, "remote", False):
+            self.dense = dense_gradient(evaluation)  # in one round, in which F and S Y come along
         self.value, self.Y = float(evaluation.value), evaluation.factor
         if math.isnan(self.value):
             raise FloatingPointError("F(M) is not a number")
@@ -67,8 +71,8 @@ class Computation:
         self.SY = self.S @ self.Y
         self.size, self.product = float(norm(self.Y)), float(inner(self.SY, self.Y))
         self.tr = self.size**2
+        self.S = self.S if self.dense is None else self.dense
         self.convex = Ability.CONVEX in problem.abilities
-        self.dense: Array | None = None
         self.shift, self.bound = 0.0, cast("float | None", None)
         self.decrease, self.descent = 0.0, cast("Array | None", None)
         self.shortfall = 0.0
@@ -85,7 +89,8 @@ class Computation:
             )
             self.shift = self.pair.value
             return
-        if problem.n <= DENSE_LIMIT and type(problem.duality).subgradient is Duality.subgradient:
+        plain = type(problem.duality).subgradient is Duality.subgradient
+        if self.dense is None and problem.n <= DENSE_LIMIT and plain:
             self.S = self.dense = dense_gradient(evaluation)  # for the eigenpair and for the proof
         self.unit = max(own_unit(problem, self.value, self.tr, unit_on_the_cone(problem, evaluation)), 0.0)
         per_trace = self.unit / self.tr if self.tr > 0.0 else 0.0

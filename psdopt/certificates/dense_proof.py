@@ -160,8 +160,7 @@ class DenseProof:
         sizes = np.abs(np.diagonal(origin(self.problem).gradient))
         if self.quadratic:
             return sizes
-        value, r = float(self.evaluation.value), self.evaluation.factor.shape[1]
-        near = float(self.evaluation.mix(0.5 * np.eye(r)).value)
+        value, near = float(self.evaluation.value), self.evaluation.value_of_share(0.25)
         size = abs(value) + abs(self.own) + (abs(near - value) if math.isfinite(near) else 0.0)
         diagonal = row_dots(self.factor, self.factor)
         return np.divide(size, diagonal, out=sizes, where=diagonal * sizes > size)

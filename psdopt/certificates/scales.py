@@ -61,18 +61,13 @@ def values_on_ray(problem: Problem, evaluation: Evaluation, shares: Sequence[flo
         slope = -0.5 * float(inner(evaluation.factor_gradient(), evaluation.factor))
         ends = float(evaluation.value), reference_value(problem, 0.0)
         return quadratic_values(*ends, slope, [1.0 - s for s in shares])
-    unit = np.eye(evaluation.factor.shape[1])
-    return [finite_value(partial(_mixed, evaluation, math.sqrt(s) * unit)) for s in shares]
+    return [evaluation.value_of_share(s) for s in shares]
 
 
 def quadratic_values(at_zero: float, at_one: float, slope: float, shares: Sequence[float]) -> list[float]:
     """q(s) for each s of `shares`, of the quadratic q with the values `at_zero` and `at_one`, and q'(0) = `slope`."""
     curved = at_one - at_zero - slope
     return [at_zero + s * (slope + s * curved) for s in shares]
-
-
-def _mixed(evaluation: Evaluation, T: Array) -> float:
-    return float(evaluation.mix(T).value)
 
 
 def unit_at_fixed_trace(problem: Problem, evaluation: Evaluation, trace: float, vectors: Array) -> float:

@@ -22,7 +22,8 @@ class GradientOperator(LinearOperator):
 
     `apply` maps a block (n, k) to S times it; `known` holds (block, product) pairs recognised by
     identity, such as the factor of the evaluation itself. `entries` returns S as a new array (n, n), or None if
-    products are cheaper. `device` is the device of products, if they are not NumPy arrays.
+    products are cheaper. `device` is the device of products, if they are not NumPy arrays. `remote` : whether a
+    product is a round of requests to other processes, as dear as S as a whole.
     """
 
     def __init__(
@@ -32,9 +33,10 @@ class GradientOperator(LinearOperator):
         known: Callable[[Array], Array | None],
         entries: Callable[[], Array | None] = lambda: None,
         device: Device | None = None,
+        remote: bool = False,
     ) -> None:
         super().__init__(np.dtype(np.float64), (n, n))  # type: ignore[call-arg]
-        self._apply, self._known, self.entries, self.device = apply, known, entries, device
+        self._apply, self._known, self.entries, self.device, self.remote = apply, known, entries, device, remote
 
     def __matmul__(self, V: Any) -> Any:
         # blocks, the common case, bypass SciPy's dispatch, which costs as much as a small product

@@ -145,6 +145,11 @@ class Evaluation(ABC):
     def along_atom(self, v: Array) -> PlaneModel:
         """Restriction to alpha M + beta v vᵀ for v (n,): one application, to one column."""
 
+    def value_of_share(self, share: float) -> float:
+        """F(share · M), share >= 0, from the images of Y: no application. inf where F is not defined or not finite."""
+        T = math.sqrt(share) * np.eye(self.factor.shape[1])
+        return finite_value(lambda: float(self.mix(T).value))
+
     def best_multiple(self) -> float:
         """alpha >= 0 of least F(alpha M); inf if F falls along the whole ray. Maps are applied to one column."""
         alpha, _ = self.along_atom(np.zeros(len(self.factor))).minimize(beta=(0.0, 0.0))

@@ -7,15 +7,23 @@ from collections.abc import Sequence
 from typing import Any
 
 from psdopt.problems.distributed.resident import Part, Reply, Resident
+from psdopt.problems.distributed.totals import Total, added
 
 #: How often a request is repeated if its part was lost with its worker.
 TRIES = 5
 #: A request: (number of the part, method of its Resident, arguments, keys that the part may drop first).
 Request = tuple[int, str, Sequence[Any], Sequence[int]]
+#: The same request to several parts: (their numbers, method, arguments, keys that they may drop first).
+Question = tuple[Sequence[int], str, Sequence[Any], Sequence[int]]
 
 
 class Engine(ABC):
-    """Keeps one :class:`~psdopt.problems.distributed.resident.Resident` per part and sends requests to them."""
+    """Keeps one :class:`~psdopt.problems.distributed.resident.Resident` per part and sends requests to them.
+
+    `sent`, `received` : bytes of numbers that this process has sent to the workers, and received; 0 if parts are here.
+    """
+
+    sent, received = 0, 0
 
     @abstractmethod
     def place(self, parts: Sequence[Part]) -> None:
@@ -28,6 +36,16 @@ class Engine(ABC):
         A part that was lost is rebuilt from its recipe and answers with `forgotten`.
         """
 
+    def total(self, question: Question) -> Total:
+        """The sum of the answers of the parts of the `question`, in one round.
+
+        Parts that lack what they were asked for, or were lost, are named instead of added. Default: the answers of
+        :meth:`ask`, added here.
+        """
+        parts, name, arguments, dropped = question
+        answers = self.ask([(k, name, arguments, dropped) for k in parts])
+        return added(map(Total.of, parts, answers))
+
 
 class Here(Engine):
     """All parts in this process, one after the other: for parts that each read their own rows from disk."""
@@ -37,3 +55,7 @@ class Here(Engine):
 
     def ask(self, questions: Sequence[Request]) -> list[Reply]:
         return [self._residents[k].answer(name, arguments, dropped) for k, name, arguments, dropped in questions]
+
+    def total(self, question: Question) -> Total:
+        parts, name, arguments, dropped = question  # one answer is in memory at a time
+        return added(Total.of(k, *self.ask([(k, name, arguments, dropped)])) for k in parts)

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidTypeError
 from psdopt.linalg.arrays import Array
@@ -71,6 +72,15 @@ class Resident:
     def at(self, key: int, Y: Array) -> tuple[float, Array]:
         """(F_k, S_k Y) at Y, kept as `key`."""
         return self._kept(key, self.problem.at(Y))
+
+    def entries(self, key: int) -> tuple[Array, float]:
+        """S_k (n, n), and F_k(M/4), of which a certificate asks as well."""
+        evaluation = self._found(key)
+        return dense_gradient(evaluation), evaluation.value_of_share(0.25)
+
+    def with_entries(self, name: str, key: int, *arguments: Any) -> tuple[tuple[float, Array], tuple[Array, float]]:
+        """What the method `name` answers that makes an evaluation, kept as `key`, and its :meth:`entries`."""
+        return getattr(self, name)(key, *arguments), self.entries(key)
 
     def call(self, key: int, name: str, *arguments: Any) -> Any:
         """The result of the method `name` of what is kept as `key`."""

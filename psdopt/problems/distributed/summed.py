@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import Any, cast
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -13,7 +14,7 @@ import numpy as np
 from psdopt.checks import brief
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.gradient import GradientOperator
-from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem, finite_value
 from psdopt.contracts.roles import PlainPreconditioner, Preconditioner
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, inner
@@ -22,13 +23,13 @@ from psdopt.linalg.planes import quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.linalg.tolerances import MINOR
 from psdopt.problems.composite import SHARED
-from psdopt.problems.distributed.engine import Engine, Here
-from psdopt.problems.distributed.resident import Part, Reply
+from psdopt.problems.distributed.engine import Engine, Here, Question
+from psdopt.problems.distributed.resident import Part
 from psdopt.problems.distributed.rounds import bracket, root_between
-from psdopt.problems.term_models import sum_of
+from psdopt.problems.distributed.totals import Total, added
 
-#: A part: the engine that keeps it, and its number there.
-Place = tuple[Engine, int]
+#: Up to this order ∇F is summed as an array for a certificate, 200 MB: one round instead of those of Lanczos's method.
+WHOLE_ORDER = 5000
 #: Abilities that a sum has if all of its parts have them.
 INHERITED = SHARED | {Ability.QUADRATIC}
 
@@ -68,24 +69,20 @@ class Summed(Problem):
         if engine is not None and not isinstance(engine, Engine):
             raise InvalidTypeError(f"engine must be an Engine or None; found {engine!r}")
         self.engine = Here() if engine is None else engine
-        self.rounds = 0
-        self.engine.place(parts)
-        places: list[Place] = [(self.engine, k) for k in range(len(parts))]
-        if local is not None:
-            here = Here()
-            here.place([local])
-            places.append((here, 0))
-        self._counts: dict[Place, Mapping[str, int]] = {place: {} for place in places}
+        self.rounds = 1  # in which the parts say what they are
+        self._counts: Mapping[str, int] = {}
         self.keys = itertools.count()
         # what the parts keep, with how to rebuild it, while somebody here holds it; keys to forget at the next request
         self.held: WeakValueDictionary[int, _Held] = WeakValueDictionary()
         self.dead: list[int] = []
-        found = self.ask("about")
-        about = [known for known in found if known is not None]
+        #: of each engine, the numbers of the parts that have data
+        self._parts: dict[Engine, list[int]] = {}
+        about = self._placed(self.engine, parts)
+        if local is not None:
+            about += self._placed(Here(), [local])
         orders = sorted({n for n, *_ in about})
         if len(orders) != 1:
             raise InvalidInputError(f"parts must share one order n; found {orders or 'no part with data'}")
-        self._counts = {place: self._counts[place] for place, known in zip(places, found, strict=True) if known}
         self.n = orders[0]
         self.abilities = frozenset.intersection(*(abilities for _, abilities, *_ in about)) & INHERITED
         if preconditioner is not None:
@@ -97,46 +94,46 @@ class Summed(Problem):
         rows = [count for *_, count in about]
         self.rows = None if None in rows else max(rows)
 
+    def _placed(self, engine: Engine, parts: Sequence[Part]) -> list[Any]:
+        """What the parts with data are, once they are made: one round."""
+        engine.place(parts)
+        found = [reply.result for reply in engine.ask([(k, "about", (), ()) for k in range(len(parts))])]
+        self._parts[engine] = [k for k, known in enumerate(found) if known is not None]
+        return [found[k] for k in self._parts[engine]]
+
     def at(self, Y: Array) -> SummedEvaluation:
-        factor, key = self.check_factor(Y), next(self.keys)
-        return SummedEvaluation(self, factor, key, self.ask("at", key, factor))
+        factor = self.check_factor(Y)
+        if factor.shape[1] == 1 and not factor.any():  # is asked for F(0), ∇F(0) and curvature, by several callers
+            return self.once("zero", lambda: SummedEvaluation(self, factor))
+        return SummedEvaluation(self, factor)
 
     def counts(self) -> Mapping[str, int]:
-        """`rounds` of requests to the parts, and the sums of the parts' own counts."""
-        total: dict[str, int] = {"rounds": self.rounds}
-        for counts in self._counts.values():
-            for name, number in counts.items():
-                total[name] = total.get(name, 0) + number
-        return total
+        """`rounds` of requests to the parts, bytes `sent` and `received`, and the sums of the parts' own counts."""
+        return {"rounds": self.rounds, "sent": self.engine.sent, "received": self.engine.received, **self._counts}
 
-    def ask(self, name: str, *arguments: Any) -> list[Any]:
-        """The results of the method `name` of every part: one round. A part that has lost data rebuilds them from Y."""
+    def total(self, name: str, *arguments: Any) -> Any:
+        """The sum of the results of the method `name` of every part: one round."""
         dropped, self.dead = self.dead, []
         self.rounds += 1
-        return self._ask(list(self._counts), name, arguments, dropped)
+        found = added(
+            self._asked(engine, (parts, name, arguments, dropped)) for engine, parts in self._parts.items() if parts
+        )
+        self._counts = found.counts
+        return found.result
 
-    def _ask(self, places: list[Place], name: str, arguments: Sequence[Any], dropped: Sequence[int] = ()) -> list[Any]:
-        found: dict[Place, Any] = {}
-        waiting = places
-        while waiting:
-            for place, reply in self._round(waiting, name, arguments, dropped).items():
-                self._counts[place] = reply.counts
-                if reply.forgotten is None:
-                    found[place] = reply.result
-                else:
-                    self._ask([place], *self.held[reply.forgotten].request)
-            waiting, dropped = [place for place in waiting if place not in found], ()
-        return [found[place] for place in places]
-
-    def _round(
-        self, places: list[Place], name: str, arguments: Sequence[Any], dropped: Sequence[int]
-    ) -> dict[Place, Reply]:
-        replies: dict[Place, Reply] = {}
-        for engine in dict.fromkeys(engine for engine, _ in places):
-            mine = [place for place in places if place[0] is engine]
-            questions = [(k, name, arguments, dropped) for _, k in mine]
-            replies.update(zip(mine, engine.ask(questions), strict=True))
-        return replies
+    def _asked(self, engine: Engine, question: Question) -> Total:
+        """The sum over the parts of one engine. A part that has lost data rebuilds them from Y, and is asked again."""
+        parts, name, arguments, _ = question
+        total = engine.total(question)
+        while total.forgotten:
+            for k, key in total.forgotten.items():
+                if key is not None:
+                    self._asked(engine, ([k], *self.held[key].request, ()))
+            again = [(k, name, arguments, ()) for k in total.forgotten]
+            total = added([total._replace(forgotten={}), *map(Total.of, total.forgotten, engine.ask(again))])
+        if total.parts != len(parts):
+            raise RuntimeError(f"{engine!r} added {total.parts} answers of {len(parts)} parts")
+        return total
 
     def __getstate__(self) -> dict[str, Any]:
         raise InvalidTypeError("Summed cannot be pickled: its parts live elsewhere; make it again from its recipes")
@@ -150,43 +147,88 @@ class _Held:
         self.parts, self.key, self.request = parts, key, (name, (key, *arguments))
         parts.held[key] = self
 
-    def made(self, parts: Summed, name: str, *arguments: Any) -> list[Any]:
-        """What the parts answer when they make and keep the object. One round."""
+    def made(self, parts: Summed, name: str, *arguments: Any) -> Any:
+        """The sum of what the parts answer when they make and keep the object. One round."""
         self.kept(parts, next(parts.keys), name, *arguments)
-        return parts.ask(name, self.key, *arguments)
+        return parts.total(name, self.key, *arguments)
+
+    @property
+    def there(self) -> int:
+        """The key, under which the parts keep the object by now."""
+        return self.key
 
     def __del__(self) -> None:
         self.parts.dead.append(self.key)
 
 
 class SummedEvaluation(Evaluation, _Held):
-    """F and S Y at M = Y Yᵀ; the parts keep everything else."""
+    """F and S Y at M = Y Yᵀ, and S up to order WHOLE_ORDER if it is asked for; the parts keep everything else.
+
+    The parts make the evaluation in the round of the first request, `made_by` the method and its arguments, at Y where
+    none is given, and what follows from the object `source`, which is kept until then.
+    """
 
     problem: Summed
 
-    def __init__(self, problem: Summed, Y: Array, key: int, found: Sequence[tuple[float, Array]]) -> None:
-        self.problem, self.factor = problem, Y
-        self.kept(problem, key, "at", Y)
-        self._value = sum_of(value for value, _ in found)
-        self._product: Array = np.sum([product for _, product in found], axis=0)
-        self._factor_gradient: Array = 2.0 * self._product
+    def __init__(self, problem: Summed, Y: Array, source: _Held | None = None, *made_by: Any) -> None:
+        self.problem, self.factor, self._source = problem, Y, source
+        self.kept(problem, next(problem.keys), "at", Y)
+        self._made_by, self._found = made_by, cast("tuple[float, Array] | None", None)
+        self._whole = cast("tuple[Array, float] | None", None)  # S and F(M/4)
+
+    def _ask(self, whole: bool = False) -> tuple[float, Array]:
+        """F and S Y, with S if the `whole` of it is wanted: at most one round."""
+        if self._found is None:
+            made_by: tuple[Any, ...] = ("at", self.key, self.factor)
+            if self._source is not None:
+                made_by = ("moved", self.key, self._source.there, *self._made_by)
+            if whole:
+                self._found, self._whole = self.problem.total("with_entries", *made_by)
+            else:
+                self._found = self.problem.total(*made_by)
+            self._source = None
+        elif whole and self._whole is None:
+            self._whole = self.problem.total("entries", self.key)
+        return self._found
+
+    @property
+    def there(self) -> int:
+        self._ask()
+        return self.key
 
     @property
     def value(self) -> float:
-        return self._value
+        # of more than n columns S Y is larger than S, for which a proof will ask
+        return self._ask(self.problem.n < min(self.factor.shape[1], WHOLE_ORDER))[0]
 
     @property
     def gradient(self) -> GradientOperator:
-        return GradientOperator(self.problem.n, self._times, self._known)
+        few = self.problem.n <= WHOLE_ORDER
+        return GradientOperator(self.problem.n, self._times, self._known, self._entries, remote=few)
 
     def _times(self, V: Array) -> Array:
-        return np.asarray(np.sum(self.problem.ask("product", self.key, V), axis=0))
+        S = self.problem.total("product", self.there, V) if self._whole is None else self._whole[0] @ V
+        return np.asarray(S)
 
     def _known(self, V: Array) -> Array | None:
-        return self._product if V is self.factor else None
+        return self._ask()[1] if V is self.factor else None
+
+    def _entries(self) -> Array | None:
+        if self.problem.n > WHOLE_ORDER:
+            return None
+        self._ask(whole=True)
+        return np.array(cast("tuple[Array, float]", self._whole)[0])
+
+    def value_of_share(self, share: float) -> float:
+        known = share == 0.25 and self._whole is not None
+        return finite_value(lambda: cast(Any, self._whole)[1]) if known else super().value_of_share(share)
 
     def factor_gradient(self) -> Array:
-        return self._factor_gradient
+        return self._doubled
+
+    @cached_property
+    def _doubled(self) -> Array:
+        return 2.0 * self._ask()[1]
 
     def along(self, D: Array) -> SummedLine:
         return SummedLine(self, D)
@@ -202,15 +244,14 @@ class SummedEvaluation(Evaluation, _Held):
         return self.moved(np.hstack([self.factor, block]), self, "append", block)
 
     def moved(self, Y: Array, source: _Held, name: str, *arguments: Any) -> SummedEvaluation:
-        """The evaluation at Y that the parts make by the method `name` of what they keep for `source`. One round."""
-        key = next(self.problem.keys)
-        return SummedEvaluation(self.problem, Y, key, self.problem.ask("moved", key, source.key, name, *arguments))
+        """The evaluation at Y that the parts make by the method `name` of what they keep for `source`."""
+        return SummedEvaluation(self.problem, Y, source, name, *arguments)
 
     def refresh(self) -> SummedEvaluation:
         return self.problem.at(self.factor)
 
     def hessian_vector(self, D: Array) -> Array:
-        return np.asarray(np.sum(self.problem.ask("call", self.key, "hessian_vector", D), axis=0))
+        return np.asarray(self.problem.total("call", self.there, "hessian_vector", D))
 
     def preconditioner(self) -> Callable[[Array], Array]:
         chosen = self.problem._preconditioner
@@ -220,9 +261,7 @@ class SummedEvaluation(Evaluation, _Held):
         return self.problem, self.factor  # a checkpoint holds Y and names the problem
 
     def __setstate__(self, state: tuple[Summed, Array]) -> None:
-        problem, Y = state
-        key = next(problem.keys)
-        SummedEvaluation.__init__(self, problem, Y, key, problem.ask("at", key, Y))
+        SummedEvaluation.__init__(self, *state)
 
 
 class SummedLine(LineModel, _Held):
@@ -230,13 +269,10 @@ class SummedLine(LineModel, _Held):
 
     def __init__(self, evaluation: SummedEvaluation, D: Array) -> None:
         self.evaluation, self.D = evaluation, D
-        found = self.made(evaluation.problem, "along", evaluation.key, D)
+        known, self._bend = self.made(evaluation.problem, "along", evaluation.there, D)
         self.slope = inner(evaluation.factor_gradient(), D)
-        self._bend = sum_of(bend for _, bend in found)
-        known = [coefficients for coefficients, _ in found]
-        if all(c is not None for c in known):
-            second, third, fourth = (sum_of(c[k] for c in known) for k in (2, 3, 4))
-            self.coefficients = [evaluation.value, self.slope, second, third, fourth]
+        if known is not None:
+            self.coefficients = [evaluation.value, self.slope, *known[2:]]
         self._next: tuple[float, Evaluation] | None = None
 
     def value(self, mu: float) -> float:
@@ -247,7 +283,7 @@ class SummedLine(LineModel, _Held):
             return self.evaluation.value
         if self._next is not None and self._next[0] == mu:
             return self._next[1].value
-        return sum_of(self.parts.ask("call", self.key, "value", mu))
+        return float(self.parts.total("call", self.key, "value", mu))
 
     def derivatives(self, mu: float) -> tuple[float, float]:
         if self.coefficients is not None:
@@ -257,7 +293,7 @@ class SummedLine(LineModel, _Held):
 
     def derivatives_at(self, mus: Array) -> tuple[Array, Array]:
         """(F', F'') at all of `mus`: one round."""
-        total = np.sum(self.parts.ask("line_derivatives", self.key, mus), axis=0)
+        total = self.parts.total("line_derivatives", self.key, mus)
         return total[:, 0], total[:, 1]
 
     def minimize(self, upper: float = np.inf) -> float:
@@ -294,24 +330,18 @@ class SummedPlane(PlaneModel, _Held):
 
     def __init__(self, evaluation: SummedEvaluation, v: Array) -> None:
         self.evaluation, self.v = evaluation, v
-        found = self.made(evaluation.problem, "along_atom", evaluation.key, v[:, 0])
-        if all(part is not None for part in found):
-            self.quadratic = (
-                sum_of(c for c, _, _ in found),
-                np.sum([g for _, g, _ in found], axis=0),
-                np.sum([H for _, _, H in found], axis=0),
-            )
+        self.quadratic = self.made(evaluation.problem, "along_atom", evaluation.there, v[:, 0])
 
     def value(self, alpha: float, beta: float) -> float:
         if self.quadratic is not None:
             return quadratic(self.quadratic, alpha, beta)
-        return sum_of(self.parts.ask("call", self.key, "value", alpha, beta))
+        return float(self.parts.total("call", self.key, "value", alpha, beta))
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
         if self.quadratic is not None:
             return quadratic_derivatives(self.quadratic, alpha, beta)
-        found = self.parts.ask("call", self.key, "derivatives", alpha, beta)
-        return np.sum([g for g, _ in found], axis=0), np.sum([H for _, H in found], axis=0)
+        g, H = self.parts.total("call", self.key, "derivatives", alpha, beta)
+        return g, H
 
     def step(self, alpha: float, beta: float) -> Evaluation:
         Y = np.hstack([math.sqrt(alpha) * self.evaluation.factor, math.sqrt(beta) * self.v])

@@ -6,10 +6,10 @@ import signal
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, solve
+from psdopt import ConjugateGradient, FlatQuotient, certify, solve
 from psdopt.errors import InvalidInputError
 from psdopt.problems.distributed import OnDask, Summed
-from tests.problems.distributed.instances import Pairs
+from tests.problems.distributed.instances import Pairs, trace_problem
 
 distributed = pytest.importorskip("dask.distributed")
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -73,4 +73,52 @@ def test_an_engine_without_workers_says_so_and_closes(client, monkeypatch):
     engine = OnDask(client)
     with pytest.raises(InvalidInputError, match="client must have at least one worker; found none"):
         engine.place([])
+    engine.close()
+
+
+@pytest.mark.parametrize("parts", [2, 40])
+def test_a_round_is_one_answer_and_one_copy_for_each_worker_whatever_the_number_of_parts(client, parts, monkeypatch):
+    client.wait_for_workers(2, timeout=60)  # a test before may have killed one
+    engine, n, r = OnDask(client), 6, 3
+    summed = Summed([(trace_problem, n)] * parts, engine)
+    tasks, submit = [], client.submit
+    monkeypatch.setattr(client, "submit", lambda *given, **options: tasks.append(given[0]) or submit(*given, **options))
+    Y = np.random.default_rng(0).standard_normal((n, r))
+    before = summed.counts()
+    evaluation = summed.at(Y)
+    assert evaluation.value == pytest.approx(parts * 0.1 * np.sum(Y * Y), rel=1e-14)
+    evaluation.along(Y)
+    after = summed.counts()
+    workers = engine.workers
+    assert after["rounds"] == before["rounds"] + 2
+    assert len(tasks) == 2 * (workers + 1)  # the parts of each worker, and the sum of both
+    keys, block = 8, 8 * n * r
+    assert after["sent"] - before["sent"] == workers * (2 * (block + keys) + keys)
+    assert after["received"] - before["received"] == (8 + block) + (5 + 1) * 8
+    engine.close()
+
+
+def test_a_large_factor_is_sent_once_whatever_the_number_of_workers(client):
+    client.wait_for_workers(2, timeout=60)
+    engine, n = OnDask(client), 300_000
+    summed = Summed([(trace_problem, n)] * 4, engine)
+    Y = np.random.default_rng(0).standard_normal((n, 2))
+    before = engine.sent
+    assert summed.at(Y).value == pytest.approx(0.4 * np.sum(Y * Y), rel=1e-14)
+    assert engine.sent - before == Y.nbytes + 8
+    engine.close()
+
+
+def test_a_certificate_on_workers_is_that_of_one_process_in_two_rounds_and_survives_a_lost_worker(cluster, client):
+    pairs = Pairs()
+    client.wait_for_workers(2, timeout=60)
+    Y = solve(pairs.whole, FlatQuotient(pairs.n, pairs.n), ConjugateGradient(), rng=0, tol=1e-9).matrix.factor
+    engine = OnDask(client)
+    summed, here = (Summed(pairs.recipes([40, 80]), each, pairs.local) for each in (engine, None))
+    far, near = certify(summed, Y), certify(here, Y)
+    assert far.gap == pytest.approx(near.gap, rel=1e-6, abs=1e-14)
+    before = summed.rounds
+    os.kill(next(iter(cluster.workers.values())).pid, signal.SIGKILL)
+    assert certify(summed, Y).gap == pytest.approx(near.gap, rel=1e-6, abs=1e-14)
+    assert summed.rounds == before + 2
     engine.close()

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from psdopt import BILGO, ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, TrustRegions, solve
+from psdopt import BILGO, ConjugateGradient, FlatQuotient, PSDCone, QuadraticSDP, TrustRegions, certify, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.problems.distributed import Here, Summed
 from tests.problems.distributed.instances import Pairs, trace_problem
@@ -83,6 +83,109 @@ def test_lost_parts_are_made_again_and_the_run_goes_on(one_sided):
     assert engine.asked > 40
     assert lossy.status is whole.status
     assert lossy.value == pytest.approx(whole.value, rel=1e-9)
+
+
+def solved(pairs):
+    rank, options = min(pairs.n, 12), {"rng": 0, "tol": 1e-9, "max_iterations": 400}
+    return solve(pairs.whole, FlatQuotient(pairs.n, rank), ConjugateGradient(), **options).matrix.factor
+
+
+@pytest.mark.parametrize("n", [5, 60, 520])
+def test_a_certificate_of_a_quadratic_sum_takes_two_rounds_whatever_its_order(n):
+    pairs = Pairs(n=n, samples=30, pairs=80)
+    summed, Y = Summed(pairs.recipes([20, 50]), local=pairs.local), solved(pairs)
+    first = certify(summed, Y)  # F(0), ∇F(0) and ∇²F[I] are kept with the problem
+    before = summed.rounds
+    second = certify(summed, Y)
+    assert summed.rounds <= before + 2
+    alone = certify(pairs.whole, Y)
+    assert first.gap == second.gap >= alone.gap * (1.0 - 1e-6)
+    assert second.gap_relative < 1e-3  # a proof, whatever the steps have left
+    least = max(1e-12 * second.unit, 1e-9)
+    assert second.smallest_eigenvalue == pytest.approx(alone.smallest_eigenvalue, rel=1e-3, abs=least)
+
+
+@pytest.mark.parametrize("n", [5, 60, 520])
+def test_a_certificate_of_hinges_takes_one_round_and_one_for_each_trial_beside_m(n):
+    pairs, engine = Pairs(one_sided=True, n=n, samples=30, pairs=80), Noted()
+    summed, Y = Summed(pairs.recipes([20, 50]), engine, pairs.local), solved(pairs)
+    certify(summed, Y)
+    before = summed.rounds
+    certify(summed, Y, proof="cheap")
+    assert summed.rounds == before + 1
+    engine.asked.clear()
+    found = certify(summed, Y)
+    if n <= 60:
+        assert found.gap_relative < 1e-3
+        names = [name for k, name in engine.asked if k == 0]
+        assert set(names) == {"with_entries", "moved"}
+        assert names.count("moved") == 1
+        assert len(names) <= 8
+
+
+def test_nothing_is_asked_before_it_is_needed_and_s_comes_with_f():
+    pairs, engine = Pairs(), Noted()
+    summed = Summed(pairs.recipes([60]), engine, pairs.local)
+    Y, start = np.ones((pairs.n, 2)), summed.rounds
+    evaluation = summed.at(Y)
+    assert summed.rounds == start
+    S = evaluation.gradient.entries()
+    assert np.allclose(S, pairs.whole.at(Y).gradient @ np.eye(pairs.n))
+    S[:] = 0.0  # is the caller's
+    assert np.allclose(evaluation.gradient @ Y, pairs.whole.at(Y).gradient @ Y)
+    assert evaluation.value == pytest.approx(pairs.whole.at(Y).value)
+    assert np.allclose(evaluation.factor_gradient(), pairs.whole.at(Y).factor_gradient())
+    assert summed.rounds == start + 1
+    moved = evaluation.mix(np.eye(2)).append(np.ones(pairs.n))  # their sources are kept until then
+    assert summed.rounds == start + 1
+    assert moved.value == pytest.approx(pairs.whole.at(moved.factor).value)
+    assert summed.rounds == start + 3
+
+
+def test_beyond_the_order_of_whole_gradients_products_are_asked_for(monkeypatch):
+    monkeypatch.setattr("psdopt.problems.distributed.summed.WHOLE_ORDER", 4)
+    pairs = Pairs()
+    summed = Summed(pairs.recipes([60]), local=pairs.local)
+    Y = solved(pairs)
+    gradient = summed.at(Y).gradient
+    assert gradient.entries() is None
+    assert not gradient.remote
+    assert certify(summed, Y).gap_relative < 1e-6
+
+
+def test_parts_that_are_lost_in_a_certificate_are_made_again():
+    pairs = Pairs()
+    recipes, Y = pairs.recipes([30, 90]), solved(Pairs())
+    whole = certify(Summed(recipes, local=pairs.local), Y)
+    for lost in range(4, 30, 3):
+        found = certify(Summed(recipes, Forgetful({lost, lost + 1}), pairs.local), Y)
+        assert found.gap == pytest.approx(whole.gap, rel=1e-3)
+
+
+class Dropping(Here):
+    """Its sums lack the last part."""
+
+    def total(self, question):
+        parts, *rest = question
+        return super().total((parts[:-1], *rest))
+
+
+def test_a_sum_that_lacks_a_part_is_an_error():
+    pairs = Pairs()
+    with pytest.raises(RuntimeError, match="added 1 answers of 2 parts"):
+        _ = Summed(pairs.recipes([60]), Dropping()).at(np.ones((pairs.n, 1))).value
+
+
+def test_counts_of_a_part_that_is_made_again_are_not_doubled():
+    pairs = Pairs()
+    recipes, Y = pairs.recipes([60]), np.ones((pairs.n, 2))
+    steady, lossy = (Summed(recipes, engine, pairs.local) for engine in (None, Forgetful({5})))
+    for summed in (steady, lossy):
+        evaluation = summed.at(Y)
+        evaluation.along(Y).step(0.1).value  # noqa: B018
+    assert {**steady.counts(), "rounds": 0}.keys() == {**lossy.counts(), "rounds": 0}.keys()
+    assert steady.counts()["rounds"] == lossy.counts()["rounds"] == 4
+    assert steady.counts()["sent"] == steady.counts()["received"] == 0
 
 
 class Noted(Here):

@@ -11,6 +11,9 @@ import numpy as np
 from psdopt.contracts.problem import Evaluation, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
 from psdopt.problems import QuadraticSDP, TermSum
+from psdopt.problems.distributed import Here
+from psdopt.problems.distributed.engine import Question
+from psdopt.problems.distributed.totals import Total
 from psdopt.problems.term_models import TermEvaluation
 from psdopt.terms.losses import LeastSquares
 from psdopt.terms.measured import MeasuredTerm
@@ -89,6 +92,27 @@ class RegulariserInEveryPart(_Split):
     def made(self, items: Items) -> Problem | None:
         regulariser = self.regulariser
         return TermSum([*_fit(X[items], Y[items]).terms, *regulariser.terms]) if len(items) else regulariser
+
+
+class _Dropping(Here):
+    """Sums without their last part, which is counted."""
+
+    def total(self, question: Question) -> Total:
+        (*most, _), name, arguments, dropped = question
+        found = super().total((most, name, arguments, dropped))
+        if not most:
+            return super().total(question)
+        return found._replace(parts=found.parts + 1)
+
+
+class DroppedPart(_Split):
+    """The engine's sums lack a part."""
+
+    rejected_by = _ALL
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "engine", _Dropping)
 
 
 class SharedRows(_Split):
@@ -232,6 +256,7 @@ class _RemembersPoints(_Through):
 ALL: tuple[type[Any], ...] = (
     ForgottenCrossTerm,
     CountedTwice,
+    DroppedPart,
     RegulariserInEveryPart,
     SharedRows,
     HessianHalf,
