@@ -35,6 +35,7 @@ class Ability(StrEnum):
     FIXED_DIAGONAL = "fixed-diagonal"  # conic, with M_ii = d_i > 0 for all i as the only constraints
     CONSTRAINED_FIT = "constrained-fit"  # bounds by entries, F linear or with a Hessian: Newton on (Y, y)
     STREAM = "stream"  # its data come in batches
+    SAMPLE = "sample"  # a sum over rows, of which a share can be drawn
     # of a geometry
     FACTOR = "factor"  # points have a factor Y, and a rank
     STRAIGHT = "straight-lines"  # retraction is addition, vectors of different points may be added
@@ -60,6 +61,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.MARGINS: ("margins",),
     Ability.SPLIT: ("split",),
     Ability.STREAM: ("stream", "batch_gradient"),
+    Ability.SAMPLE: ("sample",),
     Ability.RIEMANNIAN: ("check_vector", "inner", "horizontal", "gradient", "retract"),
     Ability.LINEAR_ORACLE: ("minimize_linear",),
     Ability.PROJECTION: ("project",),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from psdopt.checks import number
 from psdopt.linalg.arrays import Array
@@ -27,6 +28,18 @@ class Curvature:
 
     def __post_init__(self) -> None:
         number(self.modulus, "modulus", above=0.0)
+
+
+class CurvedRows(NamedTuple):
+    """Curvature that some rows of a sum prove: F(N) >= F(M) + ⟨S, N − M⟩ + ½ Σ_t w_t (d_tᵀ(N − M)d_t)².
+
+    `others` : the curvature of the terms that are no sums over rows. `directions` : d_t as rows (k, n). `weights` :
+    w (k,), not scaled up to all rows. The rows that are left out have a convex loss, and can only add to the sum.
+    """
+
+    others: list[Curvature]
+    directions: Array
+    weights: Array
 
 
 def added(curvatures: Iterable[Curvature], declared: float = 0.0) -> list[Curvature]:

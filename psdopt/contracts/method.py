@@ -95,6 +95,8 @@ class Method(ABC, Generic[S]):
     ranks_by_value: ClassVar[bool] = True
     #: Whether it runs on problems whose large arrays are on a device (:mod:`psdopt.devices`).
     takes_device_arrays: ClassVar[bool] = False
+    #: Whether a step costs more than a certificate: a run that waits for a proof then has one after each step.
+    certified_steps: ClassVar[bool] = False
     #: Whether a run without a given start begins at M = 0 rather than at a random point.
     starts_at_zero: ClassVar[bool] = False
 

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.checks import finite
-from psdopt.contracts.curvature import Curvature, added
+from psdopt.contracts.curvature import Curvature, CurvedRows, added
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.roles import Duality, Starts
 from psdopt.devices import Device, placed
@@ -220,6 +220,10 @@ class Evaluation(ABC):
         """
         return added((), self.problem.lower_curvature)
 
+    def curved_rows(self) -> CurvedRows:
+        """What this proves of the curvature of an F of which F_s, evaluated here, is a sample. Default: no rows."""
+        return CurvedRows(list(self.curvatures(thorough=True)), np.empty((0, self.problem.n)), np.empty(0))
+
 
 class Problem(ABC):
     """min F(M) over symmetric positive semidefinite M (n, n).
@@ -245,7 +249,7 @@ class Problem(ABC):
 
     def value_at_zero(self) -> float:
         """F(0), from which decreases are measured; inf if it is undefined. Computed once."""
-        return self.once("value at zero", lambda: finite_value(lambda: float(self.at(np.zeros((self.n, 1))).value)))
+        return self.once(("value", 0.0), lambda: finite_value(lambda: float(self.at(np.zeros((self.n, 1))).value)))
 
     def pieces(self) -> Mapping[str, Any]:
         """Objects of the problem that a run may refer to, by name. Checkpoints store the names, not the objects."""
@@ -262,6 +266,24 @@ class Problem(ABC):
     def counts(self) -> Mapping[str, int]:
         """Work done by this problem since it was made, as counted by its linear maps."""
         return {}
+
+    @property
+    def items(self) -> int:
+        """How many rows :meth:`sample` draws from: measurements of terms that are sums over them; 0 for others."""
+        return 0
+
+    @property
+    def readings(self) -> int:
+        """How many measurements were taken or put together so far, by F and its samples: 2 m for a gradient over m."""
+        return 0
+
+    def sample(self, share: float, rng: np.random.Generator) -> Problem:
+        """F on a `share` of its rows, drawn without replacement, scaled so that its expectation is F.
+
+        For problems with the ability ``sample``. Terms without rows, such as regularisers, stay whole.
+        """
+        kind = type(self).__name__
+        raise InvalidTypeError(f"{kind} cannot be sampled: none of its terms is known to be a sum over rows")
 
     def solve_in_closed_form(self) -> LowRankPSD | None:
         """The global minimiser, for problems with the ability ``closed-form``; None if there is none for these data."""

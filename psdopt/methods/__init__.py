@@ -11,6 +11,7 @@ from psdopt.methods.block_conjugate_gradient import BlockConjugateGradient
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.dual_newton import DualNewton
 from psdopt.methods.frank_wolfe import FrankWolfe
+from psdopt.methods.growing_samples import GrowingSamples
 from psdopt.methods.lagrange_newton.method import LagrangeNewton
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
@@ -36,6 +37,7 @@ __all__ = [
     "DualNewton",
     "EigenSplitting",
     "FrankWolfe",
+    "GrowingSamples",
     "InteriorPoint",
     "LagrangeNewton",
     "OnlineRiemannianGradient",

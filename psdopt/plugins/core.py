@@ -112,6 +112,11 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
         "Hazan (2008); Jaggi (2013)",
         {"variant": "fully-corrective (auto) or vanilla"},
     ),
+    methods.GrowingSamples: (
+        "minima on samples of the rows, corrected and proven by passes over all rows",
+        "Jordan, Lee, Yang (2019)",
+        {"first": "share of the rows in the first sample", "growth": "of a sample that is too small"},
+    ),
     methods.BILGO: (
         "bilateral greedy search for atoms on the cone, with local search",
         HAO,

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from psdopt.contracts.curvature import Curvature, added
+from psdopt.contracts.curvature import Curvature, CurvedRows, added
 from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
@@ -22,6 +22,7 @@ from psdopt.linalg.planes import Quadratic
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.linalg.tolerances import EPS, MINOR
 from psdopt.terms.base import Term, combine
+from psdopt.terms.measured import SampledTerm
 from psdopt.terms.models import Curve, Surface
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
@@ -174,6 +175,16 @@ class TermEvaluation(Evaluation):
             for k, term in enumerate(problem.terms):
                 found += term.curvatures(self.images, self.feature(k), thorough)
         return added(found, problem.lower_curvature)
+
+    def curved_rows(self) -> CurvedRows:
+        found, others = [(np.empty((0, self.problem.n)), np.empty(0))], list[Curvature]()
+        for k, term in enumerate(self.problem.terms):
+            if isinstance(term, SampledTerm):
+                found.append(term.curved_rows(self.feature(k)))
+            elif term.convex:
+                others += term.curvatures(self.images, self.feature(k), True)
+        directions, weights = zip(*found, strict=True)
+        return CurvedRows(others, np.concatenate(directions), np.concatenate(weights))
 
     def data_gradient(self, D: Array | None = None) -> Mapping[str, Any]:
         places: Mapping[str, tuple[int, str]] = self.problem.data_places

@@ -75,6 +75,7 @@ class TermSum(Problem):
             Ability.QUADRATIC: all(term.degree is not None for term in terms),
             Ability.SOFT_BOUNDS: self.device is None and are_soft_bounds(terms),
             Ability.PRECONDITIONER: preconditioner is not None,
+            Ability.SAMPLE: any(term.items for term in terms),
             Ability.QUADRATIC_FIT: self.device is None and is_quadratic_fit(terms),
         }
         always = Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE
@@ -82,6 +83,25 @@ class TermSum(Problem):
 
     def at(self, Y: Array) -> TermEvaluation:
         return TermEvaluation(self, Images(self.maps, self.check_factor(Y)))
+
+    @property
+    def items(self) -> int:
+        return sum(term.items for term in self.terms)
+
+    @property
+    def readings(self) -> int:
+        return sum(tally.number for tally in {t.tally for t in self.terms if isinstance(t, MeasuredTerm)})
+
+    def sample(self, share: float, rng: np.random.Generator) -> Problem:
+        """The sum with a `share` of the measurements of each term that has some; the other terms stay whole.
+
+        Raises InvalidTypeError if no term can be divided.
+        """
+        if not self.items:
+            return super().sample(share, rng)
+        number(share, "share", above=0.0, most=1.0)
+        terms = [term.sample(share, rng) if term.items else term for term in self.terms]
+        return TermSum(terms, self.constant)
 
     def quadratic_fit(self) -> QuadraticFit:
         """F in multiplier form, for sums with the ability ``quadratic-fit``; InvalidTypeError for others. Made once."""

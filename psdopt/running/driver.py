@@ -170,6 +170,8 @@ class Driver:
         moved = state is not run.state
         if met is not None and gap <= self.rules.limits.awaited_gap:
             run.best = None  # the point whose gap is proven is returned
+            if self.method.certified_steps:
+                self.judge.ended = run.state  # a better bound would cost more than a step
         # a run that has just moved to a better point is stopped by its budgets only
         if met is not None and (not moved or met.status in BUDGETS):
             self.met = met
@@ -184,6 +186,8 @@ class Driver:
         awaited = self.rules.limits.awaited_gap
         if awaited == 0.0:
             return math.inf
+        if self.method.certified_steps:
+            return self.judge.proven_gap(awaited, self.run.iteration > 0, math.inf)
         near = stationarity <= awaited or self.run.iteration >= PATIENT_STEPS
         return self.judge.proven_gap(awaited, near, now() - self.clock)
 

@@ -91,6 +91,15 @@ class Term(ABC):
         return []
 
     @property
+    def items(self) -> int:
+        """How many rows :meth:`sample` draws from; 0 for a term that is no sum over rows, or cannot be divided."""
+        return 0
+
+    def sample(self, share: float, rng: np.random.Generator) -> Term:
+        """f on a `share` of its rows, drawn without replacement, whose expectation is f. Without rows: f itself."""
+        return self
+
+    @property
     def data(self) -> Mapping[str, Any]:
         """θ: the arrays and numbers by which a minimiser can be differentiated, by name. Default: none."""
         return {}

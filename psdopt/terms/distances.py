@@ -15,6 +15,7 @@ from psdopt.linalg.arrays import Array, SymmetricPattern, as_array, line_dots, p
 from psdopt.terms.base import Forces
 from psdopt.terms.entry_coupling import distance_coupling
 from psdopt.terms.indexed import (
+    among,
     both_at,
     checked_indices,
     codes_of,
@@ -78,6 +79,10 @@ class PairDistances(RankOne):
         D -= Z.take(self.j, axis=0)
         return D
 
+    def part(self, chosen: Any) -> PairDistances:
+        data, (i, j) = among(self.X, self.i[chosen], self.j[chosen])
+        return PairDistances(i, j, data, self.n)
+
 
 class TripletDifferences(Measurement):
     """a_t = d(i_t, k_t) − d(i_t, j_t), d the pair distance under M: positive when k is farther than j.
@@ -124,6 +129,13 @@ class TripletDifferences(Measurement):
 
     def directions(self, V: Images) -> Array:
         return self.pairs.directions(V)
+
+    def part(self, chosen: Any) -> TripletDifferences:
+        pairs, near, far = self.pairs, self.near[chosen], self.far[chosen]
+        a, b, c, d = pairs.i[near], pairs.j[near], pairs.i[far], pairs.j[far]
+        i = np.where((a == c) | (a == d), a, b)  # the one that both pairs have
+        data, (i, j, k) = among(pairs.X, i, a + b - i, c + d - i)
+        return TripletDifferences(i, j, k, data, self.n)
 
     def _differences(self, d: Array) -> Array:
         far, near = both_at(self._there, d, self.far, self.near)

@@ -12,7 +12,7 @@ from psdopt.devices import Device, DeviceArray, device_of, indices_on, on_host, 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, code_dtype
 from psdopt.linalg.operators import LinearMap
-from psdopt.linalg.row_blocks import linear_map
+from psdopt.linalg.row_blocks import RowBlocks, linear_map
 
 Indices = NDArray[np.intp]
 
@@ -65,3 +65,16 @@ def require_distinct(left: Indices, right: Indices, left_name: str, right_name: 
         raise InvalidInputError(
             f"{left_name} and {right_name} must differ; found both equal to {left[same[0]]} at position {same[0]}"
         )
+
+
+def taken(X: LinearMap, rows: Any) -> LinearMap:
+    """The given rows of X, in memory."""
+    return linear_map(X.take(rows) if isinstance(X, RowBlocks) else X.data[rows], X.name, owned=True, checked=True)
+
+
+def among(X: LinearMap | None, *ends: Indices) -> tuple[LinearMap | None, list[Indices]]:
+    """The rows of X at which `ends` (k,) point, in memory, and `ends` as positions among them. None stays None."""
+    if X is None:
+        return None, list(ends)
+    rows, places = np.unique(np.stack(ends), return_inverse=True)
+    return taken(X, rows), list(places.reshape(len(ends), -1))

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import copy
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -97,11 +97,29 @@ class Loss(ABC):
         if self._declared is None:
             text = f"{type(self).__name__} does not declare per_measurement, without which no loss is taken to {device}"
             raise InvalidTypeError(text)
+        return self._with(lambda values, name: cast(Array, placed(values, device, name)))
+
+    @property
+    def has_parts(self) -> bool:
+        """Whether :meth:`part` is possible: the loss is separable and declares `per_measurement`."""
+        return self.separable and self._declared is not None
+
+    def part(self, chosen: Any) -> Self:
+        """The loss of the measurements at the positions `chosen` (k,) alone. InvalidTypeError unless `has_parts`."""
+        if not self.has_parts:
+            why = "is no sum over measurements" if not self.separable else "does not declare per_measurement"
+            raise InvalidTypeError(f"{type(self).__name__} {why}, and cannot be taken of a part of them")
+        some = self._with(lambda values, name: values[chosen])
+        some.size = None if self.size is None else len(chosen)
+        return some
+
+    def _with(self, change: Callable[[Array, str], Array]) -> Self:
+        """A copy whose declared arrays (m,) are change(array, name)."""
         there = copy(self)
-        for name in self._declared:
+        for name in self._declared or ():
             value = getattr(self, name)
             if np.ndim(value) == 1:
-                setattr(there, name, placed(value, device, name))
+                setattr(there, name, change(value, name))
         return there
 
     @property

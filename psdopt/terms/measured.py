@@ -23,6 +23,15 @@ from psdopt.terms.measurement import Measurement, RankOne
 from psdopt.terms.models import Curve, PolynomialCurve, QuadraticSurface, Surface
 
 
+class Tally:
+    """How many measurements a term and the samples drawn from it have taken or put together so far."""
+
+    number = 0
+
+    def __getstate__(self) -> dict[str, int]:
+        return {}  # a count belongs to a process, not to the term
+
+
 class MeasuredTerm(Term):
     """f(M) = weight · phi(a), a_t = ⟨A_t, M⟩, for any :class:`~psdopt.terms.losses.Loss` phi.
 
@@ -45,6 +54,7 @@ class MeasuredTerm(Term):
         self.n, self.maps, self.degree = measurement.n, measurement.maps, loss.degree
         self.has_entries = measurement.has_entries
         self.device = measurement.device or loss.device
+        self.tally = Tally()
         self._losses: dict[Device, Loss] = {}
         self._curvatures: dict[float, list[Curvature]] = {}
         self.nonnegative = loss.nonnegative and weight >= 0.0
@@ -58,20 +68,24 @@ class MeasuredTerm(Term):
         return self.loss
 
     def features(self, U: Images) -> Array:
+        self.tally.number += self.measurement.size
         return self.measurement.pair(U, U)
 
     def value(self, features: Array) -> float:
         return self.weight * self.loss_at(features).value(features)
 
     def gradient(self, U: Images, features: Array, V: Images) -> Forces:
+        self.tally.number += self.measurement.size
         return self.measurement.adjoint(self.weight * self.loss_at(features).derivative(features), V)
 
     def add_gradient_to(self, S: Array, U: Images, features: Array) -> None:
+        self.tally.number += self.measurement.size
         self.measurement.add_to(S, self.weight * self.loss.derivative(features))
 
     def hessian(self, U: Images, features: Array, D: Images, V: Images) -> Forces:
         if self.degree == 1:
             return []
+        self.tally.number += 2 * self.measurement.size
         moved = 2.0 * self.measurement.pair(U, D)
         return self.measurement.adjoint(self.weight * self.loss_at(features).curvature(features, moved), V)
 
@@ -93,6 +107,16 @@ class MeasuredTerm(Term):
     def data_forces(self, U: Images, features: Array, tangents: Mapping[str, Any]) -> Forces:
         rates = [second * tangents[n] for n, (_, second) in self.loss.sensitivities(features).items() if n in tangents]
         return self.measurement.adjoint(self.weight * sum(rates), U) if rates else []
+
+    @property
+    def items(self) -> int:
+        """m, if :meth:`sample` can draw some of the measurements, else 0."""
+        return self.measurement.size if self.measurement.has_parts and self.loss.has_parts else 0
+
+    def sample(self, share: float, rng: np.random.Generator) -> Term:
+        """The term on a `share` of its measurements, at least one, drawn without replacement, with weight / share."""
+        m = self.measurement.size
+        return SampledTerm(self, np.sort(rng.choice(m, max(1, math.ceil(share * m)), replace=False)))
 
     def corner(self, features: Array) -> float:
         return self.loss.corner(features) if self.weight != 0.0 else math.inf
@@ -121,6 +145,7 @@ class MeasuredTerm(Term):
         return self._curvatures[flops]
 
     def along(self, U: Images, features: Array, D: Images) -> Curve:
+        self.tally.number += self.measurement.size
         a1, a2 = self.measurement.along(U, D)
         loss = self.loss_at(features)
         if self.degree is None:
@@ -131,11 +156,34 @@ class MeasuredTerm(Term):
         return PolynomialCurve(coefficients, lambda mu: features + mu * (a1 + mu * a2))
 
     def along_atom(self, U: Images, features: Array, v: Images) -> Surface:
+        self.tally.number += self.measurement.size
         atom, loss = self.measurement.pair(v, v), self.loss_at(features)
         surface = MeasuredSurface(loss, self.weight, features, atom)
         if self.degree is None:
             return surface
         return QuadraticSurface(surface.value(0.0, 0.0), *surface.derivatives(0.0, 0.0), surface.features_at)
+
+
+class SampledTerm(MeasuredTerm):
+    """The measurements `chosen` (k,) of the term `whole`, with the weight of all: its expectation is `whole`."""
+
+    def __init__(self, whole: MeasuredTerm, chosen: Any) -> None:
+        scaled = whole.weight * (whole.measurement.size / len(chosen))
+        super().__init__(whole.measurement.part(chosen), whole.loss.part(chosen), scaled)
+        self.tally, self.share = whole.tally, whole.weight / scaled if scaled else 1.0
+
+    def curved_rows(self, features: Array) -> tuple[Array, Array]:
+        """(d_t as rows (k, n), w (k,)) with `whole` >= its tangent at M + ½ Σ_t w_t (d_tᵀ(N − M)d_t)²; none: no rows.
+
+        Each convex loss is at least its tangent, so that measurements that were not drawn may be left out.
+        """
+        measurement, n = self.measurement, self.n
+        curved = self.convex and isinstance(measurement, RankOne) and _of_one_class(self.loss)
+        weights = self.loss.least_curvature(features, 0.0) if curved else None
+        if weights is None:
+            return np.empty((0, n)), np.empty(0)
+        directions = measurement.directions(Images(self.maps, np.eye(n)))
+        return directions, (self.weight * self.share) * np.broadcast_to(weights, features.shape)
 
 
 def _of_one_class(loss: Loss, method: str = "least_curvature") -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +13,7 @@ from psdopt.devices import Device
 from psdopt.errors import InvalidTypeError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.row_blocks import RowBlocks
 from psdopt.terms.base import Forces, combine
 
 
@@ -59,6 +61,17 @@ class Measurement(ABC):
         an array (m, m) that may be overwritten and returned. No application; O(m² + m n), with data O(m² n + m n²).
         """
         raise InvalidTypeError(f"{type(self).__name__} offers no coupling")
+
+    # optional: for samples
+    @property
+    def has_parts(self) -> bool:
+        """Whether :meth:`part` is possible: it is written for this class, and the data are rows, not an operator."""
+        rows = all(each.is_matrix or isinstance(each, RowBlocks) for each in self.maps)
+        return type(self).part is not Measurement.part and rows and self.device is None
+
+    def part(self, chosen: Any) -> Measurement:
+        """The measurements at the positions `chosen` (k,), sorted, with the data that these need. O(k n)."""
+        raise InvalidTypeError(f"{type(self).__name__} offers no part of its measurements")
 
     # optional: for column generation on the margins of a problem
     @property

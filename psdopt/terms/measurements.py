@@ -22,7 +22,7 @@ from psdopt.linalg.row_blocks import RowBlocks, linear_map
 from psdopt.terms.base import Forces
 from psdopt.terms.distances import PairDistances, TripletDifferences
 from psdopt.terms.entry_coupling import entry_coupling
-from psdopt.terms.indexed import Indices, both_at, checked_indices, device_of_measurements, rows_of
+from psdopt.terms.indexed import Indices, both_at, checked_indices, device_of_measurements, rows_of, taken
 from psdopt.terms.measurement import Measurement, RankOne
 
 __all__ = ["Entries", "Indices", "Measurement", "PairDistances", "QuadraticForms", "RankOne", "TripletDifferences"]
@@ -56,6 +56,9 @@ class QuadraticForms(RankOne):
 
     def directions(self, V: Images) -> Array:
         return V.of(self.X)
+
+    def part(self, chosen: Any) -> QuadraticForms:
+        return QuadraticForms(taken(self.X, chosen))
 
 
 #: A gathered inner product, or an entry of a sparse matrix, takes so many times as long as one within a product of
@@ -107,6 +110,9 @@ class Entries(Measurement):
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
         self.pattern.add_to(S, 0.5 * weights)
+
+    def part(self, chosen: Any) -> Entries:
+        return Entries(self.i[chosen], self.j[chosen], self.n)
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         return entry_coupling(self.i, self.j, P, Q, out)

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from psdopt.contracts.abilities import Ability
+from psdopt.contracts.curvature import CurvedRows
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidTypeError
@@ -53,6 +55,7 @@ class Resident:
     def __init__(self, part: Part) -> None:
         self.problem: Any = made(part)
         self._held: dict[int, Any] = {}
+        self._drawn: tuple[Any, Any] = (None, None)  # share and seed of a sample, and the sample
 
     def answer(self, name: str, arguments: Sequence[Any], dropped: Sequence[int]) -> Reply:
         """Forget the `dropped` keys, then call the method `name`."""
@@ -72,6 +75,32 @@ class Resident:
     def at(self, key: int, Y: Array) -> tuple[float, Array]:
         """(F_k, S_k Y) at Y, kept as `key`."""
         return self._kept(key, self.problem.at(Y))
+
+    def items(self) -> int:
+        """How many rows a sample is drawn from."""
+        found: int = self.problem.items
+        return found
+
+    def readings(self) -> int:
+        """Measurements taken or put together so far, those of samples included."""
+        found: int = self.problem.readings
+        return found
+
+    def about_sample(self) -> tuple[int, frozenset[str], float, int | None] | None:
+        """:meth:`about` a sample of F_k, whose curvature is not that of F_k."""
+        known = self.about()
+        return None if known is None else (known[0], known[1] - {Ability.SAMPLE}, 0.0, known[3])
+
+    def at_sample(self, key: int, Y: Array, share: float, seed: int) -> tuple[float, Array]:
+        """:meth:`at` of a sample of F_k; the last sample drawn is kept."""
+        if self._drawn[0] != (share, seed):
+            self._drawn = (share, seed), self.problem.sample(share, np.random.default_rng(seed))
+        return self._kept(key, self._drawn[1].at(Y))
+
+    def rows(self, key: int) -> CurvedRows:
+        """What the rows of a sample prove of the curvature of F_k."""
+        found: CurvedRows = self._found(key).curved_rows()
+        return found
 
     def entries(self, key: int) -> tuple[Array, float]:
         """S_k (n, n), and F_k(M/4), of which a certificate asks as well."""

@@ -26,15 +26,18 @@ from psdopt.problems.composite import SHARED
 from psdopt.problems.distributed.engine import Engine, Here, Question
 from psdopt.problems.distributed.resident import Part
 from psdopt.problems.distributed.rounds import bracket, root_between
+from psdopt.problems.distributed.sampled import Divided, RowsElsewhere
 from psdopt.problems.distributed.totals import Total, added
 
+#: Numbers under which parts keep objects, for a sum and the samples of it, which have the same parts.
+KEYS = itertools.count()
 #: Up to this order ∇F is summed as an array for a certificate, 200 MB: one round instead of those of Lanczos's method.
 WHOLE_ORDER = 5000
 #: Abilities that a sum has if all of its parts have them.
 INHERITED = SHARED | {Ability.QUADRATIC}
 
 
-class Summed(Problem):
+class Summed(Divided):
     """F = Σ_k F_k, each F_k a problem of the common order n, stored with its rows.
 
     If every F_k is quadratic, a step of conjugate gradient takes two rounds of requests to all parts (the line, then
@@ -71,12 +74,12 @@ class Summed(Problem):
         self.engine = Here() if engine is None else engine
         self.rounds = 1  # in which the parts say what they are
         self._counts: Mapping[str, int] = {}
-        self.keys = itertools.count()
+        self.keys, self.count, self.local = KEYS, len(parts), local
         # what the parts keep, with how to rebuild it, while somebody here holds it; keys to forget at the next request
         self.held: WeakValueDictionary[int, _Held] = WeakValueDictionary()
         self.dead: list[int] = []
         #: of each engine, the numbers of the parts that have data
-        self._parts: dict[Engine, list[int]] = {}
+        self.places: dict[Engine, list[int]] = {}
         about = self._placed(self.engine, parts)
         if local is not None:
             about += self._placed(Here(), [local])
@@ -85,6 +88,8 @@ class Summed(Problem):
             raise InvalidInputError(f"parts must share one order n; found {orders or 'no part with data'}")
         self.n = orders[0]
         self.abilities = frozenset.intersection(*(abilities for _, abilities, *_ in about)) & INHERITED
+        if all(Ability.SAMPLE in abilities for _, abilities, *_ in about[: len(self.places[self.engine])]):
+            self.abilities |= {Ability.SAMPLE}
         if preconditioner is not None:
             self.abilities |= {Ability.PRECONDITIONER}
             if not isinstance(preconditioner, Preconditioner):
@@ -98,8 +103,8 @@ class Summed(Problem):
         """What the parts with data are, once they are made: one round."""
         engine.place(parts)
         found = [reply.result for reply in engine.ask([(k, "about", (), ()) for k in range(len(parts))])]
-        self._parts[engine] = [k for k, known in enumerate(found) if known is not None]
-        return [found[k] for k in self._parts[engine]]
+        self.places[engine] = [k for k, known in enumerate(found) if known is not None]
+        return [found[k] for k in self.places[engine]]
 
     def at(self, Y: Array) -> SummedEvaluation:
         factor = self.check_factor(Y)
@@ -116,7 +121,7 @@ class Summed(Problem):
         dropped, self.dead = self.dead, []
         self.rounds += 1
         found = added(
-            self._asked(engine, (parts, name, arguments, dropped)) for engine, parts in self._parts.items() if parts
+            self._asked(engine, (parts, name, arguments, dropped)) for engine, parts in self.places.items() if parts
         )
         self._counts = found.counts
         return found.result
@@ -161,7 +166,7 @@ class _Held:
         self.parts.dead.append(self.key)
 
 
-class SummedEvaluation(Evaluation, _Held):
+class SummedEvaluation(RowsElsewhere, _Held):
     """F and S Y at M = Y Yᵀ, and S up to order WHOLE_ORDER if it is asked for; the parts keep everything else.
 
     The parts make the evaluation in the round of the first request, `made_by` the method and its arguments, at Y where
