@@ -32,7 +32,10 @@ def test_a_quartic_answers_without_a_question():
     assert line.derivatives(mu)[0] == pytest.approx(0.0, abs=1e-9 * abs(line.slope))
     assert line.value(0.0) == evaluation.value
     assert problem.rounds == rounds
-    line.step(mu)
+    new = line.step(mu)  # parts are asked once F or S Y at the new point is needed
+    assert problem.rounds == rounds
+    assert new.value == pytest.approx(line.value(mu), rel=1e-12)
+    new.factor_gradient()
     assert problem.rounds == rounds + 1
 
 
