@@ -32,7 +32,7 @@ class SamplesState(State):
     """`share` of the rows in the sample; `promised`, the decrease of F on the last sample; `whole`, the state of the
     method inside once it sees all rows. `passes` : gradients of all rows that the run has cost so far, those of samples
     by their shares. `sample`, and `mark`, the measurements counted when `passes` was, are in no checkpoint: a sample is
-    drawn again."""
+    drawn again, and `passes` of a resumed run may differ by the reading that ended or begins it."""
 
     share: float
     promised: float = math.inf

@@ -17,7 +17,7 @@ from psdopt.contracts.gradient import GradientOperator, dense_gradient
 from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
 from psdopt.problems.composite import Composite
-from psdopt.problems.distributed.sampled import Divided
+from psdopt.problems.distributed.sampled import Divided, Sampled
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.curvature import MOST_FLOPS, fourth_moment_curvature
 from psdopt.terms.forms import MatrixForm
@@ -129,9 +129,9 @@ def tilted(problem: Problem, C: Array) -> Problem:
     pull = LinearTerm(MatrixForm(C), 1.0)
     if isinstance(problem, TermSum):
         return TermSum([*problem.terms, pull], problem.constant, problem.preconditioner)
-    if isinstance(problem, Divided):
+    if isinstance(problem, Divided) and isinstance(problem.engine, Sampled):
         local = TermSum([pull]) if problem.local is None else Composite([problem.local, TermSum([pull])])
-        return problem.with_engine(problem.engine, local)
+        return problem.of_samples(problem.engine, local)
     return Composite([problem, TermSum([pull])])
 
 

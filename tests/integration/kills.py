@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 import psdopt
+from psdopt.terms import HalfSquaredOneSided, MeasuredTerm, PairDistances
 from psdopt_plugins.kernel_learning import pairwise_kernel_problem
 from psdopt_plugins.metric_learning import kta_problem
 
@@ -39,6 +40,14 @@ def _pairs() -> psdopt.Problem:
     return pairwise_kernel_problem(L, pairs, rng.integers(0, 2, len(pairs)).astype(float), 1.0)
 
 
+def _rows() -> psdopt.Problem:
+    rng = np.random.default_rng(2)
+    first = rng.integers(300, size=6_000)
+    second = (first + 1 + rng.integers(299, size=6_000)) % 300
+    pairs, far = PairDistances(first, second, rng.standard_normal((300, 6))), rng.exponential(10.0, 6_000)
+    return psdopt.TermSum([MeasuredTerm(pairs, HalfSquaredOneSided(far), 1.0 / 6_000)])
+
+
 CASES: dict[str, Case] = {
     "cg": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.ConjugateGradient()),
     "cg-polar": (_kta, lambda: psdopt.Polar(20, 4), psdopt.ConjugateGradient()),
@@ -52,6 +61,7 @@ CASES: dict[str, Case] = {
     "bilgo": (_kta, lambda: psdopt.PSDCone(20), psdopt.BILGO()),
     "pairs-cg": (_pairs, lambda: psdopt.FlatQuotient(30, 6), psdopt.ConjugateGradient()),
     "pairs-newton": (_pairs, lambda: psdopt.FlatQuotient(30, 30), psdopt.LagrangeNewton()),
+    "samples": (_rows, lambda: psdopt.FlatQuotient(6, 6), psdopt.GrowingSamples()),
     "pairs-admm": (_pairs, lambda: psdopt.FlatQuotient(30, 30), psdopt.ADMM()),
 }
 
@@ -62,8 +72,9 @@ def run(name: str, **options: object) -> psdopt.Result:
 
 
 def same(left: psdopt.Result, right: psdopt.Result) -> bool:
-    """Equal bit by bit: matrix, value, status, history, but for seconds and products (images are made once more)."""
-    names = [name for name in left.history.columns if name != "seconds" and not name.startswith("operator_")]
+    """Equal bit by bit: matrix, value, status, history, but for seconds and work (images are made once more)."""
+    work = "seconds", "passes"
+    names = [name for name in left.history.columns if name not in work and not name.startswith("operator_")]
     return (
         np.array_equal(left.matrix.factor, right.matrix.factor)
         and left.value == right.value

@@ -186,7 +186,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="children are forked")
 def test_a_killed_run_is_resumed_bit_by_bit():
-    command = [sys.executable, "-m", "tests.integration.kills", "--kills", "2", "--cases", "lbfgs"]
+    command = [sys.executable, "-m", "tests.integration.kills", "--kills", "4", "--cases", "lbfgs", "samples"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "different: none" in done.stdout

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import itertools
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from psdopt import (
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg import linear_map
 from psdopt.problems.distributed import Here, Summed, touched
+from psdopt.problems.distributed.totals import Total, added, size_of
 from psdopt.terms import HalfSquaredOneSided, IdentityForm, LinearTerm, Loss, MeasuredTerm, PairDistances
 
 N, M, D = 2_000, 40_000, 8
@@ -137,6 +139,43 @@ def test_parts_draw_their_own_samples_and_agree_with_them():
     again = summed.sample(1 / 10, np.random.default_rng(1))
     assert again.at(Y).value == sample.at(Y).value
     assert summed.items == M
+
+
+class Counting(Here):
+    """Counts the rounds in which it is asked, the bytes that go to each part, and what the parts keep at the end."""
+
+    asked = 0
+
+    def ask(self, questions: Any) -> Any:
+        self.asked += 1
+        self.sent += sum(size_of(tuple(given)) for _, _, given, _ in questions)
+        return super().ask(questions)
+
+    def total(self, question: Any) -> Any:
+        self.asked += 1
+        parts, _, given, _ = question
+        self.sent += len(parts) * size_of(tuple(given))
+        return added(Total.of(k, reply) for k, reply in zip(parts, self._of(question), strict=True))
+
+    def _of(self, question: Any) -> Any:
+        parts, *rest = question
+        return super().ask([(k, *rest) for k in parts])
+
+    def kept(self) -> int:
+        return max(len(resident._held) for resident in self._residents if resident.problem is not None)
+
+
+def test_rounds_and_bytes_of_samples_count_and_their_evaluations_are_forgotten():
+    recipes, engine = [(pairs, slice(k, None, 3)) for k in range(3)], Counting()
+    summed = Summed([*recipes, None], engine, TermSum([TRACE]))
+    begun = engine.asked, engine.sent
+    result = grown(summed)
+    assert result.counts["rounds"] == engine.asked - begun[0] > 30  # a step on a sample is two rounds
+    assert result.counts["sent"] == engine.sent - begun[1] > 0
+    del result
+    gc.collect()
+    summed.total("items")  # with this request the parts forget
+    assert engine.kept() <= 1  # F(0) stays with the problem
 
 
 class Losing(Here):

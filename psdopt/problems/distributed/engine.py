@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
-from psdopt.problems.distributed.resident import Part, Reply, Resident
+from psdopt.problems.distributed.resident import About, Part, Reply, Resident
 from psdopt.problems.distributed.totals import Total, added
 
 #: How often a request is repeated if its part was lost with its worker.
@@ -21,13 +21,19 @@ class Engine(ABC):
     """Keeps one :class:`~psdopt.problems.distributed.resident.Resident` per part and sends requests to them.
 
     `sent`, `received` : bytes of numbers that this process has sent to the workers, and received; 0 if parts are here.
+    `rounds` : of requests, as counted by the sums that ask.
     """
 
-    sent, received = 0, 0
+    sent, received, rounds = 0, 0, 0
 
     @abstractmethod
     def place(self, parts: Sequence[Part]) -> None:
         """Make the parts on their workers. Called once, by :class:`~psdopt.problems.distributed.Summed`."""
+
+    def about(self, count: int) -> Sequence[About]:
+        """What each of the `count` parts says of itself: one round."""
+        self.rounds += 1
+        return [reply.result for reply in self.ask([(k, "about", (), ()) for k in range(count)])]
 
     @abstractmethod
     def ask(self, questions: Sequence[Request]) -> list[Reply]:

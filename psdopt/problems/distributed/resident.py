@@ -7,7 +7,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from psdopt.contracts.abilities import Ability
 from psdopt.contracts.curvature import CurvedRows
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
@@ -17,6 +16,8 @@ from psdopt.linalg.arrays import Array
 #: A part: a problem, None for a part without data, or (make, *arguments), with make(*arguments) called on the worker of
 #: the part.
 Part = Any
+#: What a part says of itself: (n, abilities, lower_curvature, rows); None without data.
+About = tuple[int, frozenset[str], float, int | None] | None
 
 
 def made(part: Part) -> Problem | None:
@@ -67,7 +68,7 @@ class Resident:
             result, forgotten = None, error.key
         return Reply(result, {} if self.problem is None else dict(self.problem.counts()), forgotten)
 
-    def about(self) -> tuple[int, frozenset[str], float, int | None] | None:
+    def about(self) -> About:
         """(n, abilities, lower_curvature, rows) of the problem; None for a part without data."""
         p = self.problem
         return None if p is None else (p.n, frozenset(map(str, p.abilities)), p.lower_curvature, p.rows)
@@ -85,11 +86,6 @@ class Resident:
         """Measurements taken or put together so far, those of samples included."""
         found: int = self.problem.readings
         return found
-
-    def about_sample(self) -> tuple[int, frozenset[str], float, int | None] | None:
-        """:meth:`about` a sample of F_k, whose curvature is not that of F_k."""
-        known = self.about()
-        return None if known is None else (known[0], known[1] - {Ability.SAMPLE}, 0.0, known[3])
 
     def at_sample(self, key: int, Y: Array, share: float, seed: int) -> tuple[float, Array]:
         """:meth:`at` of a sample of F_k; the last sample drawn is kept."""

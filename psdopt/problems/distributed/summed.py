@@ -24,7 +24,7 @@ from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.linalg.tolerances import MINOR
 from psdopt.problems.composite import SHARED
 from psdopt.problems.distributed.engine import Engine, Here, Question
-from psdopt.problems.distributed.resident import Part
+from psdopt.problems.distributed.resident import About, Part
 from psdopt.problems.distributed.rounds import bracket, root_between
 from psdopt.problems.distributed.sampled import Divided, RowsElsewhere
 from psdopt.problems.distributed.totals import Total, added
@@ -72,7 +72,6 @@ class Summed(Divided):
         if engine is not None and not isinstance(engine, Engine):
             raise InvalidTypeError(f"engine must be an Engine or None; found {engine!r}")
         self.engine = Here() if engine is None else engine
-        self.rounds = 1  # in which the parts say what they are
         self._counts: Mapping[str, int] = {}
         self.keys, self.count, self.local = KEYS, len(parts), local
         # what the parts keep, with how to rebuild it, while somebody here holds it; keys to forget at the next request
@@ -80,15 +79,16 @@ class Summed(Divided):
         self.dead: list[int] = []
         #: of each engine, the numbers of the parts that have data
         self.places: dict[Engine, list[int]] = {}
-        about = self._placed(self.engine, parts)
-        if local is not None:
-            about += self._placed(Here(), [local])
+        self.about = self._placed(self.engine, parts)
+        of_local = [] if local is None else self._placed(Here(), [local])
+        far, here = ([known for known in some if known is not None] for some in (self.about, of_local))
+        about = far + here
         orders = sorted({n for n, *_ in about})
         if len(orders) != 1:
             raise InvalidInputError(f"parts must share one order n; found {orders or 'no part with data'}")
         self.n = orders[0]
         self.abilities = frozenset.intersection(*(abilities for _, abilities, *_ in about)) & INHERITED
-        if all(Ability.SAMPLE in abilities for _, abilities, *_ in about[: len(self.places[self.engine])]):
+        if all(Ability.SAMPLE in abilities for _, abilities, *_ in far):
             self.abilities |= {Ability.SAMPLE}
         if preconditioner is not None:
             self.abilities |= {Ability.PRECONDITIONER}
@@ -96,15 +96,20 @@ class Summed(Divided):
                 preconditioner = PlainPreconditioner(preconditioner)
         self._preconditioner = preconditioner
         self.lower_curvature = math.fsum(curvature for _, _, curvature, _ in about)
-        rows = [count for *_, count in about]
-        self.rows = None if None in rows else max(rows)
+        rows = [count for *_, count in about if count is not None]
+        self.rows = max(rows) if len(rows) == len(about) else None
 
-    def _placed(self, engine: Engine, parts: Sequence[Part]) -> list[Any]:
-        """What the parts with data are, once they are made: one round."""
+    def _placed(self, engine: Engine, parts: Sequence[Part]) -> Sequence[About]:
+        """What the parts say of themselves, once they are made."""
         engine.place(parts)
-        found = [reply.result for reply in engine.ask([(k, "about", (), ()) for k in range(len(parts))])]
+        found = engine.about(len(parts))
         self.places[engine] = [k for k, known in enumerate(found) if known is not None]
-        return [found[k] for k in self.places[engine]]
+        return found
+
+    @property
+    def rounds(self) -> int:
+        """Rounds of requests to the parts so far, those of samples included."""
+        return self.engine.rounds
 
     def at(self, Y: Array) -> SummedEvaluation:
         factor = self.check_factor(Y)
@@ -118,8 +123,9 @@ class Summed(Divided):
 
     def total(self, name: str, *arguments: Any) -> Any:
         """The sum of the results of the method `name` of every part: one round."""
-        dropped, self.dead = self.dead, []
-        self.rounds += 1
+        dropped = self.dead[:]
+        del self.dead[: len(dropped)]
+        self.engine.rounds += 1
         found = added(
             self._asked(engine, (parts, name, arguments, dropped)) for engine, parts in self.places.items() if parts
         )
