@@ -3,8 +3,8 @@
     python -m benchmarks.parts --engines here dask ray --pairs 20000 200000 --parts 4 1000
 
 Processes are of this machine. Rounds of `--parts` trivial parts come first: seconds of the clock, and of the driver's
-processor, which on Dask includes the scheduler, a process of its own in a cluster. F is a squared loss on pair distances
-among a quarter as many rows; every engine runs the same steps of conjugate gradient, and their values are compared.
+processor, which on Dask includes the scheduler, a process of its own in a cluster. F is a squared loss on distances of
+pairs among a quarter as many rows; every engine runs the same steps of conjugate gradient, and values are compared.
 """
 
 from __future__ import annotations

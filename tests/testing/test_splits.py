@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from psdopt import TermSum
 from psdopt.errors import InvalidInputError
 from psdopt.problems import QuadraticSDP
-from psdopt.problems.distributed import touched
+from psdopt.problems.distributed import Summed, touched
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 from psdopt.testing import Split, parametrize_with_checks, run_checks
 from psdopt.testing.strategies import partitions
@@ -52,6 +52,17 @@ def test_sums_of_parts(check):
 def test_any_partition_gives_the_unsplit_problem(partition, one_sided, seed):
     for record in run_checks(of_pairs(one_sided, (partition,), seed)):
         assert record.ok, record
+
+
+@pytest.mark.parametrize("one_sided", [False, True])
+def test_samples_that_parts_draw_are_held_against_all_rows(one_sided):
+    split = of_pairs(one_sided)
+    summed = split.summed([np.arange(15), np.arange(15, 16), np.arange(16, 40)])
+    names = ["problem.sample_of_all", "problem.sample_is_unbiased"]
+    records = run_checks(summed, only=names)
+    assert {record.name for record in records if record.ok} == set(names)
+    (record,) = run_checks(Summed([QuadraticSDP(B=1.0, n=3)]), only=["problem.sample_refused"])
+    assert record.ok
 
 
 @given(data=st.data())

@@ -69,8 +69,9 @@ class Sampled(Engine):
 class Divided(Problem):
     """A sum over `count` parts of an `engine` and a `local` problem, from which samples can be drawn.
 
-    `places` : of each engine, the numbers of the parts that have data. `about` : what each part says of itself. `dead` :
-    keys that the parts may forget, a list that a sum shares with its samples, which are often gone before a request.
+    `places` : of each engine, the numbers of the parts that have data. `about` : what each part says of itself.
+    `dead` : keys that the parts may forget, a list that a sum shares with its samples, which are often gone before a
+    request.
     """
 
     engine: Engine

@@ -252,3 +252,8 @@ def per_measurement(loss: Any, case: Case) -> Deviations:
     g = loss.derivative(a)
     yield compare("phi of reordered values", there.value(a[order]), loss.value(a), unit_of(loss, a), m)
     yield compare("the derivative at reordered values", there.derivative(a[order]), g[order], norm(g), m)
+    if loss.has_parts:
+        parts = [(loss.part(some), some) for some in (order[: m // 3 + 1], order[m // 3 + 1 :]) if len(some)]
+        yield compare("phi of parts", sum(each.value(a[t]) for each, t in parts), loss.value(a), unit_of(loss, a), m)
+        slopes = np.concatenate([each.derivative(a[t]) for each, t in parts])
+        yield compare("the derivative of parts", slopes, g[order], norm(g), m)

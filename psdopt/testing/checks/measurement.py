@@ -123,6 +123,24 @@ def signed_squares(measurement: Any, case: Case) -> Deviation:
     return compare("signs times squares of directions", found, measurement.pair(U, images), unit, measurement.n)
 
 
+@check("measurement", "0.3", regimes=FEW, when=lambda m: m.has_parts, reason="offers no part of its measurements")
+def part(measurement: Any, case: Case) -> Deviations:
+    """part(chosen) has the pairs and the adjoint of the chosen measurements."""
+    m, Y = measurement.size, case.factor(measurement.n)
+    chosen = np.sort(case.rng.permutation(m)[: max(1, m // 3)])
+    some, w = measurement.part(chosen), case.rng.standard_normal(len(chosen))
+    if some.size != len(chosen):
+        return failed(f"part of {len(chosen)} measurements has size {some.size}")
+    U, V = _images(measurement, Y), _images(some, Y)
+    all_w = np.zeros(m)
+    all_w[chosen] = w
+    expected, SY = measurement.pair(U, U), combine(measurement.adjoint(all_w, U), Y.shape)
+    yield compare("pair of a part", some.pair(V, V), expected[chosen], norm(expected), measurement.n)
+    unit = norm(SY) + norm(w) * norm(expected) / norm(Y)
+    yield compare("adjoint of a part", combine(some.adjoint(w, V), Y.shape), SY, unit, measurement.n)
+    return None
+
+
 @check("measurement", "0.2", regimes=("full-rank",))
 def inputs_untouched(measurement: Any, case: Case) -> Deviation:
     """No call changes the weights or factors that it is given, or the data of the maps."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -143,6 +143,48 @@ def certificate(split: Split, case: Case) -> Deviations:
         yield same("|<S, M>|", mine.complementarity, theirs.complementarity, unit)
         yield same("F(0) of the certificate", mine.value_at_zero, theirs.value_at_zero, unit)
         yield same("what strong convexity claims for F(N)", claimed, min(claimed, bend), unit + abs(other.value))
+
+
+def _leaves(total: Any, answers: Sequence[Any]) -> Iterator[tuple[Any, Any, float]]:
+    """(number or array of a total, the sum of these members of the answers, its size), None where one is unknown."""
+    if any(answer is None for answer in answers):
+        yield total, None, 0.0
+    elif isinstance(answers[0], (tuple, list)):
+        members = list(total) if isinstance(total, (tuple, list)) else []
+        for k, each in enumerate(zip(*answers, strict=True)):
+            yield from _leaves(members[k] if k < len(members) else None, each)
+    else:
+        stacked = np.array(answers, dtype=float)
+        yield total, stacked.sum(axis=0), norm(np.abs(stacked).sum(axis=0))
+
+
+@claim("0.3")
+def totals(split: Split, case: Case) -> Deviations:
+    """Engine.total is the sum of what ask answers, unknown where an answer is, and names parts that lack something."""
+    Y, n = case.factor(split.whole.n), split.whole.n
+    V = case.direction(Y)
+    asked: list[tuple[str, tuple[Any, ...]]] = [("at", (0, Y)), ("product", (0, V)), ("entries", (0,)), ("items", ())]
+    asked += [("along", (1, 0, V))] if _has(Ability.EXACT_LINE)(split) else []
+    asked += [("along_atom", (2, 0, V[:, 0]))] if _has(Ability.EXACT_PLANE)(split) else []
+    for partition in split.drawn(case.rng):
+        engine = split.engine()
+        engine.place([split.part(np.sort(items)) for items in partition])
+        own = [k for k, known in enumerate(engine.about(len(partition))) if known is not None]
+        for name, arguments in asked:
+            answers = [reply.result for reply in engine.ask([(k, name, arguments, ()) for k in own])]
+            total = engine.total((own, name, arguments, ()))
+            if total.parts != len(own) or total.forgotten:
+                return failed(f"{name}: adds {total.parts} answers of {len(own)}; lost {dict(total.forgotten)}")
+            for found, expected, size in _leaves(total.result, answers):
+                if (found is None) != (expected is None):
+                    return failed(f"{name}: the total is {found!r}, the sum of the answers {expected!r}")
+                if expected is not None:
+                    yield compare(f"the total of {name} over {len(own)} parts", found, expected, size, n)
+        engine.ask([(own[0], "at", (3, Y), ())])
+        total = engine.total((own, "product", (3, V), ()))
+        if total.parts != 1 or dict(total.forgotten) != dict.fromkeys(own[1:], 3):
+            return failed(f"adds {total.parts} products, and names {dict(total.forgotten)}; {own[1:]} lack the point")
+    return None
 
 
 @check("split", "0.2", regimes=("full-rank",))

@@ -190,6 +190,64 @@ class ForgetsItsPlace(_Stream):
         return _Reshuffled(rows, y)
 
 
+class _Sums(TermSum):
+    """Healthy base: squared errors of quadratic forms, of which a share can be drawn."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ()
+
+    def __init__(self) -> None:
+        rows = np.random.default_rng(6).standard_normal((30, N))
+        super().__init__([MeasuredTerm(QuadraticForms(rows), LeastSquares(row_dots(rows, rows)), 0.5 / len(rows))])
+
+    def some(self, chosen: Any, weight: float) -> TermSum:
+        term: Any = self.terms[0]
+        return TermSum([MeasuredTerm(term.measurement.part(chosen), term.loss.part(chosen), weight * term.weight)])
+
+
+class SampleUnscaled(_Sums):
+    """A sample of a third of the rows is a third as large as F."""
+
+    rejected_by = ("problem.sample_is_unbiased",)
+
+    def sample(self, share: float, rng: np.random.Generator) -> TermSum:
+        super().sample(share, rng)
+        return self.some(rng.choice(30, max(1, int(30 * share)), replace=False), 1.0)
+
+
+class SampleOfTheFirst(_Sums):
+    """A sample has the first rows, whatever the generator."""
+
+    rejected_by = ("problem.sample_is_unbiased",)
+
+    def sample(self, share: float, rng: np.random.Generator) -> TermSum:
+        super().sample(share, rng)
+        count = max(1, int(30 * share))
+        return self.some(np.arange(count), 30 / count)
+
+
+class SampleDrawnTwice(_Sums):
+    """Rows are drawn with replacement, so that all of them are not F."""
+
+    rejected_by = ("problem.sample_of_all",)
+
+    def sample(self, share: float, rng: np.random.Generator) -> TermSum:
+        super().sample(share, rng)
+        count = max(1, int(30 * share))
+        return self.some(rng.integers(30, size=count), 30 / count)
+
+
+class SampleUndeclared(QuadraticSDP):
+    """Hands itself out as a sample, without declaring that it has rows."""
+
+    rejected_by: ClassVar[tuple[str, ...]] = ("problem.sample_refused",)
+
+    def __init__(self) -> None:
+        super().__init__(None, 1.0, with_spectrum(np.linspace(-2.0, 1.0, N), 2))
+
+    def sample(self, share: float, rng: np.random.Generator) -> QuadraticSDP:
+        return self
+
+
 class BoundAtAnyPrice(QuadraticSDP):
     """F(M) − ⟨S, M⟩ as a bound everywhere: it is one where S ⪰ 0 only, which nobody looks at."""
 
@@ -219,4 +277,8 @@ ALL: tuple[type[Any], ...] = (
     BatchSum,
     ForgetsItsPlace,
     BoundAtAnyPrice,
+    SampleUnscaled,
+    SampleOfTheFirst,
+    SampleDrawnTwice,
+    SampleUndeclared,
 )

@@ -27,7 +27,7 @@ class _Forms(QuadraticForms):
 class AdjointTwice(_Forms):
     """The adjoint is twice too large."""
 
-    rejected_by = ("measurement.adjoint", "measurement.pair", "measurement.coupling")
+    rejected_by = ("measurement.adjoint", "measurement.pair", "measurement.coupling", "measurement.part")
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return super().adjoint(2.0 * weights, V)
@@ -63,6 +63,7 @@ class OneTooMany(_Forms):
         "measurement.dense_sum",
         "measurement.coupling",
         "measurement.signed_squares",
+        "measurement.part",
         "measurement.inputs_untouched",
     )
 
@@ -252,6 +253,15 @@ class WeightsForgotten(_Hinge):
         return self.weights * super().second(a)
 
 
+class PartOfTheFirst(_Forms):
+    """A part has the first measurements, whichever are chosen."""
+
+    rejected_by = ("measurement.part",)
+
+    def part(self, chosen: Any) -> QuadraticForms:
+        return super().part(np.arange(len(chosen)))
+
+
 class SignsNegated(_Forms):
     """The signs of its sum of squares are those of −A_t, which only column generation reads."""
 
@@ -270,8 +280,34 @@ MEASUREMENTS: tuple[type[Any], ...] = (
     Overwrites,
     CouplingOfOne,
     SpoilsWeights,
+    PartOfTheFirst,
     SignsNegated,
 )
+
+
+class LossOfTheFirst(_Hinge):
+    """A part has the margins of the first measurements, whichever are chosen."""
+
+    size = 7
+    per_measurement = ("margins",)
+    rejected_by = ("loss.per_measurement",)
+
+    def __init__(self) -> None:
+        self.margins = np.linspace(1.0, 2.0, 7)
+
+    def value(self, a: Array) -> float:
+        return super().value(a - self.margins + 1.0)
+
+    def derivative(self, a: Array) -> Array:
+        return super().derivative(a - self.margins + 1.0)
+
+    def second(self, a: Array) -> Array:
+        return super().second(a - self.margins + 1.0)
+
+    def part(self, chosen: Any) -> LossOfTheFirst:
+        return super().part(np.arange(len(chosen)))
+
+
 LOSSES: tuple[type[Any], ...] = (
     SlopeSign,
     BendHalf,
@@ -283,4 +319,5 @@ LOSSES: tuple[type[Any], ...] = (
     FlatFarAway,
     BelowZero,
     WeightsForgotten,
+    LossOfTheFirst,
 )

@@ -108,11 +108,28 @@ class _Dropping(Here):
 class DroppedPart(_Split):
     """The engine's sums lack a part."""
 
-    rejected_by = _ALL
+    rejected_by = (*_ALL, "split.totals")
 
     def __init__(self) -> None:
         super().__init__()
         object.__setattr__(self, "engine", _Dropping)
+
+
+class _Unnamed(Here):
+    """Sums whose parts that lack a point are counted as if they had answered."""
+
+    def total(self, question: Question) -> Total:
+        return super().total(question)._replace(parts=len(question[0]), forgotten={})
+
+
+class UnnamedParts(_Split):
+    """The engine does not name parts that were made again and lack what they are asked about."""
+
+    rejected_by = ("split.totals",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        object.__setattr__(self, "engine", _Unnamed)
 
 
 class SharedRows(_Split):
@@ -257,6 +274,7 @@ ALL: tuple[type[Any], ...] = (
     ForgottenCrossTerm,
     CountedTwice,
     DroppedPart,
+    UnnamedParts,
     RegulariserInEveryPart,
     SharedRows,
     HessianHalf,
