@@ -22,7 +22,7 @@ class OnDask(Engine):
     Part k goes to worker k modulo the number of workers. Arguments of a recipe may be Dask futures, so that rows on
     the cluster stay there. A part whose worker is lost is rebuilt on another one. A round of :meth:`total` is one task
     per thread of a worker, for all of its parts, and a tree of tasks that add; blocks of more than 8 MB for all workers
-    together are sent once, and go on from worker to worker. About 10 to 20 ms per round.
+    together are sent once, and go on from worker to worker. A round takes the driver about 10 ms.
 
     Raises InvalidInputError if there is no client or no worker.
     """
