@@ -117,10 +117,12 @@ def test_a_start_that_its_data_see_is_the_best_multiple(rng):
     np.testing.assert_allclose(point, np.sqrt(alpha) * random, rtol=1e-14)
 
 
-def test_a_start_costs_one_column_besides_its_own_and_those_at_zero():
-    plain = QuadraticSDP(np.eye(20), C=-np.diag(np.arange(1.0, 21.0)))
-    starting_point(FlatQuotient(20, 3), plain, None, np.random.default_rng(0))
-    start, ray, value, gradient = 3, 1, 1, 1 + 16
+@pytest.mark.parametrize(("n", "probes"), [(20, 0), (80, 16)])
+def test_a_start_costs_one_column_besides_its_own_and_those_at_zero(n, probes):
+    """∇F(0) is an array here, without products, but beyond order 64 sixteen of them cost less."""
+    plain = QuadraticSDP(np.eye(n), C=-np.diag(np.arange(1.0, n + 1.0)))
+    starting_point(FlatQuotient(n, 3), plain, None, np.random.default_rng(0))
+    start, ray, value, gradient = 3, 1, 1, 1 + probes
     assert plain.counts()["operator_columns"] == 2 * (start + ray + value + gradient)  # of two maps
 
 

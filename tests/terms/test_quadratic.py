@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import LinearOperator, aslinearoperator
 
 from psdopt import BILGO, Ability, PSDCone, TermSum, compatible, solve, terms
 from psdopt.contracts.images import Images
@@ -67,19 +67,19 @@ def test_terms_without_entries_say_so():
     rng = np.random.default_rng(3)
     X = rng.standard_normal((3, N))
     for data, dense in ((X, True), (sp.csr_array(X), False), (aslinearoperator(X), False)):
-        for term in (
-            terms.LinearTerm(terms.GramForm(data)),
-            terms.MeasuredTerm(terms.QuadraticForms(data), terms.LeastSquares(1.0)),
-        ):
-            assert not term.has_entries
+        gram = terms.LinearTerm(terms.GramForm(data))
+        forms = terms.MeasuredTerm(terms.QuadraticForms(data), terms.LeastSquares(1.0))
+        assert not gram.has_entries
+        assert forms.has_entries == (not isinstance(data, LinearOperator))
+        for term, known, columns in ((gram, dense, N), (forms, forms.has_entries, 0)):
             problem = TermSum([term])
             here = problem.at(rng.standard_normal((N, 1)))
             products = here.gradient @ np.eye(N)
             before = problem.counts()["operator_columns"]
             entries = here.gradient.entries()
-            assert (entries is not None) is dense
-            if dense:
-                assert problem.counts()["operator_columns"] == before + N  # the adjoint alone
+            assert (entries is not None) is known
+            if known:
+                assert problem.counts()["operator_columns"] == before + columns  # the adjoint alone, or nothing
                 np.testing.assert_allclose(entries, products, atol=64 * EPS * np.abs(products).max())
     with pytest.raises(InvalidTypeError, match="LinearTerm offers no entries of its gradient"):
         terms.Term.add_gradient_to(terms.LinearTerm(np.eye(N)), np.zeros((N, N)), None, None)

@@ -27,7 +27,9 @@ class _Forms(QuadraticForms):
 class AdjointTwice(_Forms):
     """The adjoint is twice too large."""
 
-    rejected_by = ("measurement.adjoint", "measurement.pair", "measurement.coupling", "measurement.part")
+    rejected_by = (
+        "measurement.adjoint", "measurement.pair", "measurement.coupling", "measurement.part", "measurement.dense_sum"
+    )  # fmt: skip
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return super().adjoint(2.0 * weights, V)
