@@ -5,14 +5,14 @@ from __future__ import annotations
 import copy
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt.problems.functions.named import by_name
+from psdopt.problems.functions.named import by_name, in_structure
 
 
 class Local(NamedTuple):
@@ -93,6 +93,21 @@ class Backend(ABC):
 
         Raises InvalidInputError if there are no parameters.
         """
+        self._require_parameters()
+        return self._guarded(self.plain_parameter_gradient, x, D)
+
+    def parameter_force(self, x: Array, tangents: Mapping[str, Any]) -> Array:
+        """∂⟨∂f(x, p)/∂p, t⟩/∂x, the change of ∇f(x, p) as p moves along t: `tangents` by name, 0 for other names.
+
+        Raises InvalidInputError if there are no parameters.
+        """
+        self._require_parameters()
+        zero = in_structure(self.parameters, lambda name, each: np.zeros(np.shape(each)))
+        along = in_structure(zero, lambda name, each: np.asarray(tangents.get(name, each), dtype=np.float64))
+        found: Array = self._guarded(self.plain_parameter_force, x, along)
+        return found
+
+    def _require_parameters(self) -> None:
         if self.parameters is None:
             raise InvalidInputError("parameters must be given to FunctionProblem for derivatives in them; found None")
         for name, each in by_name(self.parameters):
@@ -101,7 +116,6 @@ class Backend(ABC):
                     f"parameters must be float64 for derivatives in them; found {name} of {each.dtype}: make it a "
                     "constant of function, or convert it"
                 )
-        return self._guarded(self.plain_parameter_gradient, x, D)
 
     def outward(self, Z: Array, C: Array) -> tuple[float, float]:
         """First and second derivative at s = 0 of s ↦ F(Z Zᵀ + s C Cᵀ), where F(Y Yᵀ) = f(Y).
@@ -135,3 +149,6 @@ class Backend(ABC):
 
     @abstractmethod
     def plain_parameter_gradient(self, x: Array, D: Array | None) -> Any: ...
+
+    @abstractmethod
+    def plain_parameter_force(self, x: Array, along: Any) -> Array: ...

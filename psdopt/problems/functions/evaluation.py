@@ -12,7 +12,6 @@ import numpy as np
 from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.devices import DeviceArray, placed, released
-from psdopt.errors import InvalidTypeError
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.tolerances import ROOT_EPS, SLIGHT, VANISHED
 from psdopt.problems.functions.named import by_name
@@ -69,8 +68,9 @@ class FunctionEvaluation(Evaluation):
         """:meth:`parameter_gradient` by name."""
         return dict(by_name(self.parameter_gradient(D)))
 
+    @abstractmethod
     def data_force(self, tangents: Mapping[str, Any]) -> Array:
-        raise InvalidTypeError("functions are differentiated by their parameters backward only: use vjp, not jvp")
+        """The change of S Y (n, r) as the parameters move along `tangents`, arrays by name; the others stay."""
 
     def corner(self) -> float:
         """0 if the Hessian of F jumps at M along a fixed direction, as at the corner of a hinge; inf otherwise.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -76,6 +77,10 @@ class FactorEvaluation(FunctionEvaluation):
     def parameter_gradient(self, D: Array | None = None) -> Any:
         along = None if D is None else self._wide(self.taken(D))
         return self.problem.backend.parameter_gradient(self._wide(self.raw), along)
+
+    def data_force(self, tangents: Mapping[str, Any]) -> Array:
+        moved = self.problem.backend.parameter_force(self._wide(self.raw), tangents)
+        return self.given(0.5 * moved[:, : self.raw.shape[1]])
 
     def along_atom(self, v: Array) -> FactorPlane:
         return FactorPlane(self, self.block(v))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
@@ -75,6 +76,10 @@ class MatrixEvaluation(FunctionEvaluation):
             return self.problem.backend.parameter_gradient(self.dense, None)
         cross = self.raw @ self.taken(D).T
         return self.problem.backend.parameter_gradient(self.dense, cross + cross.T)
+
+    def data_force(self, tangents: Mapping[str, Any]) -> Array:
+        moved = self.problem.backend.parameter_force(self.dense, tangents)
+        return self.given(0.5 * (moved + moved.T) @ self.raw)
 
     def along_atom(self, v: Array) -> MatrixPlane:
         return MatrixPlane(self, self.block(v))

@@ -49,8 +49,8 @@ class FunctionProblem(Problem):
     convex : whether F is convex. This is the caller's word, which a certificate tries to refute
         (:mod:`psdopt.certificates.convexity`); without it no certificate proves global optimality.
     parameters : None, or what function takes as second argument: an array of the backend, or dicts, lists and tuples of
-        them. Evaluations then offer `parameter_gradient`, and results derivatives (:meth:`psdopt.Result.vjp`) by the
-        names of the dict, "w" or "layers[0].w", or "parameters" for a single array.
+        them. Evaluations then offer `parameter_gradient`, and results derivatives (`vjp` and `jvp` of
+        :class:`psdopt.Result`) by the names of the dict, "w" or "layers[0].w", or "parameters" for a single array.
     device : for "torch", the device on which factors and all other arrays stay, such as "cuda"; None for NumPy arrays
         and the processor. Other backends compute on the processor.
 

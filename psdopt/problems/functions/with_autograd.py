@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
@@ -70,6 +70,22 @@ class Autograd(Backend):
 
         with _silent():
             return grad(slope)(self.parameters)
+
+    def plain_parameter_force(self, x: Array, along: Any) -> Array:
+        def slope(x: Any) -> Any:
+            return _paired(grad(lambda parameters: self(x, parameters))(self.parameters), along)
+
+        with _silent():
+            return np.asarray(grad(slope)(x))
+
+
+def _paired(found: Any, along: Any) -> Any:
+    """Σ ⟨found, along⟩ over the arrays of both."""
+    if isinstance(along, Mapping):
+        return sum(_paired(found[key], each) for key, each in along.items())
+    if isinstance(along, (list, tuple)):
+        return sum(_paired(found[k], each) for k, each in enumerate(along))
+    return 0.0 if along is None else anp.sum(found * along)
 
 
 def _number(value: Any) -> float:

@@ -58,6 +58,9 @@ class Jax(Backend):
         def mixed(x: Any, D: Any, parameters: Any) -> Any:
             return jax.grad(lambda p: jax.jvp(lambda x: self(x, p), (x,), (D,))[1])(parameters)
 
+        def forced(x: Any, along: Any, parameters: Any) -> Any:
+            return jax.jvp(lambda p: jax.grad(self)(x, p), (parameters,), (along,))[1]
+
         self._value = jax.jit(self)
         self._gradient = jax.jit(jax.grad(self))
         self._second_order = jax.jit(second_order)
@@ -65,6 +68,7 @@ class Jax(Backend):
         self._curve = jax.jit(curve)
         self._outward = jax.jit(outward)
         self._mixed = jax.jit(mixed)
+        self._forced = jax.jit(forced)
         self._in_parameters = jax.jit(jax.grad(self, argnums=1))
 
     def plain_value(self, x: Array) -> float:
@@ -106,6 +110,10 @@ class Jax(Backend):
             if D is None:
                 return self._in_parameters(x, self.parameters)
             return self._mixed(x, D, self.parameters)
+
+    def plain_parameter_force(self, x: Array, along: Any) -> Array:
+        with _host_double():
+            return np.asarray(self._forced(x, along, self.parameters))
 
 
 def _expanded(of: Callable[[Any], Any], t: Any) -> tuple[Any, Any, Any]:

@@ -70,13 +70,7 @@ class Torch(Backend):
             return second.detach(), _twice(second, t).detach()
 
     def plain_parameter_gradient(self, x: Array, D: Array | None) -> Any:
-        leaves: list[torch.Tensor] = []
-
-        def leaf(t: torch.Tensor) -> torch.Tensor:
-            leaves.append(t.detach().requires_grad_())
-            return leaves[-1]
-
-        parameters = _mapped(self.parameters, leaf)
+        parameters, leaves = self._leaves()
         at = self._taken(x).detach().requires_grad_()
         with torch.enable_grad():
             slope = self(at, parameters)
@@ -84,6 +78,27 @@ class Torch(Backend):
                 slope = (_derivative(slope, at) * self._taken(D)).sum()
         found = iter([_derivative(slope, leaf).detach() for leaf in leaves])
         return _mapped(self.parameters, lambda _: next(found))
+
+    def plain_parameter_force(self, x: Array, along: Any) -> Array:
+        parameters, leaves = self._leaves()
+        tangents: list[torch.Tensor] = []
+        _mapped(along, lambda t: tangents.append(torch.as_tensor(t)))
+        at = self._taken(x).detach().requires_grad_()
+        with torch.enable_grad():
+            value = self(at, parameters)
+            slope = sum((_derivative(value, p) * t).sum() for p, t in zip(leaves, tangents, strict=True))
+            moved: Array = self._given(_derivative(slope, at, again=False))
+        return moved
+
+    def _leaves(self) -> tuple[Any, list[torch.Tensor]]:
+        """The parameters as new leaves of a graph, and these in order."""
+        leaves: list[torch.Tensor] = []
+
+        def leaf(t: torch.Tensor) -> torch.Tensor:
+            leaves.append(t.detach().requires_grad_())
+            return leaves[-1]
+
+        return _mapped(self.parameters, leaf), leaves
 
 
 def _derivative(y: Any, x: Any, along: Any = None, again: bool = True) -> Any:

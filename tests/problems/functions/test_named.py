@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import Adjoint, FunctionProblem, solve
-from psdopt.errors import InvalidTypeError
-from psdopt.problems.functions.named import by_name
+from psdopt.problems.functions.named import by_name, in_structure
 
 N = 6
 
@@ -17,6 +16,10 @@ def test_names_follow_the_structure():
     assert sorted(found) == ["a", "b[0]", "b[1].c"]
     assert list(dict(by_name(np.eye(2)))) == ["parameters"]
     assert dict(by_name(None)) == {}
+    tree = {"a": 1.0, "b": [2.0, (3.0, None)]}
+    assert in_structure(tree, lambda name, each: (name, each)) == {
+        "a": ("a", 1.0), "b": [("b[0]", 2.0), (("b[1][0]", 3.0), None)]
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("of", ["matrix", "factor"])
@@ -40,5 +43,9 @@ def test_results_are_differentiated_by_parameters(backend, of):
     M = {k: Adjoint(made(k * 1e-4), result.matrix).matrix.to_dense() for k in (-2, -1, 1, 2)}
     slope = np.sum(G * (8.0 * (M[1] - M[-1]) - (M[2] - M[-2]))) / (12.0 * 1e-4)
     assert np.sum(found["T"] * K) + 0.3 * found["s[0]"] == pytest.approx(slope, rel=1e-6)
-    with pytest.raises(InvalidTypeError, match="use vjp, not jvp"):
-        result.jvp({"T": K})
+    dM, dF = result.jvp({"T": K, "s[0]": np.array(0.3)})
+    assert np.sum(G * dM) == pytest.approx(slope, rel=1e-6)
+    by_value = result.vjp(value=1.0)
+    assert dF == pytest.approx(np.sum(by_value["T"] * K) + 0.3 * by_value["s[0]"], rel=1e-9)
+    alone, _ = result.jvp({"T": K})
+    assert np.sum(G * alone) == pytest.approx(np.sum(found["T"] * K), rel=1e-6)  # the other stays

@@ -241,6 +241,9 @@ def test_derivatives_in_parameters_are_those_of_finite_differences(backend, func
     same(np.asarray(found["w"]), 2.0 * (Y @ Y.T - t) * N_)
     same(np.asarray(found["t"][0]), -2.0 * w * N_)
     same(np.asarray(case.at(Y).parameter_gradient()["w"]), (Y @ Y.T - t) ** 2)
+    moves = {"w": rng.standard_normal((N, N)), "t[0]": rng.standard_normal((N, N))}
+    S = 2.0 * moves["w"] * (Y @ Y.T - t) - 2.0 * w * moves["t[0]"]
+    same(np.asarray(case.at(Y).data_force(moves)), 0.5 * (S + S.T) @ Y)
     single = FunctionProblem(lambda x, p: (p * x * x).sum(), N, backend, of, parameters=kept(np.array(2.0)))
     assert set(single.data) == {"parameters"}
     slope = 2.0 * np.sum(Y * D) if of == "factor" else 2.0 * np.sum(Y @ Y.T * N_)
@@ -253,6 +256,8 @@ def test_derivatives_in_parameters_are_those_of_finite_differences(backend, func
 def test_derivatives_in_parameters_that_were_not_given_are_refused():
     with pytest.raises(InvalidInputError, match=r"parameters must be given to FunctionProblem.*found None"):
         FunctionProblem(anp.sum, N).at(Y).parameter_gradient(D)
+    with pytest.raises(InvalidInputError, match=r"parameters must be given to FunctionProblem.*found None"):
+        FunctionProblem(anp.sum, N).at(Y).data_force({})
 
 
 def test_a_function_may_return_an_integer():
