@@ -24,7 +24,7 @@ def made(part: Part) -> Problem | None:
     """The problem of a part, made if it is a recipe (make, *arguments)."""
     if isinstance(part, tuple):
         make, *arguments = part
-        part = make(*arguments)
+        part = make(*map(aligned, arguments))
     if part is not None and not isinstance(part, Problem):
         raise InvalidTypeError(f"a part must be a Problem, None, or (make, *arguments) of one; found {part!r}")
     return part
@@ -46,6 +46,13 @@ class Reply(NamedTuple):
     forgotten: int | None = None
 
 
+def aligned(message: Any) -> Any:
+    """The message with its arrays at addresses that BLAS takes: a process may receive them at any byte of a buffer."""
+    if isinstance(message, np.ndarray):
+        return np.require(message, requirements="A")
+    return type(message)(map(aligned, message)) if type(message) in (tuple, list) else message
+
+
 class Resident:
     """F_k with its evaluations, lines and planes, stored under the keys that :class:`Summed` gave them.
 
@@ -63,7 +70,7 @@ class Resident:
         for key in dropped:
             self._held.pop(key, None)
         try:
-            result, forgotten = getattr(self, name)(*arguments), None
+            result, forgotten = getattr(self, name)(*map(aligned, arguments)), None
         except Forgotten as error:
             result, forgotten = None, error.key
         return Reply(result, {} if self.problem is None else dict(self.problem.counts()), forgotten)

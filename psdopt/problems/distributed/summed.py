@@ -24,7 +24,7 @@ from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.linalg.tolerances import MINOR
 from psdopt.problems.composite import SHARED
 from psdopt.problems.distributed.engine import Engine, Here, Question
-from psdopt.problems.distributed.resident import About, Part
+from psdopt.problems.distributed.resident import About, Part, aligned
 from psdopt.problems.distributed.rounds import bracket, root_between
 from psdopt.problems.distributed.sampled import Divided, RowsElsewhere
 from psdopt.problems.distributed.totals import Total, added
@@ -130,7 +130,7 @@ class Summed(Divided):
             self._asked(engine, (parts, name, arguments, dropped)) for engine, parts in self.places.items() if parts
         )
         self._counts = found.counts
-        return found.result
+        return aligned(found.result)
 
     def _asked(self, engine: Engine, question: Question) -> Total:
         """The sum over the parts of one engine. A part that has lost data rebuilds them from Y, and is asked again."""

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.problems.distributed import Here, even_slices, touched
-from psdopt.problems.distributed.resident import Resident, made
+from psdopt.problems.distributed.resident import Resident, aligned, made
 from tests.problems.distributed.instances import Pairs, trace_problem
 
 Y, D, V = np.random.default_rng(0).standard_normal((3, 5, 2))
@@ -21,6 +21,22 @@ def test_the_curvature_of_a_line_at_its_start_is_told_with_it():
     assert known is None
     assert bend == pytest.approx(problem.at(Y).along(D).derivatives(0.0)[1])
     assert Resident(None).about() is None
+
+
+def test_arrays_are_aligned_before_blas_sees_them(monkeypatch):
+    """Some kernels end the process otherwise."""
+    Y = np.random.default_rng(0).standard_normal((6, 3))
+    raw = np.frombuffer(b"1234" + Y.tobytes(), offset=4).reshape(Y.shape)
+    assert not raw.flags.aligned
+    seen, problem = [], trace_problem(6)
+    at = problem.at
+    monkeypatch.setattr(problem, "at", lambda Y: seen.append(Y) or at(Y))
+    assert Resident(problem).answer("at", (0, raw), ()).result[0] == problem.at(Y).value
+    assert seen[0].flags.aligned
+    inside = aligned([(raw, 2.0), None])[0]
+    assert inside[0].flags.aligned
+    assert inside[1] == 2.0
+    assert aligned(Y) is Y
 
 
 def test_what_is_not_held_is_reported_by_its_key():
