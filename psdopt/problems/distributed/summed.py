@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any, cast
 from weakref import WeakValueDictionary
@@ -24,13 +24,14 @@ from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.linalg.tolerances import MINOR
 from psdopt.problems.composite import SHARED
 from psdopt.problems.distributed.engine import Engine, Here, Question
+from psdopt.problems.distributed.held import Held
 from psdopt.problems.distributed.resident import About, Part, aligned
 from psdopt.problems.distributed.rounds import bracket, root_between
 from psdopt.problems.distributed.sampled import Divided, RowsElsewhere
 from psdopt.problems.distributed.totals import Total, added
 
 #: Numbers under which parts keep objects, for a sum and the samples of it, which have the same parts.
-KEYS = itertools.count()
+KEYS: Iterator[int] = itertools.count()
 #: Up to this order ∇F is summed as an array for a certificate, 200 MB: one round instead of those of Lanczos's method.
 WHOLE_ORDER = 5000
 #: Abilities that a sum has if all of its parts have them.
@@ -75,7 +76,7 @@ class Summed(Divided):
         self._counts: Mapping[str, int] = {}
         self.keys, self.count, self.local = KEYS, len(parts), local
         # what the parts keep, with how to rebuild it, while somebody here holds it; keys to forget at the next request
-        self.held: WeakValueDictionary[int, _Held] = WeakValueDictionary()
+        self.held: WeakValueDictionary[int, Held] = WeakValueDictionary()
         self.dead: list[int] = []
         #: of each engine, the numbers of the parts that have data
         self.places: dict[Engine, list[int]] = {}
@@ -150,29 +151,7 @@ class Summed(Divided):
         raise InvalidTypeError("Summed cannot be pickled: its parts live elsewhere; make it again from its recipes")
 
 
-class _Held:
-    """An object that the parts keep under `key`, and the `request` (method, arguments) that rebuilds it from Y."""
-
-    def kept(self, parts: Summed, key: int, name: str, *arguments: Any) -> None:
-        """Set the members; `arguments` follow `key`."""
-        self.parts, self.key, self.request = parts, key, (name, (key, *arguments))
-        parts.held[key] = self
-
-    def made(self, parts: Summed, name: str, *arguments: Any) -> Any:
-        """The sum of what the parts answer when they make and keep the object. One round."""
-        self.kept(parts, next(parts.keys), name, *arguments)
-        return parts.total(name, self.key, *arguments)
-
-    @property
-    def there(self) -> int:
-        """The key, under which the parts keep the object by now."""
-        return self.key
-
-    def __del__(self) -> None:
-        self.parts.dead.append(self.key)
-
-
-class SummedEvaluation(RowsElsewhere, _Held):
+class SummedEvaluation(RowsElsewhere, Held):
     """F and S Y at M = Y Yᵀ, and S up to order WHOLE_ORDER if it is asked for; the parts keep everything else.
 
     The parts make the evaluation in the round of the first request, `made_by` the method and its arguments, at Y where
@@ -181,7 +160,7 @@ class SummedEvaluation(RowsElsewhere, _Held):
 
     problem: Summed
 
-    def __init__(self, problem: Summed, Y: Array, source: _Held | None = None, *made_by: Any) -> None:
+    def __init__(self, problem: Summed, Y: Array, source: Held | None = None, *made_by: Any) -> None:
         self.problem, self.factor, self._source = problem, Y, source
         self.kept(problem, next(problem.keys), "at", Y)
         self._made_by, self._found = made_by, cast("tuple[float, Array] | None", None)
@@ -254,7 +233,7 @@ class SummedEvaluation(RowsElsewhere, _Held):
         block = np.asarray(v, dtype=np.float64).reshape(self.problem.n, -1)
         return self.moved(np.hstack([self.factor, block]), self, "append", block)
 
-    def moved(self, Y: Array, source: _Held, name: str, *arguments: Any) -> SummedEvaluation:
+    def moved(self, Y: Array, source: Held, name: str, *arguments: Any) -> SummedEvaluation:
         """The evaluation at Y that the parts make by the method `name` of what they keep for `source`."""
         return SummedEvaluation(self.problem, Y, source, name, *arguments)
 
@@ -275,7 +254,7 @@ class SummedEvaluation(RowsElsewhere, _Held):
         SummedEvaluation.__init__(self, *state)
 
 
-class SummedLine(LineModel, _Held):
+class SummedLine(LineModel, Held):
     """mu ↦ Σ_k F_k((Y + mu D)(Y + mu D)ᵀ): a quartic if all parts have one, else trial steps in rounds."""
 
     def __init__(self, evaluation: SummedEvaluation, D: Array) -> None:
@@ -336,7 +315,7 @@ class SummedLine(LineModel, _Held):
         return self.evaluation.moved(Y, self, "step", mu)
 
 
-class SummedPlane(PlaneModel, _Held):
+class SummedPlane(PlaneModel, Held):
     """(alpha, beta) ↦ Σ_k F_k(alpha M + beta v vᵀ)."""
 
     def __init__(self, evaluation: SummedEvaluation, v: Array) -> None:
