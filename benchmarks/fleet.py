@@ -5,18 +5,20 @@
 Three computations run in this process, on an engine that notes the work, the bytes and the serial rest of each round.
 Rounds without work on Dask's local processes give the costs of a round: fixed, per worker, and per MB that is sent to
 each or received; many threads of two processes give the driver's cost of each further task. From these the three are
-simulated: on 2 and 4 local processes, which share the cores of this machine, against what they take there in the same
-run; then on workers with cores of their own, each with as much data as were profiled. Times of workers are lognormal.
+simulated: on 2 and 4 local processes against what they take there in the same run, with the work of as many plain
+processes at once, which share cores and caches; then on workers with cores of their own, each with as much data as
+were profiled. Times of workers are lognormal.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,7 +35,7 @@ MB = 1e6
 
 
 class Round(NamedTuple):
-    """Seconds of work of all parts together, MB that each worker is sent, and MB of one answer."""
+    """Seconds of work of one worker, MB that each worker is sent, and MB of one answer."""
 
     work: float
     sent: float
@@ -73,27 +75,25 @@ class Noting(Here):
 
 
 def simulated(
-    profile: Profile, workers: int, costs: Costs, sigma: float, cores: int | None = None, repeats: int = DRAWS
+    profile: Profile, workers: int, costs: Costs, sigma: float, own_cores: bool = True, repeats: int = DRAWS
 ) -> float:
-    """Mean seconds of the computation on `workers`, with the work of the profile divided among them.
+    """Mean seconds of the computation on `workers`, each with the work of the profile; the slowest one ends a round.
 
-    `cores` : those that all workers share; None if each has its own. The slowest worker ends a round; workers that
-    share cores end one together. The driver hands out tasks one by one; answers are added in levels of BRANCHES.
+    The driver hands out tasks one by one, and answers are added in levels of BRANCHES. Where workers share the cores
+    of this machine (not `own_cores`), the measured cost of a round per worker holds, and nothing is sent side by side.
     """
     total, rng = profile.serial, np.random.default_rng(0)
     slowest = np.exp(sigma * rng.standard_normal((repeats, workers)) - 0.5 * sigma**2).max(axis=1).mean()
     levels, nodes = tree_of(workers)
     for each in profile.rounds:
-        shared = workers if cores is None else min(workers, cores)
-        work = each.work / shared * (slowest if shared == workers else 1.0)
-        if cores is None:
+        if own_cores:
             # beyond 8 MB for all together the driver sends one copy, which workers hand on to each other in turn
             copies = workers if each.sent * MB * workers <= 2**23 else 1 + np.log2(workers)
             answers = levels * min(workers, BRANCHES)
             tasks = costs.fixed + costs.worker + costs.task * (workers + nodes)
         else:
             copies, answers, tasks = workers, workers, costs.fixed + costs.worker * workers
-        total += tasks + work + costs.megabyte * (copies * each.sent + answers * each.received)
+        total += tasks + each.work * slowest + costs.megabyte * (copies * each.sent + answers * each.received)
     return float(total)
 
 
@@ -108,10 +108,14 @@ def tree_of(leaves: int) -> tuple[int, int]:
 
 @contextmanager
 def on_dask(workers: int, threads: int = 1) -> Iterator[Engine]:
+    import dask
     from dask.distributed import Client, LocalCluster
 
+    # Dask's limit for what malloc keeps also ends glibc's own choice of this one, and each block would be mapped anew
+    malloc = {"distributed.nanny.pre-spawn-environ.MALLOC_MMAP_THRESHOLD_": 2**25}
     with (
-        LocalCluster(workers, threads_per_worker=threads, dashboard_address=None, silence_logs=50) as cluster,
+        dask.config.set(malloc),
+        LocalCluster(n_workers=workers, threads_per_worker=threads, dashboard_address=None, silence_logs=50) as cluster,
         Client(cluster) as client,
     ):
         client.wait_for_workers(workers)
@@ -187,9 +191,15 @@ def timed(compute: Callable[[Summed], object], summed: Summed, repeats: int) -> 
 
 
 def profiled(compute: Callable[[Summed], object], pairs: int, parts: int, repeats: int) -> Profile:
-    """The computation in this process, cut into as many parts: of several, the one of median time."""
+    """The computation in this process, cut into as many parts, with the work of one; of several, the median one."""
     where = Noting()
-    summed, found = summed_on(where, pairs, parts), []
+    summed = summed_on(where, pairs, parts)
+    found = median_profile(compute, summed, where, repeats)
+    return replace(found, rounds=[each._replace(work=each.work / parts) for each in found.rounds])
+
+
+def median_profile(compute: Callable[[Summed], object], summed: Summed, where: Noting, repeats: int) -> Profile:
+    found = []
     compute(summed)
     for _ in range(repeats):
         where.profile, clock = Profile(), time.perf_counter()
@@ -198,6 +208,31 @@ def profiled(compute: Callable[[Summed], object], pairs: int, parts: int, repeat
         where.profile.serial = max(seconds - sum(each.work for each in where.profile.rounds), 0.0)
         found.append((seconds, len(found), where.profile))
     return sorted(found)[len(found) // 2][2]
+
+
+def one_of_many(name: str, steps: int, pairs: int, parts: int, k: int, repeats: int, barrier: Any, queue: Any) -> None:
+    """Seconds of work per round of part k alone, in a process that computes while the others do."""
+    where = Noting()
+    summed = Summed([recipes_of(pairs, parts)[k]], where, TermSum([LinearTerm(IdentityForm(COLUMNS), 0.01)]))
+    barrier.wait()
+    rounds = median_profile(computations(steps)[name], summed, where, repeats).rounds
+    queue.put(sum(each.work for each in rounds) / len(rounds))
+
+
+def side_by_side(name: str, steps: int, pairs: int, parts: int, repeats: int) -> Profile:
+    """:func:`profiled`, with the work of a part while as many plain processes compute one each."""
+    there = multiprocessing.get_context("spawn")
+    barrier, queue = there.Barrier(parts), there.Queue()
+    given = [(name, steps, pairs, parts, k, repeats, barrier, queue) for k in range(parts)]
+    processes = [there.Process(target=one_of_many, args=each) for each in given]
+    for process in processes:
+        process.start()
+    work = float(np.mean([queue.get() for _ in processes]))
+    for process in processes:
+        process.join()
+    alone = profiled(computations(steps)[name], pairs, parts, repeats)
+    factor = work * len(alone.rounds) / sum(each.work for each in alone.rounds)
+    return replace(alone, rounds=[each._replace(work=factor * each.work) for each in alone.rounds])
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -210,18 +245,18 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--sigma", type=float, default=SIGMA, help="of the fleet; local processes are taken as even")
     parser.add_argument("--repeats", type=int, default=7)
     options = parser.parse_args(argv)
-    cores = os.cpu_count() or 1
     costs = measured_costs(options.threads)
     print(
         f"a round: {1e3 * costs.fixed:.1f} ms, {1e3 * costs.worker:.1f} per local process, "
-        f"{1e3 * costs.megabyte:.1f} per MB and worker; {1e3 * costs.task:.2f} ms per further task; {cores} cores"
+        f"{1e3 * costs.megabyte:.1f} per MB and worker; {1e3 * costs.task:.2f} ms per further task; "
+        f"{os.cpu_count()} cores"
     )
     tasks = computations(options.steps)
     for workers in options.local:
-        expected = {
-            name: simulated(profiled(compute, options.pairs, workers, options.repeats), workers, costs, 0.0, cores)
-            for name, compute in tasks.items()
-        }
+        expected = {}
+        for name in tasks:
+            profile = side_by_side(name, options.steps, options.pairs, workers, options.repeats)
+            expected[name] = simulated(profile, workers, costs, 0.0, own_cores=False)
         with on_dask(workers) as where:
             summed = summed_on(where, options.pairs, workers)
             for name, compute in tasks.items():
@@ -234,8 +269,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         own = profiled(compute, options.pairs, 1, options.repeats)
         alone = own.serial + sum(each.work for each in own.rounds)
         for workers in options.workers:
-            whole = Profile([each._replace(work=workers * each.work) for each in own.rounds], own.serial)
-            there = simulated(whole, workers, costs, options.sigma)
+            there = simulated(own, workers, costs, options.sigma)
             print(
                 f"{workers} workers with {options.pairs} pairs each, {name}: {there:.3f} s; one process with all "
                 f"of them {own.serial + workers * (alone - own.serial):.3f} s"
@@ -245,7 +279,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         for workers in (4, 8, 16):
             overhead = small + costs.task * (workers + 1)
             slow = simulated(Profile([Round(1.0, 0.0, 0.0)]), workers, Costs(0.0, 0.0, 0.0, 0.0), options.sigma)
-            gain = per_pair * (1.0 - slow)
+            gain = per_pair * (1.0 - slow / workers)
             print(f"{name}: {workers} workers with cores of their own pay from {overhead / gain:.0f} pairs on")
     return 0
 

@@ -35,7 +35,10 @@ def engine(name: str, workers: int) -> Iterator[Engine]:
     if name == "dask":
         from dask.distributed import Client, LocalCluster
 
-        with LocalCluster(workers, threads_per_worker=1, dashboard_address=None) as cluster, Client(cluster) as client:
+        with (
+            LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None) as cluster,
+            Client(cluster) as client,
+        ):
             yield OnDask(client)
     elif name == "ray":
         import ray
