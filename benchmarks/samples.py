@@ -6,7 +6,8 @@ writes samples of 50 columns, pairs of them and noisy distances of the pairs to 
 names one, which is kept), learns the metric from these files, and prints after each step: the share of the pairs in the
 sample, gradients of all pairs so far (those of samples by their shares; a gradient is a product with the pairs and one
 with their transpose), readings of the file of samples, the proven gap over its unit, and processor seconds. --parts
-divides the pairs among as many parts of a sum, --sided asks for bounds in place of distances.
+divides the pairs among as many parts of a sum, --sided asks for bounds in place of distances, and --through reads the
+samples from another kind of file, made from the first.
 """
 
 from __future__ import annotations
@@ -55,21 +56,47 @@ def opened(folder: Path) -> list[Any]:
     return [np.load(folder / f"{name}.npy", mmap_mode="r") for name in FILES]
 
 
-def part(folder: Path, pairs: slice, count: int, some: bool = True) -> TermSum:
-    """The mean of the losses of all pairs, as far as it comes from these `pairs`; `some` : of the samples in them."""
+def samples(folder: Path, kind: str) -> Any:
+    """The samples as a memory map, a Zarr or Dask array or a Parquet file."""
+    X = np.load(folder / "samples.npy", mmap_mode="r")
+    if kind == "zarr":
+        import zarr
+
+        return zarr.create_array(folder / "samples.zarr", data=np.asarray(X), chunks=(10_000, COLUMNS), overwrite=True)
+    if kind == "dask":
+        import dask.array
+
+        return dask.array.from_array(X, chunks=(10_000, COLUMNS))
+    if kind == "parquet":
+        import pyarrow
+        import pyarrow.parquet
+
+        columns = {f"x{k}": X[:, k] for k in range(COLUMNS)}
+        pyarrow.parquet.write_table(pyarrow.table(columns), folder / "samples.parquet", row_group_size=10_000)
+        return pyarrow.parquet.ParquetFile(folder / "samples.parquet")
+    return X
+
+
+def part(folder: Path, pairs: slice, count: int, kind: str | None = None) -> TermSum:
+    """The mean of the losses of all pairs, as far as it comes from these `pairs`.
+
+    `kind` : of the file of all samples; None for an array of those in the pairs.
+    """
     X, i, j, targets, sides = opened(folder)
-    ends, data = np.column_stack([i[pairs], j[pairs]]), X
-    if some:
+    ends = np.column_stack([i[pairs], j[pairs]])
+    if kind is None:
         rows, ends = touched(ends)
         data = np.asarray(X[rows])
+    else:
+        data = samples(folder, kind)
     loss = HalfSquaredOneSided(targets[pairs], sides[pairs] if np.any(sides[pairs]) else 0.0)
     return TermSum([MeasuredTerm(PairDistances(ends[:, 0], ends[:, 1], linear_map(data)), loss, 1.0 / count)])
 
 
-def problem_of(folder: Path, parts: int) -> Problem:
+def problem_of(folder: Path, parts: int, kind: str = "map") -> Problem:
     count = len(np.load(folder / "targets.npy", mmap_mode="r"))
     if parts == 1:
-        return part(folder, slice(None), count, some=False)
+        return part(folder, slice(None), count, kind)
     return Summed([(part, folder, chosen, count) for chosen in even_slices(count, parts)])
 
 
@@ -97,6 +124,7 @@ def main(argv: list[str] | None = None) -> int:
     parser.add_argument("--gap", type=float, default=1e-4)
     parser.add_argument("--parts", type=int, default=1)
     parser.add_argument("--sided", action="store_true")
+    parser.add_argument("--through", choices=["map", "zarr", "parquet", "dask"], default="map", help="for one part")
     parser.add_argument("--folder", type=Path, help="use (and keep) the files in this folder")
     options = parser.parse_args(argv)
     with tempfile.TemporaryDirectory() as temporary:
@@ -104,6 +132,6 @@ def main(argv: list[str] | None = None) -> int:
         if not (folder / "targets.npy").exists():
             folder.mkdir(parents=True, exist_ok=True)
             make(folder, options.pairs, options.sided)
-        result = run(problem_of(folder, options.parts), options.gap)
+        result = run(problem_of(folder, options.parts, options.through), options.gap)
         print(f"{result.status.label}: {result.message}; F = {result.value:.10g}, all in {result.seconds:.0f} s")
     return 0

@@ -29,7 +29,7 @@ from psdopt.constraints.limits import CANCELLED
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.geometry import Geometry
-from psdopt.contracts.gradient import dense_gradient
+from psdopt.contracts.gradient import dense_gradient, is_remote
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.roles import Duality
 from psdopt.contracts.signatures import accepts
@@ -62,7 +62,7 @@ class Computation:
         self.problem, self.evaluation, self.tol, self.trace, self.dual = problem, evaluation, tol, trace, dual
         self.dense: Array | None = None
         plain = type(problem.duality).subgradient is Duality.subgradient
-        if plain and getattr(evaluation.gradient, "remote", False):
+        if plain and is_remote(evaluation.gradient):
             self.dense = dense_gradient(evaluation)  # in one round, in which F and S Y come along
         self.value, self.Y = float(evaluation.value), evaluation.factor
         if math.isnan(self.value):

@@ -63,6 +63,11 @@ class GradientOperator(LinearOperator):
         return self
 
 
+def is_remote(gradient: LinearOperator) -> bool:
+    """Whether a product with S = `gradient` is a round of requests to other processes."""
+    return isinstance(gradient, GradientOperator) and gradient.remote
+
+
 def dense_gradient(evaluation: Evaluation) -> Array:
     """S = ∇F(M) as a new symmetric array (n, n): assembled if its entries are available, else by n products.
 

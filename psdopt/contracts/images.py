@@ -67,7 +67,7 @@ class Images:
 
     def step(self, mu: float, direction: Images) -> Images:
         """Images of Y + mu D. Cost O(size of the images), no application if the images of D are known."""
-        arrays = {key: Z + mu * direction.of(self.maps[key]) for key, Z in self._arrays.items()}
+        arrays = {key: _moved(Z, mu, direction.of(self.maps[key])) for key, Z in self._arrays.items()}
         new = Images(self.maps, self.factor + mu * direction.factor, arrays)
         moved = self.size + abs(mu) * direction.size
         # do not block on |Y + mu D| on a device
@@ -112,3 +112,10 @@ class Images:
         self.maps, self.factor, self._arrays, self.drift = state
         self._derived = {}
         self._size = self._start = None
+
+
+def _moved(Z: Array, mu: float, D: Array) -> Array:
+    """Z + mu D, with no other array of its size beside it."""
+    new = mu * D
+    new += Z
+    return new

@@ -59,7 +59,6 @@ class QuadraticFit(Coupled, Protocol):
 
     n: int
     size: int
-    curvatures: Array
 
     def at(self, evaluation: Evaluation) -> tuple[Block, Array]:
         """Y, the factor of an evaluation of the problem, as a block; and its measurements ⟨A_t, Y Yᵀ⟩ (m,)."""

@@ -14,9 +14,10 @@ from psdopt.devices import Device, DeviceMatrix, device_of, held, is_device_arra
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, as_dense, product, sparse_product, with_data
-from psdopt.linalg.limits import BLOCK
+from psdopt.linalg.limits import CACHED, SMALL_ORDER
 from psdopt.linalg.row_sources import row_source
 from psdopt.linalg.tolerances import asymmetry_allowed
+from psdopt.linalg.weighted_rows import WeightedRows
 
 STRIP = 64  # rows that are compared with as many columns at a time: their difference stays in the cache
 
@@ -64,18 +65,23 @@ class LinearMap:
             return product(V.T, stored.T).T  # two thirds of the time of stored V
         return product(A, V)
 
-    def adjoint(self, W: Array) -> Array:
-        """Aᵀ W for a block W (p, k)."""
+    def adjoint(self, W: Array | WeightedRows) -> Array:
+        """Aᵀ W for a block W (p, k); of few columns and an array A in blocks of rows that stay in the cache."""
         self._count(W)
-        if isinstance(self.data, LinearOperator):
-            return as_dense(self.data.rmatmat(W))
-        return product(self.data.T, W) if isinstance(self.data, np.ndarray) else as_dense(self.data.T @ W)
+        A, step = self.data, max(SMALL_ORDER, CACHED // (self.shape[1] + W.shape[1]))
+        if isinstance(A, np.ndarray) and len(A) > step and W.shape[1] <= SMALL_ORDER:
+            blocks = (slice(start, start + step) for start in range(0, len(A), step))
+            return np.asarray(sum(product(A[rows].T, W[rows]) for rows in blocks))
+        whole = W[:] if isinstance(W, WeightedRows) else W
+        if isinstance(A, LinearOperator):
+            return as_dense(A.rmatmat(whole))
+        return product(A.T, whole) if isinstance(A, np.ndarray) else as_dense(A.T @ whole)
 
     def __matmul__(self, V: Array) -> Array:
         """A V, like :meth:`apply`."""
         return self.apply(V)
 
-    def _count(self, V: Array) -> None:
+    def _count(self, V: Array | WeightedRows) -> None:
         deadline.ask()
         self.applications += 1
         self.columns += V.shape[1]
@@ -101,7 +107,7 @@ class LinearMap:
         A = self.data
         if self.is_sparse:
             return as_dense(A.T @ (sp.diags_array(w) @ A))
-        total, step = np.zeros((self.shape[1], self.shape[1])), max(1, BLOCK // self.shape[1])
+        total, step = np.zeros((self.shape[1], self.shape[1])), max(SMALL_ORDER, CACHED // self.shape[1])
         for start in range(0, self.shape[0], step):
             rows = A[start : start + step]
             total += rows.T @ (w[start : start + step, None] * rows)

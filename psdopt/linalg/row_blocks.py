@@ -13,6 +13,7 @@ import numpy as np
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_sources import SMALL_MAP, RowSource, only, require_finite, row_source
+from psdopt.linalg.weighted_rows import WeightedRows
 
 #: Called as observer(name, rows_read, rows) after each block of a pass over the rows.
 Observer = Callable[[str, int, int], None]
@@ -56,7 +57,7 @@ class RowBlocks(LinearMap):
             image[rows] = part
         return image
 
-    def adjoint(self, W: Array) -> Array:
+    def adjoint(self, W: Array | WeightedRows) -> Array:
         """Xᵀ W (d, k) for W (m, k). One pass."""
         self._count(W)
         total = np.zeros((self.shape[1], W.shape[1]))
@@ -165,7 +166,7 @@ def _whole(_: slice, block: Array) -> Array:
 class _TimesRows:
     """(rows, X_k) ↦ X_kᵀ W_k; W (m, k), or its rows from `first` on."""
 
-    def __init__(self, W: Array, first: int = 0) -> None:
+    def __init__(self, W: Array | WeightedRows, first: int = 0) -> None:
         self.W, self.first = W, first
 
     def only(self, rows: slice) -> Self:
@@ -179,7 +180,7 @@ class _WeightedGram(_TimesRows):
     """(rows, X_k) ↦ X_kᵀ diag(w_k) X_k; w (m,), or its entries from `first` on."""
 
     def __call__(self, rows: slice, block: Array) -> Array:
-        return block.T @ (self.W[_within(rows, self.first), None] * block)
+        return block.T @ (self.W[_within(rows, self.first)][:, None] * block)
 
 
 class _Checked:

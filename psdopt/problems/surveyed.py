@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.contracts.curvature import Curvature, added
-from psdopt.contracts.gradient import GradientOperator, dense_gradient
+from psdopt.contracts.gradient import GradientOperator, dense_gradient, is_remote
 from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.linalg.arrays import Array
 from psdopt.problems.composite import Composite
@@ -38,7 +38,7 @@ class Surveyed(Evaluation):
     def __init__(self, full: Evaluation, sampled: Evaluation | None = None) -> None:
         self.problem, self.factor = full.problem, full.factor
         self._full, self._sampled = full, sampled
-        if getattr(full.gradient, "remote", False) and not is_zero(full):
+        if is_remote(full.gradient) and not is_zero(full):
             _ = self.S  # in one round of requests, in which F comes along
         self._value = float(full.value)
         self._curved: list[Curvature] | None = None

@@ -57,7 +57,11 @@ class TermFit:
         self._linear = [term for term in terms if isinstance(term, LinearTerm)]
         self._maps = distinct_maps(terms)
         self.measurement = self._fit.measurement
-        self.n, self.size, self.curvatures = self._fit.n, self.measurement.size, _curvatures(self._fit)
+        self.n, self.size = self._fit.n, self.measurement.size
+
+    @cached_property
+    def curvatures(self) -> Array:
+        return _curvatures(self._fit)
 
     def at(self, evaluation: Any) -> tuple[Images, Array]:
         """The images of Y and the features of the loss; an evaluation of the same terms has computed them."""

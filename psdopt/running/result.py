@@ -106,7 +106,8 @@ class Result:
     tol : the requested relative accuracy (nan if there was no run).
     state : the method's last state, from which a run can go on.
     solved : the problem itself, by which :meth:`vjp` and :meth:`jvp` differentiate; None in a
-        result of an estimator or from a file. again : :func:`psdopt.solve`, for a finer run from `matrix`; or None.
+        result of an estimator or from a file. again : :func:`psdopt.solve` within the same time, for a finer
+        run from `matrix`; or None.
     ended_by : the :class:`psdopt.Stopping` at which the run ended, such as MaxTime(2.0); None if it was not ended by
         one, and in a result from a file.
     """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -132,7 +133,7 @@ def solve(
                     # only the data decide: for example, they may have no closed form
                     other = alternatives(problem, geometry, method)
                     raise IncompatibleError(f"{error}. {other}" if other else str(error)) from error
-            return replace(driver.result(*verdict), again=solve)
+            return replace(driver.result(*verdict), again=partial(solve, max_time=max_time))
     except tuple(CUTS) as error:
         cut = cut_by(error, limits.longest)
     # by now the error, and with it the arrays of the cut work, are released

@@ -20,7 +20,8 @@ from psdopt.linalg.operators import LinearMap
 from psdopt.terms.models import Curve, Surface
 
 #: Σ Aᵀ G over pairs (A, G); A = None stands for the identity. Adjoints of the same map are summed
-#: before it is applied, so that terms sharing data share the product.
+#: before it is applied, so that terms sharing data share the product. G may be
+#: :class:`~psdopt.linalg.weighted_rows.WeightedRows`, which has sums and multiples, and is formed in blocks.
 Forces = list[tuple[LinearMap | None, Array]]
 
 
@@ -131,7 +132,7 @@ def distinct_maps(terms: Iterable[Term]) -> tuple[LinearMap, ...]:
 
 def combine(forces: Forces, shape: tuple[int, int]) -> Array:
     """Σ Aᵀ G: one adjoint per distinct map, whatever the number of terms that use it."""
-    sums: dict[LinearMap | None, Array] = {}
+    sums: dict[LinearMap | None, Any] = {}
     for linear_map, G in forces:
         sums[linear_map] = sums[linear_map] + G if linear_map in sums else G
     images = (G if linear_map is None else linear_map.adjoint(G) for linear_map, G in sums.items())

@@ -222,7 +222,8 @@ class LeastSquares(HalfSquaredOneSided):
 
     def __init__(self, target: Any, weights: Any = None) -> None:
         super().__init__(target, weights=weights)
-        self._second = 2.0 * self.weights + 0.0 * self.target  # one number for each target
+        longer = self.target if np.ndim(self.target) > np.ndim(self.weights) else self.weights
+        self._second = 2.0 * self.weights if longer is self.weights else filled_like(longer, 2.0 * self.weights)
 
 
 class SquaredHinge(HalfSquaredOneSided):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -19,6 +19,7 @@ from psdopt.linalg.arrays import (
 )
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.linalg.row_blocks import RowBlocks, linear_map
+from psdopt.linalg.weighted_rows import WeightedRows
 from psdopt.terms.base import Forces
 from psdopt.terms.distances import PairDistances, TripletDifferences
 from psdopt.terms.entry_coupling import entry_coupling
@@ -42,7 +43,7 @@ class QuadraticForms(RankOne):
         return row_dots(U.of(self.X), V.of(self.X))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
-        return [(self.X, weights[:, None] * V.of(self.X))]
+        return [(self.X, cast(Array, WeightedRows((weights, V.of(self.X)))))]
 
     @property
     def has_entries(self) -> bool:

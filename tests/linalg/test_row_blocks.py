@@ -50,7 +50,7 @@ def test_both_moments_take_one_pass(X, wrap):
 
 @pytest.mark.parametrize("make", [blocks_of, LinearMap, lambda X: LinearMap(sp.csr_array(X))])
 def test_a_weighted_gram_takes_one_pass(X, make, monkeypatch):
-    monkeypatch.setattr(operators, "BLOCK", 6 * 100)
+    monkeypatch.setattr(operators, "CACHED", 6 * 100)
     A, dense, w = make(X), X.astype(np.float64), np.random.default_rng(1).standard_normal(1050)
     assert np.allclose(A.weighted_gram(w), dense.T @ (w[:, None] * dense), rtol=1e-12, atol=1e-10)
     assert getattr(A, "passes", 1) == 1

@@ -6,7 +6,7 @@ import signal
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, certify, solve
+from psdopt import ConjugateGradient, FlatQuotient, GrowingSamples, certify, solve
 from psdopt.errors import InvalidInputError
 from psdopt.problems.distributed import OnDask, Summed
 from tests.problems.distributed.instances import Pairs, trace_problem
@@ -52,6 +52,26 @@ def test_a_killed_worker_does_not_change_the_answer(cluster, client):
     assert killed
     assert lossy.status is whole.status
     assert lossy.value == pytest.approx(whole.value, rel=1e-9)
+
+
+def test_samples_on_workers_survive_a_killed_one(cluster, client):
+    """The samples of the part that is lost are drawn again, the same ones."""
+    pairs, killed = Pairs(n=4, samples=30, pairs=4_000), []
+    recipes = pairs.recipes([2_000])
+
+    def kill_once(snapshot):
+        if snapshot.iteration == 1 and not killed:
+            killed.append(next(iter(cluster.workers.values())).pid)
+            os.kill(killed[0], signal.SIGKILL)
+
+    client.wait_for_workers(2, timeout=60)
+    sums = (Summed(recipes, engine, pairs.local) for engine in (OnDask(client), None))
+    few = {"rng": 0, "max_iterations": 4}
+    geometry, method = FlatQuotient(pairs.n, pairs.n), GrowingSamples(first=1.0 / 8.0)
+    lossy, whole = (solve(each, geometry, method, callback=kill_once, **few) for each in sums)
+    assert killed
+    assert lossy.iterations == whole.iterations > 1
+    assert lossy.value == pytest.approx(whole.value, rel=1e-12)
 
 
 def test_no_client_is_one_sentence():
