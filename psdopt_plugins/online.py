@@ -12,7 +12,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.exceptions import ConvergenceWarning
 
-from psdopt import Certificate, Geometry, LowRankPSD, MomentPreconditioner, Polar, Problem, certify
+from psdopt import Geometry, MomentPreconditioner, Polar
 from psdopt.linalg import Array
 from psdopt_plugins.limits import SPECTRUM_ORDER
 
@@ -202,8 +202,3 @@ class OnlineModel:
 def _value(X: Any, part: slice, loss: BatchLoss, Y: Array) -> float:
     Z = X @ Y
     return loss(part, np.vecdot(Z, Z))[0]
-
-
-def proven_on(learner: Any, problem: Problem) -> Certificate:
-    """The certificate of the `learner`'s matrix as it is now for F, a `problem` over the rows that somebody gives."""
-    return certify(problem, LowRankPSD(np.ascontiguousarray(learner.components_.T)))

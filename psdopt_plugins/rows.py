@@ -99,7 +99,10 @@ def _numbers(y: Any) -> None:
 
 
 def _of_column(X: Any, error: TypeError | ValueError) -> TypeError | ValueError:
-    """`error`; if X is a data frame with a column of text or dates, or two of one name, one that names the column."""
+    """`error`; if X is a data frame with a column of text or dates, or two of one name, one that names the column.
+
+    Of an error that says where NaN was found, only this: its advice names other estimators of scikit-learn.
+    """
     names = list(getattr(X, "columns", ()))
     if twice := [name for k, name in enumerate(names) if name in names[:k]]:
         return InvalidInputError(f"X must have columns of different names; found {twice[0]!r} twice")
@@ -113,7 +116,8 @@ def _of_column(X: Any, error: TypeError | ValueError) -> TypeError | ValueError:
             return InvalidInputError(
                 f"X must hold numbers; found {found!r} in column {name!r}: encode or drop the column"
             )
-    return error
+    said = str(error).partition("\n")[0]
+    return ValueError(said) if said.endswith("contains NaN.") else error
 
 
 def _on_device(estimator: Any, X: Any, y: Any, options: dict[str, Any]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import copy, deepcopy
 from dataclasses import KW_ONLY, replace
 from typing import Any, Self
 
@@ -11,19 +12,20 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import Certificate, Geometry, LowRankPSD, TermSum, starting_point
+from psdopt import Geometry, LowRankPSD, TermSum, starting_point
 from psdopt.checks import CheckedIndices, classes, finite, integer_or_none, vector, weight
 from psdopt.devices import held, on_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm, row_dots
 from psdopt.problems.distributed import touched
 from psdopt.terms import GramForm, IdentityForm, LinearTerm, MeasuredTerm, ProductTerm
+from psdopt_plugins.certificate_on import on_rows
 from psdopt_plugins.estimators import generator, named_geometry, parameters, sample_weights
 from psdopt_plugins.limits import MINOR, SAMPLES
 from psdopt_plugins.long_fits import entries, products, say_if_long
 from psdopt_plugins.metric_learning.lmnn_start import principal_axes
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
-from psdopt_plugins.online import OnlineModel, moment_of, proven_on
+from psdopt_plugins.online import OnlineModel, moment_of
 from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.pairs import Pairs, SignedPairs, joined_pairs, signed_pairs
 from psdopt_plugins.regression.online import half_squares
@@ -258,21 +260,19 @@ class DistanceRegression(MahalanobisTransformer):
         self.__dict__.pop("result_", None)
         return self
 
-    def certificate_on(self, X: Any, y: Any = None, *, pairs: Any = None) -> Certificate:
+    @on_rows
+    def certificate_on(self, X: Any, y: Any = None, *, pairs: Any = None) -> TermSum:
         """How far M is proven to be from the best M for `pairs` of the samples X (m, d): all pairs seen, or others.
 
-        The :func:`psdopt.certify` of M for the mean loss of the pairs, 1/(2p) Σ max(0, ·)² with the bounds `bounds_`
-        and without the term towards the start, over all M ⪰ 0 of any rank. ``gap`` bounds F(M) − min F, and
-        ``gap_relative`` is this bound over the certificate's unit, a decrease of F from 0 to M. On pairs that were not
-        seen, the gap counts what their own minimiser gains by fitting them alone. Without `pairs` they are drawn from
-        labels y as in :meth:`fit`. At any time, after :meth:`fit` as well; M does not change. O((m + p) d²), and
-        O(min(p, 10⁴) d⁴) up to d = 64. Raises what :meth:`fit` raises.
+        F(M) is the mean loss of the pairs, 1/(2p) Σ max(0, ·)² with the bounds `bounds_`, without the term towards the
+        start, as :meth:`partial_fit` learns it. Without `pairs` they are drawn from labels y as in :meth:`fit`.
         """
-        check_is_fitted(self)
-        X, pairs = validated_with(self, X, y, pairs, self._sampled, blocks=True, reset=False)
+        # a generator goes on with the next fit as if nothing had been drawn here
+        drawn = copy(self).set_params(random_state=deepcopy(self.random_state))._sampled
+        X, pairs = validated_with(self, X, y, pairs, drawn, blocks=True, reset=False)
         upper, lower = self.bounds_
         data = linear_map(X, "X", checked=True)
-        return proven_on(self, pair_distance_problem(data, pairs, upper=upper, lower=lower))
+        return pair_distance_problem(data, pairs, upper=upper, lower=lower)
 
     def influence(self, X: Any, dM: Any, *, pair_weight: Any = None) -> Array:
         """dl/dw_t (p,) for a loss l(M) with dl/dM = `dM` (d, d), w_t the weight of training pair t in ``pairs_``.

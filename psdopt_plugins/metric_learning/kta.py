@@ -9,8 +9,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from psdopt import QuadraticSDP
 from psdopt.checks import integer_or_none
 from psdopt.linalg import linear_map
+from psdopt_plugins.certificate_on import on_rows
 from psdopt_plugins.estimators import parameters
 from psdopt_plugins.limits import FACTOR_ORDER
 from psdopt_plugins.long_fits import entries, quadratic_fit, say_if_long
@@ -106,3 +108,14 @@ class KTA(MahalanobisTransformer):
         say_if_long(self, (m, d), once, run, numbers=numbers, shorter="fewer features")
         problem = kta_problem(linear_map(X, "X", checked=True), y, self.lam, self.regularizer, self.gram, w)
         return self._learn(problem, rank, self.solver_options)
+
+    @on_rows
+    def certificate_on(self, X: Any, y: Any) -> QuadraticSDP:
+        """How far M is proven to be from the best M for samples X (m, d) with labels y (m,): those of a fit, or others.
+
+        F(M) = lam |X M Xᵀ − Y Yᵀ|_F² + Reg(M), Y (m, c) the one-hot labels, which need not be those of the fit.
+        """
+        options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
+        X, y = validated(self, X, y, blocks=True, reset=False, **options)
+        check_classification_targets(y)
+        return kta_problem(linear_map(X, "X", checked=True), y, self.lam, self.regularizer, self.gram)

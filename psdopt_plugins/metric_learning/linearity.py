@@ -10,8 +10,9 @@ import numpy as np
 
 from psdopt import QuadraticSDP
 from psdopt.checks import integer, integer_or_none, weight
-from psdopt.linalg import Array, LinearMap, as_dense, linear_map
+from psdopt.linalg import Array, LinearMap, RowBlocks, as_dense, linear_map
 from psdopt.terms import MatrixForm, WeightedGramForm
+from psdopt_plugins.certificate_on import on_rows
 from psdopt_plugins.estimators import centred, parameters
 from psdopt_plugins.long_fits import entries, quadratic_fit, say_if_long, search
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
@@ -174,3 +175,15 @@ class Linearity(MahalanobisTransformer):
         self._scatter: Array = 0.5 * (dense + dense.T) + (0.0 if fresh else self._scatter)
         problem = scatter_problem(self._scatter, self.lam, self.regularizer)
         return self._learn(problem, self.rank, self.solver_options)
+
+    @on_rows
+    def certificate_on(self, X: Any, y: Any = None, *, pairs: Any = None) -> QuadraticSDP:
+        """How far M is proven to be from the best M for `pairs` of the samples X (m, d): all pairs seen, or others.
+
+        F(M) = Reg(M) + lam Σ S_ij d_M(x_i, x_j) over the pairs, each once. Without `pairs` they are made from labels
+        y as in :meth:`fit`.
+        """
+        options: dict[str, Any] = {"blocks": True, "accept_sparse": ["csr", "csc"], "reset": False}
+        X, pairs = validated_with(self, X, y, pairs, self._nearest, **options)
+        data = linear_map(X if isinstance(X, RowBlocks) else centred(X), "X", checked=True)
+        return linearity_problem(data, pairs, self.lam, self.regularizer, self.gram)

@@ -11,13 +11,13 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted
 
-from psdopt import Certificate, FlatQuotient, LowRankPSD, solve
+from psdopt import FlatQuotient, LowRankPSD, TermSum, solve
 from psdopt.checks import CheckedIndices, classes, integer, integer_or_none, one_of, positive
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array, LinearMap, RowBlocks, linear_map, norm
 from psdopt.problems.distributed import touched
+from psdopt_plugins.certificate_on import on_rows
 from psdopt_plugins.estimators import (
     finished,
     of_a_round,
@@ -41,10 +41,10 @@ from psdopt_plugins.metric_learning.lmnn_start import (
     whitening,
 )
 from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTransformer
-from psdopt_plugins.online import OnlineModel, proven_on
-from psdopt_plugins.pair_sampling import drawn_samples, labels_of_drawn, nearest_triplets, rows_of
+from psdopt_plugins.online import OnlineModel
+from psdopt_plugins.pair_sampling import FromSample, drawn_samples, labels_of_drawn, nearest_triplets, rows_of
 from psdopt_plugins.pairs import checked_triplets
-from psdopt_plugins.rows import ranges_of_features, validated, validated_with, weighted
+from psdopt_plugins.rows import only_touched, ranges_of_features, validated, validated_with, weighted
 
 TARGET_METRICS = ("auto", "euclidean", "whitened")
 #: Tolerance for `solve` unless `solver_options` give another.
@@ -244,21 +244,18 @@ class LMNN(MahalanobisTransformer):
         self.__dict__.pop("result_", None)
         return self
 
-    def certificate_on(self, X: Any, y: Any = None, *, triplets: Any = None) -> Certificate:
+    @on_rows
+    def certificate_on(self, X: Any, y: Any = None, *, triplets: Any = None) -> TermSum:
         """How far M is proven to be from the best M for `triplets` of the samples X (m, d): all seen, or others.
 
-        The :func:`psdopt.certify` of M for Σ d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over the triplets and
-        all M ⪰ 0, the sum whose mean :meth:`partial_fit` learns from. ``gap`` bounds F(M) − min F, and ``gap_relative``
-        is this bound over the certificate's unit, a decrease of F from 0 to M. On triplets that were not seen, the gap
-        counts what their own minimiser gains by fitting them alone. Without `triplets` they are the nearest ones of
-        labels y. M does not change. O((m + q) d² + d³). Raises what :meth:`fit` raises.
+        F(M) = Σ d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over the triplets, the sum whose mean
+        :meth:`partial_fit` learns from. Without `triplets` they are the nearest ones of labels y, among `max_samples`.
         """
-        check_is_fitted(self)
-        drawn = partial(nearest_triplets, n_neighbors=self.n_neighbors)
-        X, triplets = validated_with(self, X, y, triplets, drawn, reset=False, copy=True)  # centred in place
-        rows = checked_triplets(triplets, X.shape[0])
-        data = linear_map(centred(X), "X", checked=True)
-        return proven_on(self, lmnn_problem(data, rows.array[:, :2], rows, self.lam))
+        drawn = FromSample(partial(nearest_triplets, n_neighbors=self.n_neighbors), self.max_samples)
+        X, triplets = validated_with(self, X, y, triplets, drawn, blocks=True, reset=False, copy=True)
+        data, rows = only_touched(linear_map(X, "X", checked=True), checked_triplets(triplets, X.shape[0]))
+        data = linear_map(centred(data.data), "X", checked=True)
+        return lmnn_problem(data, rows.array[:, :2], rows, self.lam)
 
     def _first_metric(self, X: Any, triplets: CheckedIndices) -> Array:
         """The factor (d, r) of a metric under which pairs (i, j) have the mean distance 1, all directions alike."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import roc_auc_score
 from sklearn.utils.validation import check_is_fitted
 
+from psdopt import Certificate
 from psdopt.checks import number, one_of, vector, weight
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
@@ -86,6 +87,17 @@ class PairsClassifier(TupleLearner):
         """
         return self._taught(self._going_on().partial_fit, pairs, y, {})
 
+    def certificate_on(self, pairs: Any, y: Any) -> Certificate:
+        """How far M is proven to be from the best M for pairs and y as in :meth:`fit`: all pairs seen, or others.
+
+        The ``certificate_on`` of the learner; see :meth:`DistanceRegression.certificate_on` and
+        :meth:`Linearity.certificate_on`.
+        """
+        X, rows = self._tuples(pairs, 2)
+        learner = self._able(self.estimator_, "certificate_on")
+        found: Certificate = learner.certificate_on(X, pairs=np.column_stack([rows, pair_signs(y, len(rows))]))
+        return found
+
     def calibrate_threshold(
         self, pairs: Any, y: Any, strategy: str = "accuracy", min_rate: float | None = None, beta: float = 1.0
     ) -> Self:
@@ -133,6 +145,8 @@ class PairsClassifier(TupleLearner):
 
 def pair_signs(y: Any, count: int) -> NDArray[np.intp]:
     """y (count,) as integers. Raises InvalidInputError unless all are +1 or −1."""
+    if y is None:
+        raise InvalidInputError("y must be +1 (similar) or -1 (dissimilar) for each pair; found None")
     signs = vector(y, "y", count, "one per pair")
     if len(wrong := signs[np.abs(signs) != 1.0]):
         raise InvalidInputError(f"y must be +1 (similar) or -1 (dissimilar); found {wrong[0]:g}")

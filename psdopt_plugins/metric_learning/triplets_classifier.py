@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from psdopt import Certificate
 from psdopt.linalg import Array
 from psdopt_plugins.metric_learning.mahalanobis import MahalanobisTransformer
 from psdopt_plugins.metric_learning.psdboost import PSDBoost
@@ -47,7 +48,7 @@ class TripletsClassifier(TupleLearner):
 
     needs_y = False
     keyword = "triplets"
-    known = "those of LMNN and, but for partial_fit, PSDBoost"
+    known = "those of LMNN and, for fit alone, PSDBoost"
 
     def fit(self, triplets: Any, y: Any = None) -> Self:
         """Learn from triplets, points (m, 3, d) or indices (m, 3); y is ignored.
@@ -59,6 +60,15 @@ class TripletsClassifier(TupleLearner):
     def partial_fit(self, triplets: Any, y: Any = None) -> Self:
         """Continue learning from triplets as in :meth:`fit`, by the ``partial_fit`` of, for example, :class:`LMNN`."""
         return self._taught(self._going_on().partial_fit, triplets)
+
+    def certificate_on(self, triplets: Any, y: Any = None) -> Certificate:
+        """How far M is proven to be from the best M for triplets as in :meth:`fit`: all triplets seen, or others.
+
+        The ``certificate_on`` of the learner; see :meth:`LMNN.certificate_on`.
+        """
+        X, rows = self._tuples(triplets, 3)
+        found: Certificate = self._able(self.estimator_, "certificate_on").certificate_on(X, triplets=rows)
+        return found
 
     def _taught(self, learn: Callable[..., Any], triplets: Any) -> Self:
         X, rows = points_of_tuples(triplets, 3, self.preprocessor)

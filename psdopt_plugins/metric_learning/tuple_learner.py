@@ -61,7 +61,10 @@ class TupleLearner(MahalanobisTransformer):
 
     def _inner(self, method: str, *others: str) -> Any:
         """A clone of the inner learner. Raises InvalidTypeError unless its `method` takes the tuples and `others`."""
-        inner = self._default() if self.estimator is None else self.estimator
+        return clone(self._able(self._default() if self.estimator is None else self.estimator, method, *others))
+
+    def _able(self, inner: Any, method: str, *others: str) -> Any:
+        """`inner`. Raises InvalidTypeError unless its `method` takes the tuples and `others`."""
         offered = inspect.signature(getattr(inner, method)).parameters if hasattr(inner, method) else {}
         missing = [name for name in (self.keyword, *others) if name not in offered]
         if missing:
@@ -70,7 +73,7 @@ class TupleLearner(MahalanobisTransformer):
                 f"estimator must be a metric learner whose {method} takes {missing[0]}=, as "
                 f"{self.known} do; found {found}"
             )
-        return clone(inner)
+        return inner
 
     def _going_on(self) -> Any:
         """The learner of the last call, or a new one. Raises InvalidTypeError unless it has ``partial_fit``."""

@@ -10,12 +10,13 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from psdopt import Certificate, Geometry, LowRankPSD, starting_point
+from psdopt import Geometry, LowRankPSD, TermSum, starting_point
 from psdopt.checks import one_of
 from psdopt.linalg import Array, RowBlocks, as_dense, linear_map, row_dots
+from psdopt_plugins.certificate_on import on_rows
 from psdopt_plugins.estimators import Estimator, generator, named_geometry, parameters, solved, sorted_components
 from psdopt_plugins.long_fits import entries, products, say_if_long
-from psdopt_plugins.online import OnlineModel, moment_of, proven_on
+from psdopt_plugins.online import OnlineModel, moment_of
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
 from psdopt_plugins.rows import projected, validated, warn_of_offset, weighted
@@ -132,20 +133,16 @@ class PSDRegressor(RegressorMixin, Estimator):
         self.__dict__.pop("result_", None)
         return self
 
-    def certificate_on(self, X: Any, y: Any, *, direction: Any = None) -> Certificate:
+    @on_rows
+    def certificate_on(self, X: Any, y: Any, *, direction: Any = None) -> TermSum:
         """How far W is proven to be from the best W for the rows X (m, d), y (m,): all rows seen, or others.
 
-        The :func:`psdopt.certify` of W for 1/(2m) Σ (xᵀWx + c − y)² over all W ⪰ 0 of any rank, c the `intercept_` that
-        has been learned; with `direction` as in :meth:`fit`. ``gap`` bounds F(W) − min F, and ``gap_relative`` is this
-        bound over the certificate's unit, a decrease of F from 0 to W. On rows that were not seen, the gap counts what
-        their own minimiser gains by fitting them alone. At any time, after :meth:`fit` as well; W does not change.
-        O(m d²), and O(min(m, 10⁴) d⁴) up to d = 64. Raises what :meth:`fit` raises.
+        F(M) = 1/(2m) Σ (xᵀMx + c − y)², c the `intercept_` that has been learned, with `direction` as in :meth:`fit`.
         """
-        check_is_fitted(self)
         options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "y_numeric": True}
         X, y = validated(self, X, y, blocks=True, reset=False, **options)
         data = linear_map(X, "X", checked=True)
-        return proven_on(self, psd_regression_problem(data, y - self.intercept_, direction=direction))
+        return psd_regression_problem(data, y - self.intercept_, direction=direction)
 
     def _begun(self, fresh: bool, X: Any, targets: Array) -> OnlineModel:
         """At a random W with predictions as large as the targets, or at the fitted W."""
