@@ -21,7 +21,7 @@ from psdopt.devices import device_of, held, is_device_array, on_host, placed, re
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg import EPS, Array, LinearMap, RowBlocks, WithoutRows, linear_map, row_source
 from psdopt.problems.distributed import touched
-from psdopt_plugins.estimators import of_one_kind, sample_weights
+from psdopt_plugins.estimators import centred, of_one_kind, sample_weights
 from psdopt_plugins.limits import ALL_PAIRS, BLOCK, MINOR, ROUNDINGS
 from psdopt_plugins.tuples import samples_of_indices
 
@@ -262,6 +262,15 @@ def only_touched(X: LinearMap, tuples: CheckedIndices) -> tuple[LinearMap, Check
     rows, positions = touched(tuples.array)
     among = CheckedIndices(positions, len(rows), tuples.distinct)
     return LinearMap(X.take(rows), X.name, checked=True), among
+
+
+def centred_touched(X: Any, tuples: CheckedIndices) -> tuple[LinearMap, CheckedIndices]:
+    """:func:`only_touched` of validated rows X, less their mean unless they are sparse.
+
+    Differences do not change; an offset would cost them digits, and constant features would not differ by 0.
+    """
+    data, among = only_touched(linear_map(X, "X", checked=True), tuples)
+    return linear_map(centred(data.data), "X", checked=True), among
 
 
 def keeping_fitted(X: Any, embedding: Array, new: Any, placed: Array) -> Array:

@@ -54,9 +54,10 @@ def curved_gap(S: Array, Y: Array, curvature: Curvature, trace: float | None = N
 def gap_by_factor(rest: Array, Y: Array, curvature: Curvature, P: Array, size: float) -> float:
     """The bound of :func:`curved_gap` that Ψ = P Pᵀ gives, for any P (n, q). `rest` : S − P Pᵀ. `size` : of the numbers
     that S' − Ψ' is computed from, |S| + κ |M| for C = I. Cost: n q r flops, and two solutions with C."""
+    lost = _rounding_scaled(np.abs(rest) + 2.0 * np.abs(P) @ np.abs(P).T, curvature.root)
     rest, unit = _scaled(rest, curvature.root), math.sqrt(curvature.modulus)
     far = norm_of_any_size(rest) / unit if curvature.form is None else norm_of_any_size(_half(curvature.form, rest))
-    far += ROUNDINGS * math.sqrt(len(rest)) * EPS * size / unit
+    far += EPS * (ROUNDINGS * math.sqrt(len(rest)) * size + lost) / unit
     own = norm_of_any_size(P.T @ Y)
     gap = own * own + 0.5 * far * far  # inf where it overflows; a power would raise OverflowError
     return gap if math.isfinite(gap) else math.inf
@@ -107,6 +108,18 @@ def _scaled(S: Array, C: Array | None) -> Array:
         return S
     half = solve_triangular(C, S, lower=True, check_finite=False)
     return np.asarray(solve_triangular(C, half.T, lower=True, check_finite=False))
+
+
+def _rounding_scaled(sizes: Array, C: Array | None) -> float:
+    """||C⁻¹| A |C⁻ᵀ||, A the `sizes` (n, n): what C⁻¹ makes of roundings of S in units of their eps; 0 for C = I.
+
+    Entry by entry, so that it does not change with the units of the coordinates. Nearly equal coordinates of the rows,
+    as those with a large offset, leave S' the difference of much larger entries of S.
+    """
+    if C is None:
+        return 0.0
+    inverse = np.abs(solve_triangular(C, np.eye(len(C)), lower=True, check_finite=False))
+    return norm_of_any_size(inverse @ sizes @ inverse.T)
 
 
 def norm_of_any_size(A: Array) -> float:

@@ -30,7 +30,7 @@ from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.pairs import Pairs, SignedPairs, joined_pairs, signed_pairs
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import psd_regression_problem
-from psdopt_plugins.rows import only_touched, validated, validated_with
+from psdopt_plugins.rows import centred_touched, only_touched, validated, validated_with
 
 
 def pair_distance_problem(
@@ -270,9 +270,9 @@ class DistanceRegression(MahalanobisTransformer):
         # a generator goes on with the next fit as if nothing had been drawn here
         drawn = copy(self).set_params(random_state=deepcopy(self.random_state))._sampled
         X, pairs = validated_with(self, X, y, pairs, drawn, blocks=True, reset=False)
-        upper, lower = self.bounds_
-        data = linear_map(X, "X", checked=True)
-        return pair_distance_problem(data, pairs, upper=upper, lower=lower)
+        given, (upper, lower) = signed_pairs(pairs, X.shape[0]), self.bounds_
+        data, ends = centred_touched(X, given.ends)
+        return pair_distance_problem(data, given.among(ends, data.shape[0]), upper=upper, lower=lower)
 
     def influence(self, X: Any, dM: Any, *, pair_weight: Any = None) -> Array:
         """dl/dw_t (p,) for a loss l(M) with dl/dM = `dM` (d, d), w_t the weight of training pair t in ``pairs_``.

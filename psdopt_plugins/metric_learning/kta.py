@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from psdopt import QuadraticSDP
 from psdopt.checks import integer_or_none
-from psdopt.linalg import linear_map
+from psdopt.linalg import RowBlocks, linear_map
 from psdopt_plugins.certificate_on import on_rows
 from psdopt_plugins.estimators import parameters
 from psdopt_plugins.limits import FACTOR_ORDER
@@ -118,4 +118,6 @@ class KTA(MahalanobisTransformer):
         options: dict[str, Any] = {"accept_sparse": ["csr", "csc"], "dtype": np.float64, "ensure_min_samples": 2}
         X, y = validated(self, X, y, blocks=True, reset=False, **options)
         check_classification_targets(y)
-        return kta_problem(linear_map(X, "X", checked=True), y, self.lam, self.regularizer, self.gram)
+        data = linear_map(X, "X", checked=True)
+        # rounding of XᵀX would move F itself; rows that are read in blocks are read once
+        return kta_problem(data, y, self.lam, self.regularizer, self.gram if isinstance(data, RowBlocks) else False)

@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt import QuadraticSDP
 from psdopt.checks import integer, integer_or_none, weight
-from psdopt.linalg import Array, LinearMap, RowBlocks, as_dense, linear_map
+from psdopt.linalg import Array, LinearMap, as_dense, linear_map
 from psdopt.terms import MatrixForm, WeightedGramForm
 from psdopt_plugins.certificate_on import on_rows
 from psdopt_plugins.estimators import centred, parameters
@@ -24,7 +24,7 @@ from psdopt_plugins.metric_learning.objective import (
 )
 from psdopt_plugins.pair_sampling import FromSample, nearest_pairs
 from psdopt_plugins.pairs import signed_pairs
-from psdopt_plugins.rows import only_touched, validated_with
+from psdopt_plugins.rows import centred_touched, only_touched, validated_with
 
 #: Names that `regularizer` may take. With tr(M) the objective would be linear: 0 or unbounded.
 REGULARIZERS = ("identity", "frobenius")
@@ -185,5 +185,6 @@ class Linearity(MahalanobisTransformer):
         """
         options: dict[str, Any] = {"blocks": True, "accept_sparse": ["csr", "csc"], "reset": False}
         X, pairs = validated_with(self, X, y, pairs, self._nearest, **options)
-        data = linear_map(X if isinstance(X, RowBlocks) else centred(X), "X", checked=True)
-        return linearity_problem(data, pairs, self.lam, self.regularizer, self.gram)
+        given = signed_pairs(pairs, X.shape[0])
+        data, ends = centred_touched(X, given.ends)
+        return linearity_problem(data, given.among(ends, data.shape[0]), self.lam, self.regularizer, self.gram)

@@ -44,7 +44,7 @@ from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTr
 from psdopt_plugins.online import OnlineModel
 from psdopt_plugins.pair_sampling import FromSample, drawn_samples, labels_of_drawn, nearest_triplets, rows_of
 from psdopt_plugins.pairs import checked_triplets
-from psdopt_plugins.rows import only_touched, ranges_of_features, validated, validated_with, weighted
+from psdopt_plugins.rows import centred_touched, ranges_of_features, validated, validated_with, weighted
 
 TARGET_METRICS = ("auto", "euclidean", "whitened")
 #: Tolerance for `solve` unless `solver_options` give another.
@@ -252,9 +252,8 @@ class LMNN(MahalanobisTransformer):
         :meth:`partial_fit` learns from. Without `triplets` they are the nearest ones of labels y, among `max_samples`.
         """
         drawn = FromSample(partial(nearest_triplets, n_neighbors=self.n_neighbors), self.max_samples)
-        X, triplets = validated_with(self, X, y, triplets, drawn, blocks=True, reset=False, copy=True)
-        data, rows = only_touched(linear_map(X, "X", checked=True), checked_triplets(triplets, X.shape[0]))
-        data = linear_map(centred(data.data), "X", checked=True)
+        X, triplets = validated_with(self, X, y, triplets, drawn, blocks=True, reset=False)
+        data, rows = centred_touched(X, checked_triplets(triplets, X.shape[0]))
         return lmnn_problem(data, rows.array[:, :2], rows, self.lam)
 
     def _first_metric(self, X: Any, triplets: CheckedIndices) -> Array:

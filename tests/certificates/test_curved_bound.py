@@ -162,3 +162,15 @@ def test_no_gap_is_proven_where_f_falls_without_end(size):
             tried += 1
             assert certify(QuadraticSDP(B @ B.T, None, C), size * rng.standard_normal((n, 1))).gap is None
     assert tried > 5
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_rounding_of_a_gradient_of_rows_far_from_the_origin_counts(seed):
+    """The same rows in coordinates in which they are not nearly equal have the same minimum, without such rounding."""
+    rng = np.random.default_rng(seed)
+    X, targets = 1e6 + rng.standard_normal((40, 2)), 1e12 * rng.exponential(size=40)
+    plain = np.column_stack([X.sum(axis=1) / 2e6, X[:, 0] - X[:, 1]])
+    far, near = (TermSum([MeasuredTerm(QuadraticForms(rows), LeastSquares(targets))]) for rows in (X, plain))
+    gap = certify(far, np.zeros((2, 1))).gap
+    decrease = near.value_at_zero() - solve(near, tol=1e-10).value
+    assert decrease * (1.0 - 1e-9) <= gap <= 1.1 * decrease

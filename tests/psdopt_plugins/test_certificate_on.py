@@ -299,3 +299,26 @@ def test_its_arguments_and_formula_are_those_of_the_learner(learner: Any):
     assert signature.return_annotation is Certificate
     assert "F(M) " in learner.certificate_on.__doc__
     assert "``gap`` bounds" in learner.certificate_on.__doc__
+
+
+@pytest.mark.parametrize("learner", [DistanceRegression, LMNN, Linearity])
+def test_constant_features_and_offsets_do_not_weaken_the_bound(learner: Any):
+    """Differences of rows are the same; without digits lost to the offset, F is, and so is what is proven of it."""
+    rows, shifted = np.column_stack([NEW, np.zeros(100)]), np.column_stack([NEW + 2.0**12, np.full(100, 0.1)])
+    model = learner().fit(rows, NEW_LABELS)
+    model.components_ = 1.5 * model.components_
+    expected, found = (model.certificate_on(each, NEW_LABELS) for each in (rows, shifted))
+    assert found.value == pytest.approx(expected.value, rel=1e-9)
+    assert found.gap == pytest.approx(expected.gap, rel=1e-6)
+
+
+def test_the_value_of_an_alignment_is_not_rounded_by_the_gram_matrix():
+    rows = NEW + 1e5
+    model = KTA(solver_options={"max_iterations": 1}, lam=1.0)
+    model.components_, model.n_features_in_ = np.diag([1.0, -1.0, 0.0, 0.0])[:2] - 0.5 * np.eye(2, D, 2), D
+    model.components_ -= model.components_.mean(axis=1, keepdims=True)  # so that the offset cancels in X Lᵀ
+    image = NEW @ model.components_.T
+    alike = (NEW_LABELS[:, None] == NEW_LABELS).astype(float)
+    M = model.components_.T @ model.components_
+    expected = ((image @ image.T - alike) ** 2).sum() + ((M - np.eye(D)) ** 2).sum()
+    assert model.certificate_on(rows, NEW_LABELS).value == pytest.approx(expected, rel=1e-8)
