@@ -273,6 +273,20 @@ def centred_touched(X: Any, tuples: CheckedIndices) -> tuple[LinearMap, CheckedI
     return linear_map(centred(data.data), "X", checked=True), among
 
 
+def that_count(X: LinearMap, of_differences: bool) -> tuple[LinearMap, NDArray[np.bool_]]:
+    """(X, kept) without the features of X (m, d) that are 0 in all rows, or equal in all rows (`of_differences`).
+
+    Losses of xᵀMx, or of differences, do not depend on their rows and columns of M, and so have no curvature in them.
+    Where no feature counts, and of rows that are read in blocks, all are kept. O(m d).
+    """
+    kept = np.ones(X.shape[1], dtype=np.bool_)
+    if not isinstance(X, RowBlocks):
+        low, high = _extremes(slice(None), X.data)
+        counts = high > low if of_differences else (low != 0.0) | (high != 0.0)
+        kept = counts if counts.any() else kept
+    return (X if kept.all() else linear_map(X.data[:, kept], X.name, checked=True)), kept
+
+
 def keeping_fitted(X: Any, embedding: Array, new: Any, placed: Array) -> Array:
     """`placed` (q, k), with rows replaced by `embedding` (n, k) if the row of `new` (q, d) equals one of X (n, d)."""
     nearest = NearestNeighbors(n_neighbors=1).fit(X).kneighbors(new, return_distance=False)[:, 0]

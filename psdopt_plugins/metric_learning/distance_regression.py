@@ -30,7 +30,7 @@ from psdopt_plugins.pair_sampling import random_pairs
 from psdopt_plugins.pairs import Pairs, SignedPairs, joined_pairs, signed_pairs
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import psd_regression_problem
-from psdopt_plugins.rows import centred_touched, only_touched, validated, validated_with
+from psdopt_plugins.rows import centred_touched, only_touched, that_count, validated, validated_with
 
 
 def pair_distance_problem(
@@ -261,7 +261,7 @@ class DistanceRegression(MahalanobisTransformer):
         return self
 
     @on_rows
-    def certificate_on(self, X: Any, y: Any = None, *, pairs: Any = None) -> TermSum:
+    def certificate_on(self, X: Any, y: Any = None, *, pairs: Any = None) -> tuple[TermSum, Any]:
         """How far M is proven to be from the best M for `pairs` of the samples X (m, d): all pairs seen, or others.
 
         F(M) is the mean loss of the pairs, 1/(2p) Σ max(0, ·)² with the bounds `bounds_`, without the term towards the
@@ -272,7 +272,8 @@ class DistanceRegression(MahalanobisTransformer):
         X, pairs = validated_with(self, X, y, pairs, drawn, blocks=True, reset=False)
         given, (upper, lower) = signed_pairs(pairs, X.shape[0]), self.bounds_
         data, ends = centred_touched(X, given.ends)
-        return pair_distance_problem(data, given.among(ends, data.shape[0]), upper=upper, lower=lower)
+        data, kept = that_count(data, of_differences=True)
+        return pair_distance_problem(data, given.among(ends, data.shape[0]), upper=upper, lower=lower), kept
 
     def influence(self, X: Any, dM: Any, *, pair_weight: Any = None) -> Array:
         """dl/dw_t (p,) for a loss l(M) with dl/dM = `dM` (d, d), w_t the weight of training pair t in ``pairs_``.

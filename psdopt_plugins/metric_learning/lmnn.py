@@ -44,7 +44,7 @@ from psdopt_plugins.metric_learning.mahalanobis import LARGE_RANK, MahalanobisTr
 from psdopt_plugins.online import OnlineModel
 from psdopt_plugins.pair_sampling import FromSample, drawn_samples, labels_of_drawn, nearest_triplets, rows_of
 from psdopt_plugins.pairs import checked_triplets
-from psdopt_plugins.rows import centred_touched, ranges_of_features, validated, validated_with, weighted
+from psdopt_plugins.rows import centred_touched, ranges_of_features, that_count, validated, validated_with, weighted
 
 TARGET_METRICS = ("auto", "euclidean", "whitened")
 #: Tolerance for `solve` unless `solver_options` give another.
@@ -245,7 +245,7 @@ class LMNN(MahalanobisTransformer):
         return self
 
     @on_rows
-    def certificate_on(self, X: Any, y: Any = None, *, triplets: Any = None) -> TermSum:
+    def certificate_on(self, X: Any, y: Any = None, *, triplets: Any = None) -> tuple[TermSum, Any]:
         """How far M is proven to be from the best M for `triplets` of the samples X (m, d): all seen, or others.
 
         F(M) = Σ d_M(i, j) + lam max(0, 1 + d_M(i, j) − d_M(i, k))² over the triplets, the sum whose mean
@@ -254,7 +254,8 @@ class LMNN(MahalanobisTransformer):
         drawn = FromSample(partial(nearest_triplets, n_neighbors=self.n_neighbors), self.max_samples)
         X, triplets = validated_with(self, X, y, triplets, drawn, blocks=True, reset=False)
         data, rows = centred_touched(X, checked_triplets(triplets, X.shape[0]))
-        return lmnn_problem(data, rows.array[:, :2], rows, self.lam)
+        data, kept = that_count(data, of_differences=True)
+        return lmnn_problem(data, rows.array[:, :2], rows, self.lam), kept
 
     def _first_metric(self, X: Any, triplets: CheckedIndices) -> Array:
         """The factor (d, r) of a metric under which pairs (i, j) have the mean distance 1, all directions alike."""

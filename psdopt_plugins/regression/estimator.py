@@ -19,7 +19,7 @@ from psdopt_plugins.long_fits import entries, products, say_if_long
 from psdopt_plugins.online import OnlineModel, moment_of
 from psdopt_plugins.regression.online import half_squares
 from psdopt_plugins.regression.problem import checked_directions, psd_regression_problem
-from psdopt_plugins.rows import projected, validated, warn_of_offset, weighted
+from psdopt_plugins.rows import projected, that_count, validated, warn_of_offset, weighted
 
 #: Warning about W = 0 at the end of a fit.
 NO_FORM = "every prediction is the same; no quadratic form lowers the error, as where no target is above the intercept"
@@ -134,15 +134,15 @@ class PSDRegressor(RegressorMixin, Estimator):
         return self
 
     @on_rows
-    def certificate_on(self, X: Any, y: Any, *, direction: Any = None) -> TermSum:
+    def certificate_on(self, X: Any, y: Any, *, direction: Any = None) -> tuple[TermSum, Any]:
         """How far W is proven to be from the best W for the rows X (m, d), y (m,): all rows seen, or others.
 
         F(M) = 1/(2m) Σ (xᵀMx + c − y)², c the `intercept_` that has been learned, with `direction` as in :meth:`fit`.
         """
         options: dict[str, Any] = {"accept_sparse": ["csr"], "dtype": np.float64, "y_numeric": True}
         X, y = validated(self, X, y, blocks=True, reset=False, **options)
-        data = linear_map(X, "X", checked=True)
-        return psd_regression_problem(data, y - self.intercept_, direction=direction)
+        data, kept = that_count(linear_map(X, "X", checked=True), of_differences=False)
+        return psd_regression_problem(data, y - self.intercept_, direction=direction), kept
 
     def _begun(self, fresh: bool, X: Any, targets: Array) -> OnlineModel:
         """At a random W with predictions as large as the targets, or at the fitted W."""

@@ -322,3 +322,30 @@ def test_the_value_of_an_alignment_is_not_rounded_by_the_gram_matrix():
     M = model.components_.T @ model.components_
     expected = ((image @ image.T - alike) ** 2).sum() + ((M - np.eye(D)) ** 2).sum()
     assert model.certificate_on(rows, NEW_LABELS).value == pytest.approx(expected, rel=1e-8)
+
+
+@pytest.mark.parametrize("learner", [PSDRegressor, DistanceRegression, LMNN])
+def test_features_that_do_not_occur_in_the_rows_given_do_not_weaken_the_bound(learner: Any):
+    """As the category of a one-hot column that no row of a held-out block has."""
+    y = NEW_TARGETS if learner is PSDRegressor else NEW_LABELS
+    model, rows = known(learner), np.insert(NEW, 2, 0.0, axis=1)
+    wider = learner().fit(
+        np.insert(X, 2, RNG.standard_normal(300), axis=1), TARGETS if learner is PSDRegressor else LABELS
+    )
+    for name in ("bounds_", "intercept_"):
+        if hasattr(model, name):
+            setattr(wider, name, getattr(model, name))
+    wider.components_ = np.insert(1.5 * model.components_, 2, 7.0, axis=1)
+    narrow = pickle.loads(pickle.dumps(model))
+    narrow.components_ = 1.5 * model.components_
+    for each in (rows, sp.csr_array(rows)):
+        found, expected = wider.certificate_on(each, y), narrow.certificate_on(NEW, y)
+        assert found.value == pytest.approx(expected.value, rel=1e-9)
+        assert found.gap == pytest.approx(expected.gap, rel=1e-6)
+
+
+def test_rows_in_which_no_feature_counts_are_judged():
+    model = known(PSDRegressor)
+    assert model.certificate_on(np.zeros((5, D)), np.ones(5)).gap >= 0.0
+    with_pairs = known(DistanceRegression).certificate_on(np.ones((4, D)), pairs=[(0, 1, 1), (2, 3, -1)])
+    assert with_pairs.gap >= 0.0
