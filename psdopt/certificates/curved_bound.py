@@ -54,7 +54,7 @@ def curved_gap(S: Array, Y: Array, curvature: Curvature, trace: float | None = N
 def gap_by_factor(rest: Array, Y: Array, curvature: Curvature, P: Array, size: float) -> float:
     """The bound of :func:`curved_gap` that Ψ = P Pᵀ gives, for any P (n, q). `rest` : S − P Pᵀ. `size` : of the numbers
     that S' − Ψ' is computed from, |S| + κ |M| for C = I. Cost: n q r flops, and two solutions with C."""
-    lost = _rounding_scaled(np.abs(rest) + 2.0 * np.abs(P) @ np.abs(P).T, curvature.root)
+    lost = 0.0 if curvature.root is None else _rounding_scaled(rest, P, curvature.root)
     rest, unit = _scaled(rest, curvature.root), math.sqrt(curvature.modulus)
     far = norm_of_any_size(rest) / unit if curvature.form is None else norm_of_any_size(_half(curvature.form, rest))
     far += EPS * (ROUNDINGS * math.sqrt(len(rest)) * size + lost) / unit
@@ -110,14 +110,13 @@ def _scaled(S: Array, C: Array | None) -> Array:
     return np.asarray(solve_triangular(C, half.T, lower=True, check_finite=False))
 
 
-def _rounding_scaled(sizes: Array, C: Array | None) -> float:
-    """||C⁻¹| A |C⁻ᵀ||, A the `sizes` (n, n): what C⁻¹ makes of roundings of S in units of their eps; 0 for C = I.
+def _rounding_scaled(rest: Array, P: Array, C: Array) -> float:
+    """||C⁻¹| A |C⁻ᵀ||, A = |rest| + 2 |P| |P|ᵀ: what C⁻¹ makes of the roundings of S and P Pᵀ, in units of eps.
 
     Entry by entry, so that it does not change with the units of the coordinates. Nearly equal coordinates of the rows,
     as those with a large offset, leave S' the difference of much larger entries of S.
     """
-    if C is None:
-        return 0.0
+    sizes = np.abs(rest) + 2.0 * np.abs(P) @ np.abs(P).T
     inverse = np.abs(solve_triangular(C, np.eye(len(C)), lower=True, check_finite=False))
     return norm_of_any_size(inverse @ sizes @ inverse.T)
 
