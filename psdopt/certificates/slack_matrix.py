@@ -13,6 +13,7 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Problem
 from psdopt.contracts.roles import Duality
+from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import FACTOR_ORDER
 
@@ -37,4 +38,4 @@ def constrained_slack_matrix(problem: ConstrainedModel, Y: Array, y: Array) -> A
     """∇F(Y Yᵀ) + A*(y) (n, n) for multipliers y (m,), as :func:`slack_matrix`."""
     S = slack_operator(problem, problem.at(Y), y)
     formed = isinstance(S, (np.ndarray, sp.sparray)) or problem.n > FACTOR_ORDER
-    return S if formed else np.asarray(S @ np.eye(problem.n))
+    return S if formed else np.asarray(on_host(S @ np.eye(problem.n)))

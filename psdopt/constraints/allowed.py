@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 
 from psdopt.constraints.cones import Cones
 from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.sets import ConstraintSet
+from psdopt.devices import Device, DeviceArray
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, as_array
 
 
 class Allowed(ConstraintSet):
@@ -31,6 +33,11 @@ class Allowed(ConstraintSet):
         """The sets of these constraints, one after the other."""
         lower, upper = (np.concatenate([getattr(g, name) for g in groups]) for name in ("lower", "upper"))
         return cls(lower, upper, Cones.joined([(group.size, group.cones) for group in groups]))
+
+    def on(self, device: Device) -> Allowed:
+        """The set of values on a `device`; without cones."""
+        lower, upper = (DeviceArray(device.send(bound), device) for bound in (self.lower, self.upper))
+        return Allowed(cast(Array, lower), cast(Array, upper))
 
     def with_equations(self, count: int) -> Allowed:
         """The set of these values and `count` further ones that are zero."""
@@ -65,7 +72,7 @@ class Allowed(ConstraintSet):
 
     def violation(self, a: Array) -> Array:
         """a − Π(a), (m,): exactly zero for allowed values."""
-        off = np.asarray(a - np.clip(a, self.lower, self.upper))
+        off = as_array(a - np.clip(a, self.lower, self.upper))
         return off if self.cones is None else self.cones.violation(a, off)
 
     def admissible(self, y: Array) -> Array:

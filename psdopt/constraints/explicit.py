@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
@@ -15,6 +15,7 @@ from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
+from psdopt.devices import on_host
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, gathered_row_dots, norm, row_dots
 from psdopt.linalg.limits import FACTOR_ORDER
@@ -66,7 +67,7 @@ def _(measurement: PairDistances) -> SparseForms | None:
 
 @explicit_forms.register
 def _(measurement: QuadraticForms) -> SparseForms | None:
-    if not measurement.X.is_matrix:
+    if not measurement.X.is_matrix or measurement.device is not None:
         return None
     X = sp.csr_array(measurement.X.data)
     counts = np.diff(X.indptr)
@@ -115,8 +116,8 @@ def form_norms(measurement: Measurement) -> Array:
     if forms is not None:
         return forms.norms
     if isinstance(measurement, QuadraticForms):
-        Z = measurement.X.to_dense()
-        return row_dots(Z, Z)
+        Z = measurement.X.to_dense() if measurement.device is None else measurement.X.data
+        return np.asarray(on_host(row_dots(Z, Z)))
     inner = measurement.measurement if isinstance(measurement, Combined) else None
     if isinstance(measurement, Combined) and isinstance(inner, QuadraticForms) and inner.X.is_matrix:
         B, Z = measurement.B, inner.X.to_dense()
@@ -130,13 +131,18 @@ def form_norms(measurement: Measurement) -> Array:
     for _ in range(PROBES):
         # for Gaussian u, v the mean of ⟨A, (uvᵀ + vuᵀ)/2⟩² is |A|²
         U, V = (Images(measurement.maps, rng.standard_normal((measurement.n, 1))) for _ in range(2))
-        total += measurement.pair(U, V) ** 2
+        total += np.asarray(on_host(measurement.pair(U, V))) ** 2
     return np.sqrt(total / PROBES)
+
+
+def _by_terms(problem: Problem) -> TypeGuard[TermSum]:
+    """Whether F is a sum of terms whose data are at hand: entries of data on a device are not looked at."""
+    return isinstance(problem, TermSum) and problem.device is None
 
 
 def linear_objective(problem: Problem) -> tuple[sp.csr_array, float] | None:
     """(C, c) with F(M) = ⟨C, M⟩ + c, C sparse symmetric (n, n); None if F is not linear or C is too large."""
-    if not isinstance(problem, TermSum) or not all(isinstance(term, LinearTerm) for term in problem.terms):
+    if not _by_terms(problem) or not all(isinstance(term, LinearTerm) for term in problem.terms):
         return None
     parts = [(term.weight, _entries_of(term.C)) for term in problem.terms if isinstance(term, LinearTerm)]
     known = [weight * C for weight, C in parts if C is not None]
@@ -148,7 +154,7 @@ def barrier_objective(problem: Problem) -> tuple[sp.csr_array, float, Array] | N
 
     `weights` (n,) : the sum of the ν_t of the terms whose blocks M_t hold a row.
     """
-    if not isinstance(problem, TermSum):
+    if not _by_terms(problem):
         return None
     barriers = [term for term in problem.terms if isinstance(term, LogDet)]
     if not barriers:
@@ -185,7 +191,7 @@ class Nearest:
 
 def nearest_objective(problem: Problem) -> Nearest | None:
     """F as :class:`Nearest`; None if F has another form."""
-    if not isinstance(problem, TermSum):
+    if not _by_terms(problem):
         return None
     rho, linear = 0.0, []
     for term in problem.terms:
@@ -213,7 +219,7 @@ class Measured:
 
 def measured_objective(problem: Problem) -> Measured | None:
     """F as :class:`Measured`; None if F has other terms or too many entries. `forms` is None for a linear F."""
-    if not isinstance(problem, TermSum):
+    if not _by_terms(problem):
         return None
     diagonal, terms, measurements = np.zeros(problem.n), [], []
     for k, term in enumerate(problem.terms):

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import cast
 
 import numpy as np
-from scipy.sparse.linalg import LinearOperator, lsqr
 
 from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.faces.face import Face
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.violation import relative, row_scales
 from psdopt.contracts.images import Images
+from psdopt.devices import Device, on_host, placed
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, beside, norm
+from psdopt.linalg.least_squares import lsqr
 from psdopt.linalg.limits import MOST_PRODUCTS, MOST_STEPS
 from psdopt.linalg.tolerances import MINOR, SLIGHT
 from psdopt.terms.base import combine
@@ -32,12 +35,14 @@ def feasible_factor(
     face: Face | None,
     forms: SparseForms | None,
     start: Array | None = None,
+    device: Device | None = None,
 ) -> Array | None:
     """Y (n, r) with A(Y Yᵀ) in the set `allowed`, to 1e-10, found by a fixed seed; None where none is found.
 
     From `start`, or from a random factor, each step D is the least one that takes ⟨A_t, Y Yᵀ + 2 Y Dᵀ⟩ to the nearest
     allowed value for every t that is an equation or violated. F is not used. `norms` (m,), the |A_t|, and `forms`,
-    their entries if known, make Y independent of the scale of each constraint. If a `face` is given, Y lies on it.
+    their entries if known, make Y independent of the scale of each constraint. If a `face` is given, Y lies on it;
+    a random factor is on the `device`.
     Cost: up to 60 solutions by LSQR.
     """
     if face is not None and face.order == 0:
@@ -45,10 +50,10 @@ def feasible_factor(
 
     def measured(Y: Array) -> Array:
         images = Images(measurement.maps, Y)
-        return measurement.pair(images, images)
+        return np.asarray(on_host(measurement.pair(images, images)))
 
     norms = np.where(norms > 0.0, norms, 1.0)
-    Y = random_factor(measurement, allowed, norms, face) if start is None else _on_face(face, start)
+    Y = random_factor(measurement, allowed, norms, face, device=device) if start is None else _on_face(face, start)
     for _ in range(MOST_STEPS):
         a = measured(Y)
         v, scales = allowed.violation(a), row_scales(forms, norms, allowed.nearest(a), Y)
@@ -72,14 +77,20 @@ def feasible_factor(
 
 
 def random_factor(
-    measurement: Measurement, allowed: Allowed, norms: Array, face: Face | None = None, seed: int = 0
+    measurement: Measurement,
+    allowed: Allowed,
+    norms: Array,
+    face: Face | None = None,
+    seed: int = 0,
+    device: Device | None = None,
 ) -> Array:
     """Y (n, r) on the face, r > √(2 m), scaled so that A(Y Yᵀ) is as large as the bounds, each over |A_t|."""
     n = measurement.n
     r = min(n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
     Y = _on_face(face, np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r))
+    Y = Y if device is None else cast(Array, placed(Y, device))
     images = Images(measurement.maps, Y)
-    reached = norm(measurement.pair(images, images) / norms)
+    reached = float(norm(on_host(measurement.pair(images, images)) / norms))
     aimed = norm(allowed.nearest(np.zeros(measurement.size)) / norms)
     return Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
 
@@ -90,19 +101,21 @@ def _on_face(face: Face | None, V: Array) -> Array:
 
 def least_move(measurement: Measurement, Y: Array, v: Array, scale: Array, accuracy: float = 1e-14) -> Array:
     """The least D (n, r) with 2 ⟨A_t, Y Dᵀ⟩ = −v_t, every t times scale_t, up to `accuracy` |scale · v|."""
-    A = moved_measurements(measurement, Y, scale)
-    return np.asarray(lsqr(A, -0.5 * scale * v, atol=1e-14, btol=accuracy, iter_lim=MOST_PRODUCTS)[0].reshape(Y.shape))
+    push, pull = moved_measurements(measurement, Y, scale)
+    return lsqr(push, pull, beside(-0.5 * scale * v, Y), MOST_PRODUCTS, 1e-14, accuracy)
 
 
-def moved_measurements(measurement: Measurement, Y: Array, scale: Array) -> LinearOperator:
-    """D (n r,) ↦ (scale_t ⟨A_t, Y Dᵀ⟩)_t, (m,), with its adjoint."""
-    images = Images(measurement.maps, Y)
+def moved_measurements(
+    measurement: Measurement, Y: Array, scale: Array
+) -> tuple[Callable[[Array], Array], Callable[[Array], Array]]:
+    """D (n, r) ↦ (scale_t ⟨A_t, Y Dᵀ⟩)_t, (m,), and its adjoint, both on the device of Y."""
+    images, scale = Images(measurement.maps, Y), beside(scale, Y)
 
     def push(D: Array) -> Array:
         deadline.ask()
-        return scale * measurement.pair(images, Images(measurement.maps, D.reshape(Y.shape)))
+        return scale * measurement.pair(images, Images(measurement.maps, D))
 
     def pull(x: Array) -> Array:
-        return combine(measurement.adjoint(scale * x.ravel(), images), Y.shape).ravel()
+        return combine(measurement.adjoint(scale * x, images), Y.shape)
 
-    return LinearOperator((len(scale), Y.size), matvec=push, rmatvec=pull, dtype=np.float64)
+    return push, pull

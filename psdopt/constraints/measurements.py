@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 
 from psdopt.checks import CheckedIndices, brief, integer, real, real_array
 from psdopt.contracts.images import Images
+from psdopt.devices import DeviceArray
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
-from psdopt.linalg.arrays import Array, for_products, inner, is_finite, with_data
+from psdopt.linalg.arrays import Array, for_products, inner, is_finite, row_dots, with_data
 from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.terms.base import Forces
 from psdopt.terms.indexed import checked_indices, rows_of
@@ -26,15 +27,18 @@ class Trace(Measurement):
     """a_1 = tr M: one measurement. O(n r)."""
 
     couples = True
+    takes_device_arrays = True
 
     def __init__(self, n: int) -> None:
         self.n, self.size = integer(n, "n"), 1
 
     def pair(self, U: Images, V: Images) -> Array:
+        if isinstance(U.factor, DeviceArray):
+            return row_dots(U.factor.reshape(1, -1), V.factor.reshape(1, -1))
         return np.array([inner(U.factor, V.factor)])
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
-        return [(None, float(weights[0]) * V.factor)]
+        return [(None, weights[0] * V.factor)]
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
         S.reshape(-1)[:: len(S) + 1] += weights[0]
@@ -218,6 +222,8 @@ class Stacked(Measurement):
         ends = np.cumsum([0, *(part.size for part in parts)])
         self.rows = [slice(int(a), int(b)) for a, b in pairwise(ends)]
         self.size = int(ends[-1])
+        self.device = next((part.device for part in parts if part.device is not None), None)
+        self.takes_device_arrays = all(part.takes_device_arrays for part in parts)
         self.maps = tuple(dict.fromkeys(m for part in parts for m in part.maps))
 
     def pair(self, U: Images, V: Images) -> Array:

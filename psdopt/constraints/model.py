@@ -36,8 +36,9 @@ from psdopt.constraints.trace_bound import TraceBound, definite_part, found_trac
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
-from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, row_dots
+from psdopt.devices import on_host
+from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array, as_array, beside, row_dots
 from psdopt.linalg.tolerances import rounding
 from psdopt.problems.composite import Composite, CompositeEvaluation
 from psdopt.terms.measurements import Measurement
@@ -75,11 +76,14 @@ class ConstrainedModel(Composite):
         trace_bound = number_or_none(trace_bound, "trace_bound", above=0.0)
         super().__init__([problem])
         self.problem, self.constraints = problem, groups
+        for group in groups:
+            self._refuse_elsewhere(group)
         stacked = groups[0].measurement if len(groups) == 1 else Stacked([group.measurement for group in groups])
         self.allowed = Allowed.of(groups)
         self.lower, self.upper, self.cones = self.allowed.lower, self.allowed.upper, self.allowed.cones
         self.forms: SparseForms | None = explicit_forms(stacked)
-        self.measurement: Measurement = stacked if self.forms is None or len(groups) == 1 else self.forms
+        merged = self.forms if len(groups) > 1 and self.device is None else None
+        self.measurement: Measurement = merged or stacked
         self.m = stacked.size
         self._refuse_huge("the entries of the forms", self.forms.B.data if self.forms is not None else np.zeros(0))
         self.norms = form_norms(stacked) if self.forms is None else self.forms.norms
@@ -101,9 +105,22 @@ class ConstrainedModel(Composite):
                 *({Ability.LOG_DETS} if self.central and not self.conic else ()),
                 *({Ability.FIXED_DIAGONAL} if self.conic and self.fixed_diagonal is not None else ()),
                 *({Ability.NEAREST} if self.nearest else ()),
-                *({Ability.CONSTRAINED_FIT} if self.couples and self.cones is None else ()),
+                *({Ability.CONSTRAINED_FIT} if self.couples and self.cones is None and self.device is None else ()),
             }
         )
+
+    def _refuse_elsewhere(self, group: Constraint) -> None:
+        """Refuse a constraint that does not take the arrays of F where they are."""
+        where, measurement = self.device, group.measurement
+        places = {linear_map.device for linear_map in measurement.maps} | ({measurement.device} - {None})
+        for other in places - {where}:
+            found = f"{where or 'NumPy'} and {other or 'NumPy'}"
+            raise InvalidInputError(f"the arrays of F and of {group.name} must be in one place; found {found}")
+        if where is None:
+            return
+        if group.cones is not None or not measurement.takes_device_arrays:
+            what = f"{group.name} under cones" if group.cones is not None else group.name
+            raise InvalidTypeError(f"{what} takes NumPy arrays only, and the data of F are on a device ({where})")
 
     @staticmethod
     def _refuse_huge(name: str, numbers: Array) -> None:
@@ -157,7 +174,7 @@ class ConstrainedModel(Composite):
         lengths = row_dots(Y, Y)
         if self.fixed_diagonal is None or not np.all(lengths > 0.0):
             return None
-        return np.asarray(Y * np.sqrt(self.fixed_diagonal / lengths)[:, None])
+        return as_array(Y * (beside(self.fixed_diagonal, Y) / lengths)[:, None] ** 0.5)
 
     @cached_property
     def nearest(self) -> Nearest | None:
@@ -175,12 +192,21 @@ class ConstrainedModel(Composite):
         """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave; None without such constraints."""
         if self.fixed_diagonal is not None:
             return None
-        return found_face(self.forms, self.lower, self.upper, seen=self._face_at_sight is None)
+        return self._here(found_face(self.forms, self.lower, self.upper, seen=self._face_at_sight is None))
 
     @cached_property
     def _face_at_sight(self) -> Face | None:
         """The face that is found without a numerical search."""
-        return None if self.fixed_diagonal is not None else found_face(self.forms, self.lower, self.upper, search=False)
+        if self.fixed_diagonal is not None:
+            return None
+        return self._here(found_face(self.forms, self.lower, self.upper, search=False))
+
+    def _here(self, face: Face | None) -> Face | None:
+        """The face itself; IncompatibleError where factors on it would be on a device."""
+        if face is not None and self.device is not None:
+            text = "constraints that confine M to a face of the cone take NumPy arrays only"
+            raise IncompatibleError(f"{text}; found the data of F on {self.device}")
+        return face
 
     def rule_out_face(self, M: Array | None) -> None:
         """Without a search for the face: there is none if M (n, n) shows a definite matrix that is feasible."""
@@ -234,12 +260,13 @@ class ConstrainedModel(Composite):
 
     def feasible_near(self, start: Array | None) -> Array | None:
         """Y (n, r) with Y Yᵀ feasible, from a factor `start`; under a fixed diagonal by the lengths of its rows."""
+        known = self.measurement, self.allowed, self.norms
         if self.fixed_diagonal is not None:
-            start = random_factor(self.measurement, self.allowed, self.norms) if start is None else start
+            start = random_factor(*known, device=self.device) if start is None else start
             onto = self.at_fixed_diagonal(start)
             if onto is not None:
                 return onto
-        return feasible_factor(self.measurement, self.allowed, self.norms, self.face, self.forms, start)
+        return feasible_factor(*known, self.face, self.forms, start, self.device)
 
     @cached_property
     def scale(self) -> Array:
@@ -295,9 +322,9 @@ class ConstrainedModel(Composite):
         return TraceBound(total + lost, total - lost, "constraints", 1.0 / forms.B.data)
 
     def measured(self, Y: Array) -> Array:
-        """(⟨A_t, Y Yᵀ⟩)_t, (m,). O(p r)."""
+        """(⟨A_t, Y Yᵀ⟩)_t, (m,), always on the host. O(p r)."""
         images = Images(self.measurement.maps, Y)
-        return self.measurement.pair(images, images)
+        return np.asarray(on_host(self.measurement.pair(images, images)))
 
     def violation(self, a: Array) -> Array:
         """a − Π(a), (m,): the signed distances of measured values from their bounds."""
@@ -333,7 +360,8 @@ class ConstrainedEvaluation(CompositeEvaluation):
     @cached_property
     def measured(self) -> Array:
         """(⟨A_t, M⟩)_t, (m,)."""
-        return np.asarray(self.problem.measured(self.factor))
+        measured: Array = self.problem.measured(self.factor)
+        return measured
 
     def best_multiple(self) -> float:
         """The alpha >= 0 that brings A(alpha M) nearest to the bounds, in units of |A_t|; 1 if there is none."""

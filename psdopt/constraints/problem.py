@@ -25,7 +25,7 @@ class Constrained(ConstrainedModel):
 
     F is the objective of `problem`. Abilities of F that constraints invalidate are removed, so that methods for
     problems without constraints refuse it; :class:`~psdopt.AugmentedLagrangian` and :class:`~psdopt.InteriorPoint` take
-    it.
+    it. Data of F and of the measurements may be on a device; bounds, multipliers and A(M) are NumPy arrays.
 
     Parameters
     ----------
@@ -37,8 +37,9 @@ class Constrained(ConstrainedModel):
 
     Raises
     ------
-    InvalidInputError where orders differ, there is no constraint, `problem` has no gradient, or `trace_bound` is not
-    positive; InvalidTypeError for anything but a problem and constraints.
+    InvalidInputError where orders differ, there is no constraint, `problem` has no gradient, `trace_bound` is not
+    positive, or arrays are in different places; InvalidTypeError for anything but a problem and constraints, and for
+    cones and measurements that take NumPy arrays only beside data on a device.
     """
 
     @property

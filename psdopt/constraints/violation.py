@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from psdopt.constraints.measurements import SparseForms
+from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, norm, row_dots
 from psdopt.linalg.tolerances import ROOT_EPS
 
@@ -15,11 +16,12 @@ def row_scales(forms: SparseForms | None, norms: Array, nearest: Array, Y: Array
     `nearest` (m,) are the values within the bounds that are nearest to A(M). The sum is the largest ⟨A_t, M⟩ that the
     diagonal of M allows; it involves only rows of M that A_t touches, and is the same in other units, D M D and D⁻¹ A_t
     D⁻¹. Where nearest_t = 0, M_ii is replaced by max(M_ii, √eps tr M), since smaller entries may be rounding.
-    Without entries the sum is replaced by |A_t| |M|. O(entries of the A_t + n r).
+    Without entries the sum is replaced by |A_t| |M|. O(entries of the A_t + n r); of a Y on a device the diagonal of M
+    comes to the host.
     """
     if forms is None:
-        return np.maximum(np.abs(nearest), norms * norm(Y.T @ Y))
-    diagonal = row_dots(Y, Y)
+        return np.maximum(np.abs(nearest), norms * float(norm(Y.T @ Y)))
+    diagonal = np.asarray(on_host(row_dots(Y, Y)))
     scales = np.maximum(np.abs(nearest), forms.sizes(np.sqrt(diagonal)))
     if np.any(nearest == 0.0):
         raised = np.maximum(diagonal, ROOT_EPS * float(diagonal.sum()))

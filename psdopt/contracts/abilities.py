@@ -111,6 +111,9 @@ def require_inner(argument: str, method: Any, problem: Any, geometry: Any) -> No
         *missing_needs(method.requires, "problem", problem.abilities),
         *missing_needs(method.requires, "geometry", geometry.abilities),
     ]
+    if problem.device is not None and not method.takes_device_arrays:
+        text = f"{argument}={name_of(method)} takes NumPy arrays only, and the data are on a device ({problem.device})"
+        raise IncompatibleError(f"{text}; pass another method as {argument}")
     if needs:
         text = f"{argument}={name_of(method)} lacks {', '.join(needs)} here"
         raise IncompatibleError(f"{text}; pass another method as {argument}")

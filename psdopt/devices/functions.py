@@ -119,6 +119,12 @@ def maximum(a: Any, b: Any) -> DeviceArray:
     return DeviceArray(device.xp.maximum(_as_raw(a, device), _as_raw(b, device)), device)
 
 
+@_for(np.clip)
+def clip(a: DeviceArray, low: DeviceArray, high: DeviceArray) -> DeviceArray:
+    xp = a.device.xp
+    return DeviceArray(xp.minimum(xp.maximum(a.raw, low.raw), high.raw), a.device)
+
+
 def _computed(operation: Callable[..., Any], *inputs: Any) -> Any:
     first = next((x for x in inputs if isinstance(x, DeviceArray)), None)
     return NotImplemented if first is None else first.computed(operation, *inputs)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.devices import Deferred, Device, DeviceArray, once, pairs
+from psdopt.devices import Deferred, Device, DeviceArray, once, pairs, placed
 from psdopt.devices.groups import PairSums
 from psdopt.linalg import deadline
 from psdopt.linalg.limits import CACHED
@@ -32,6 +32,11 @@ def as_dense(values: Any) -> Array:
     if isinstance(values, np.ndarray) or not sp.issparse(values):
         return as_array(values)
     return as_array(cast(Any, values).toarray())
+
+
+def beside(values: Array, a: Array) -> Array:
+    """`values` where a is: on the device of a, to which a NumPy array is sent."""
+    return cast(Array, placed(values, a.device)) if isinstance(a, DeviceArray) else values
 
 
 def filled_like(a: Array, value: Any) -> Array:

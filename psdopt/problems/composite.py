@@ -13,7 +13,7 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.curvature import Curvature, added
 from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, as_array
 
 #: Abilities that a sum has if all its parts have them.
 SHARED = frozenset({Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.CONVEX, Ability.HESSIAN})
@@ -26,7 +26,7 @@ class Composite(Problem):
     """
 
     def __init__(self, parts: Sequence[Problem], W: Any = None) -> None:
-        self.parts, self.W, self.rows = tuple(parts), W, parts[0].rows
+        self.parts, self.W, self.rows, self.device = tuple(parts), W, parts[0].rows, parts[0].device
         self.n = parts[0].n if W is None else W.shape[1]
         self.abilities = SHARED.intersection(*(part.abilities for part in parts))
         self.convex_by_word = any(part.convex_by_word for part in parts)
@@ -78,19 +78,19 @@ class CompositeEvaluation(Evaluation):
 
         def product(V: Array) -> Array:
             lifted = problem.lifted(V)
-            return np.asarray(problem.lowered(sum(np.asarray(S @ lifted) for S in operators)))
+            return as_array(problem.lowered(sum(S @ lifted for S in operators)))
 
         def known(V: Array) -> Array | None:
             return 0.5 * self.factor_gradient() if V is self.factor else None
 
-        return GradientOperator(problem.n, product, known)
+        return GradientOperator(problem.n, product, known, device=problem.device)
 
     def factor_gradient(self) -> Array:
-        return np.asarray(self.problem.lowered(sum(part.factor_gradient() for part in self.parts)))
+        return as_array(self.problem.lowered(sum(part.factor_gradient() for part in self.parts)))
 
     def hessian_vector(self, D: Array) -> Array:
         lifted = self.problem.lifted(D)
-        return np.asarray(self.problem.lowered(sum(part.hessian_vector(lifted) for part in self.parts)))
+        return as_array(self.problem.lowered(sum(part.hessian_vector(lifted) for part in self.parts)))
 
     def data_gradient(self, D: Array | None = None) -> Mapping[str, Any]:
         """That of the first part, whose data are those of the sum."""

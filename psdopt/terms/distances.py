@@ -39,6 +39,8 @@ class PairDistances(RankOne):
     Attributes: `adjacency`, w (m,) ↦ Σ_t w_t (e_i e_jᵀ + e_j e_iᵀ) as a sparse array over the rows of X.
     """
 
+    takes_device_arrays = True
+
     def __init__(self, i: Any, j: Any, X: Any = None, n: int | None = None) -> None:
         self.X, rows, self.n = rows_of(X, n)
         self.maps = () if self.X is None else (self.X,)
@@ -98,6 +100,7 @@ class TripletDifferences(Measurement):
     """
 
     couples = True
+    takes_device_arrays = True
 
     def __init__(self, i: Any, j: Any, k: Any, X: Any = None, n: int | None = None) -> None:
         shared, rows, self.n = rows_of(X, n)

@@ -22,7 +22,7 @@ class Measurement(ABC):
 
     Attributes: `n` order of M; `size` = m; `maps` the linear maps whose images are needed; `couples`, whether
     :meth:`coupling` is implemented; `device`, the device of X, or of the indices if there is no X (None for NumPy
-    arrays).
+    arrays); `takes_device_arrays`, whether images and weights may be arrays on a device.
     """
 
     n: int
@@ -30,6 +30,7 @@ class Measurement(ABC):
     maps: tuple[LinearMap, ...] = ()
     couples: bool = False
     device: Device | None = None
+    takes_device_arrays: bool = False
 
     @abstractmethod
     def pair(self, U: Images, V: Images) -> Array:

@@ -32,6 +32,8 @@ __all__ = ["Entries", "Indices", "Measurement", "PairDistances", "QuadraticForms
 class QuadraticForms(RankOne):
     """a_t = x_tᵀ M x_t for the rows x_t of X (m, n); X is data or a shared :class:`LinearMap`."""
 
+    takes_device_arrays = True
+
     def __init__(self, X: Any) -> None:
         self.X = linear_map(X, "X")
         self.X.by_columns = True
@@ -71,6 +73,7 @@ class Entries(Measurement):
     """a_t = M_ij for index pairs (i_t, j_t) of an M of order n; i = j is the diagonal."""
 
     couples = True
+    takes_device_arrays = True
 
     def __init__(self, i: Any, j: Any, n: int) -> None:
         _, rows, self.n = rows_of(None, n)

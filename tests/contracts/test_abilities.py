@@ -43,6 +43,7 @@ def test_verdicts_speak_and_raise():
 
 class Piece:
     requires = REQUIRES
+    device, takes_device_arrays = None, False
 
     def __init__(self, *abilities: str, name: str = "") -> None:
         self.abilities, self.name = abilities, name
@@ -52,6 +53,10 @@ def test_a_method_within_a_method_is_refused_by_its_argument():
     require_inner("polish", Piece(), Piece("gradient", "margins"), Piece("factor"))
     with pytest.raises(IncompatibleError, match="polish=Piece lacks quadratic or margins, factor here; pass another"):
         require_inner("polish", Piece(), Piece("gradient"), Piece())
+    there = Piece("gradient", "margins")
+    there.device = "cuda"
+    with pytest.raises(IncompatibleError, match=r"polish=Piece takes NumPy arrays only, .* on a device \(cuda\); pass"):
+        require_inner("polish", Piece(), there, Piece("factor"))
 
 
 def test_names_of_pieces_and_needs_as_text():

@@ -43,6 +43,7 @@ CASES: dict[str, tuple[Callable[..., Any], str]] = {
     "column norms": (lambda Y, Z: np.linalg.norm(Y, axis=0), "host"),
     "maximum": (lambda Y, Z: np.maximum(0.0, Y), "device"),
     "maximum of arrays": (lambda Y, Z: np.maximum(Y, Z), "device"),
+    "clip": (lambda Y, Z: np.clip(Y, Z - 0.5, Z), "device"),
     "absolute": (lambda Y, Z: np.abs(Y), "device"),
     "power": (lambda Y, Z: np.power(Y, 2) - Y**3, "device"),
     "negative": (lambda Y, Z: np.negative(Y) - -Z, "device"),

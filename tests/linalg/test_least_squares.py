@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
+from scipy.sparse.linalg import lsqr as scipys
 
-from psdopt.linalg.least_squares import least_squares
+from psdopt.linalg.least_squares import least_squares, lsqr
 from psdopt.linalg.limits import MOST_PRODUCTS
 from psdopt.linalg.row_updates import RowUpdates
 from psdopt.linalg.tolerances import EPS
@@ -21,6 +22,34 @@ REPEATED = np.repeat(RNG.standard_normal((6, 9)), 2, axis=0)
 def test_the_solution_of_least_length(A, kind):
     b = RNG.standard_normal(len(A))
     assert least_squares(kind(A), b) == pytest.approx(np.linalg.lstsq(A, b, rcond=None)[0], rel=1e-9, abs=1e-11)
+
+
+@pytest.mark.parametrize("A", [*map(RNG.standard_normal, [(60, 12), (12, 60)]), REPEATED])
+@pytest.mark.parametrize(("steps", "atol", "btol"), [(4, 1e-6, 1e-6), (200, 1e-6, 1e-6), (200, 1e-14, 1e-3)])
+def test_steps_for_arrays_of_any_shape_are_scipys(A, steps, atol, btol):
+    b, used = RNG.standard_normal((len(A) // 2, 2)), []
+
+    def forth(x):
+        used.append(1)
+        return (A @ x).reshape(-1, 2)
+
+    found = lsqr(forth, lambda u: A.T @ u.ravel(), b, steps, atol, btol)
+    expected, _, taken = scipys(A, b.ravel(), atol=atol, btol=btol, iter_lim=steps)[:3]
+    assert found == pytest.approx(expected, rel=1e-5, abs=1e-7)
+    assert abs(len(used) - taken) <= 1
+
+
+def test_ill_conditioned_systems_and_zeros_end_at_once():
+    D, used = np.geomspace(1.0, 1e-12, 40), []
+
+    def forth(x):
+        used.append(1)
+        return D * x
+
+    assert np.isfinite(lsqr(forth, lambda u: D * u, np.ones(40), 1000, 0.0, 0.0)).all()
+    assert len(used) < 500
+    assert not lsqr(forth, lambda u: D * u, np.zeros(40), 10).any()
+    assert not lsqr(lambda x: 0.0 * x, lambda u: 0.0 * u, np.ones(40), 10).any()
 
 
 def test_steps_are_bounded():

@@ -28,8 +28,9 @@ from psdopt.constraints.limits import FEASIBLE, NEGLIGIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation
+from psdopt.devices import on_host, released
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, as_array, beside, inner, norm
 from psdopt.linalg.tolerances import MINOR, SLIGHT, rounding
 
 #: If rounding of S spoils the bound, multipliers of homogeneous equations are also tried at these shares of their size.
@@ -72,7 +73,8 @@ def certify_constrained(
     given = as_multipliers(problem, problem.duality.multipliers(evaluation, dual))
     problem.rule_out_face(given.inside)
     Y, value, at_zero = evaluation.factor, evaluation.value, problem.value_at_zero()
-    trace = norm(Y) ** 2
+    length = float(norm(Y))
+    trace = length**2
     a = problem.measured(Y)
     limit = problem.trace_limit
     tau = None if limit is None else limit.value
@@ -87,7 +89,7 @@ def certify_constrained(
 
     unit = min(problem.duality.value_unit(value, trace) or 0.0, unit_of(value))
     GY = evaluation.gradient @ Y
-    product = inner(GY, Y)
+    product = float(inner(GY, Y))
     offset = value - product if problem.conic is None else problem.conic.constant
     reach = tau
     if tau is None and problem.face is None and problem.definite_part > 0.0:
@@ -121,9 +123,10 @@ def certify_constrained(
     if own is not None and own > (-np.inf if best.bound is None else best.bound):
         best = replace(best, bound=own)
     y, S, pair, base, bound = best.y, best.S, best.pair, best.base, best.bound
-    SY = np.asarray(S @ Y)
+    Z = on_host(Y) if isinstance(S, np.ndarray) else Y  # S of data on a device is an array up to order 500 only
+    SY = as_array(S @ Z)
     dual_infeasibility = max(0.0, -pair.lower_bound)
-    complementarity = abs(inner(SY, Y))
+    stationarity, complementarity = float(norm(SY)), abs(float(inner(SY, Z)))
     estimate = base if bound is None else bound
     gap = None if bound is None else abs(value - bound)
     values = 1.0 + abs(value) + abs(estimate)
@@ -160,19 +163,19 @@ def certify_constrained(
         value=value,
         value_at_zero=at_zero,
         trace=trace,
-        stationarity=norm(SY),
+        stationarity=stationarity,
         smallest_eigenvalue=pair.value,
         lower_bound=pair.lower_bound,
         dual_infeasibility=dual_infeasibility,
         complementarity=complementarity,
         gap=gap,
-        stationarity_relative=ratio(norm(SY) * norm(Y), decrease),
+        stationarity_relative=ratio(stationarity * length, decrease),
         dual_infeasibility_relative=ratio(dual_infeasibility * trace, decrease),
         complementarity_relative=ratio(complementarity, decrease),
         gap_relative=gap_relative,
         convex=Ability.CONVEX in problem.abilities,
         fixed_trace=None,
-        eigenvector=pair.vector,
+        eigenvector=released(beside(pair.vector, evaluation.factor)),
         failure_probability=pair.failure_probability,
         products=pair.products,
         unit=decrease,
@@ -189,7 +192,7 @@ def certify_constrained(
             infeasibility_proof=proven_infeasible(problem, rays, a, trace),
             ray=ray,
         ),
-        _slack=partial(constrained_slack_matrix, problem, Y, y),
+        _slack=partial(constrained_slack_matrix, problem, evaluation.factor, y),
     )
 
 

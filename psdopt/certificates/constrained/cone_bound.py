@@ -14,7 +14,9 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Problem
+from psdopt.devices import matrix_on, on_host
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.problems.composite import Composite
 from psdopt.problems.term_sum import TermSum
@@ -26,23 +28,27 @@ def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, most: float) -> fl
 
     The curvature of L at M = Y Yᵀ (:mod:`psdopt.certificates.curved_bound`) or a matrix near M
     (:class:`~psdopt.certificates.dense_proof.DenseProof`) gives it for convex curved F of an order up to 500, or 1500
-    if F is quadratic; on a face with basis W they are of L(W N Wᵀ). A spectrum or a few factorisations; y (m,) must be
-    admissible.
+    if F is quadratic and its data are on the host; on a face with basis W they are of L(W N Wᵀ). A spectrum or a few
+    factorisations; y (m,) must be admissible.
     """
     face = problem.face
     if Ability.CONVEX not in problem.abilities or problem.central is not None or problem.n > SPECTRUM_ORDER:
         return None  # the bounds of linear F and of log dets need no matrix
+    if problem.device is not None and problem.n > DENSE_LIMIT:
+        return None
     A = adjoint_operator(problem, y)
-    A = A @ np.eye(problem.n) if problem.forms is None else A.toarray()
+    A = on_host(A @ np.eye(problem.n)) if problem.forms is None else A.toarray()
     F: Problem = problem.problem
     if face is not None:
         W = face.within
         if problem.only_zero or W is None:
             return None
         F, Y, A = problem.on_face, np.asarray(W.T @ Y), W.T @ (A @ W)
-    L = _plus_linear(F, np.asarray(0.5 * (A + A.T)))
+    A = 0.5 * (A + A.T)
+    L = _plus_linear(F, A if problem.device is None else matrix_on(problem.device, A))
     evaluation = L.at(Y)
     S = dense_gradient(evaluation)
+    Y = on_host(Y)
     gaps = [gap for each in evaluation.curvatures() if (gap := curved_gap(S, Y, each, most=most)) < most]
     if not gaps and (gap_near := DenseProof(evaluation, S).gap(most)) is not None:
         gaps = [gap_near]

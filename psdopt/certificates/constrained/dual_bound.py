@@ -18,6 +18,7 @@ from psdopt.constraints.conic import diagonal_blocks
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.curvature import Curvature
 from psdopt.contracts.problem import Evaluation
+from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair
 from psdopt.linalg.tolerances import rounding
@@ -155,13 +156,13 @@ def _shortened(
 def _losses_by_curvature(problem: ConstrainedModel, evaluation: Evaluation, S: Any, low: float) -> list[float]:
     """Bounds on −⟨S, N⟩ less what the curvature of F adds to F(N), over N ⪰ 0; `low` <= λ_min(S)."""
     Y, n = evaluation.factor, problem.n
-    if problem.face is not None or n > DENSE_LIMIT or problem.problem.device is not None:
+    if problem.face is not None or n > DENSE_LIMIT:
         rho = problem.problem.lower_curvature
         # curvature adds (rho/2) |N − M|² to F(N), and ⟨S, N⟩ >= low tr N >= low (tr M + √n |N − M|)
-        return [n * low * (low / (2.0 * rho)) - low * float(np.vdot(Y, Y))] if rho > 0.0 else []
+        return [n * low * (low / (2.0 * rho)) - low * float(inner(Y, Y))] if rho > 0.0 else []
     curvatures = evaluation.curvatures()
     if not curvatures:
         return []
-    dense = S if isinstance(S, np.ndarray) else np.asarray(S @ np.eye(n))
+    dense, Y = S if isinstance(S, np.ndarray) else np.asarray(on_host(S @ np.eye(n))), on_host(Y)
     product = inner(dense @ Y, Y)
     return [curved_gap(dense, Y, each) - product for each in curvatures]

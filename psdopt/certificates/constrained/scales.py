@@ -13,7 +13,7 @@ from psdopt.constraints.violation import relative, row_scales
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, finite_value
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, beside, inner, norm, row_dots
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
 #: Shares of M on a ray, and of the way from M to N, at which F is evaluated to define the unit. If F is linear, it
@@ -64,13 +64,13 @@ def feasible_range(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     N, Y = _feasible_in_time(problem), evaluation.factor
     if N is None:
         return 0.0
-    size = norm(Y.T @ Y)
+    size = float(norm(Y.T @ Y))
     apart = math.sqrt(max(size**2 + norm(N.T @ N) ** 2 - 2.0 * norm(Y.T @ N) ** 2, 0.0))
     if not (size > 0.0 and apart > 0.0):
         return 0.0
     way = [share * min(1.0, size / apart) for share in (*SHARES, 1.0)]
     if Ability.QUADRATIC in problem.problem.abilities:
-        slope = inner(evaluation.gradient @ N, N) - 0.5 * inner(evaluation.factor_gradient(), Y)
+        slope = float(inner(evaluation.gradient @ N, N)) - 0.5 * float(inner(evaluation.factor_gradient(), Y))
         *near, far = quadratic_values(evaluation.value, problem.problem.at(N).value, slope, way)
     else:
         both, columns = evaluation.append(N), (Y.shape[1], N.shape[1])
@@ -120,8 +120,12 @@ def gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:
     """|C|_F for linear F; else about |∇F(M)|_F, from four random columns."""
     if problem.conic is not None:
         return norm(problem.conic.C.data) if problem.conic.C.nnz else 0.0
-    V = np.random.default_rng(0).standard_normal((problem.n, 4))
-    return norm(evaluation.gradient @ V) / 2.0
+
+    def columns() -> Array:
+        return beside(np.random.default_rng(0).standard_normal((problem.n, 4)), evaluation.factor)
+
+    V = problem.once("random columns", columns)
+    return float(norm(evaluation.gradient @ V)) / 2.0
 
 
 def _mixed_value(evaluation: Evaluation, shares: Array) -> float:

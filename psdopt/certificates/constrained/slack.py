@@ -2,26 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
-from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.limits import SPARSE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.stacks import stacked
-from psdopt.contracts.gradient import dense_gradient
+from psdopt.contracts.gradient import GradientOperator, dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, as_array, beside, norm
 from psdopt.linalg.banded import banded_pair_above, narrow_order
 from psdopt.linalg.definite import pair_above
-from psdopt.linalg.extreme import ExtremePair, smallest_eigenpair
+from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair, smallest_eigenpair
 from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER, ROUNDS, SMALL_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import rounding
 from psdopt.problems.term_sum import TermSum
@@ -34,7 +33,8 @@ COARSER = 8.0
 
 def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> Any:
     """S = ∇F(M) + A*(y): a sparse array where entries are at hand and F is linear, or linear but for log dets of few
-    rows; a dense one, up to order 3000, where F is curved; else an operator on blocks.
+    rows; a dense one, up to order 3000, where F is curved, up to order 500 for data on a device; else an operator on
+    blocks, on the device of the data.
 
     Raises FloatingPointError at an M where a log det is not defined.
     """
@@ -44,18 +44,23 @@ def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) 
         barriers = [term for term in problem.problem.terms if isinstance(term, LogDet)]
         if SPARSE * sum(term.order**2 for term in barriers) <= problem.n**2:
             return _with_log_dets(problem.central.slack(y), barriers, evaluation)
-    if problem.forms is not None and problem.n <= FACTOR_ORDER:
+    if problem.forms is not None and problem.n <= (FACTOR_ORDER if problem.device is None else DENSE_LIMIT):
         dense = dense_gradient(evaluation)
         problem.forms.add_to(dense, y)
         return dense
-    S, measurement = evaluation.gradient, problem.measurement
+    S, measurement, there = evaluation.gradient, problem.measurement, beside(y, evaluation.factor)
 
     def times(V: Array) -> Array:
-        V = np.asarray(V, dtype=np.float64).reshape(problem.n, -1)
-        forces = measurement.adjoint(y, Images(measurement.maps, V))
-        return np.asarray(S @ V + combine(forces, V.shape))
+        V = beside(V, evaluation.factor)
+        forces = measurement.adjoint(there, Images(measurement.maps, V))
+        return as_array(S @ V + combine(forces, V.shape))
 
-    return LinearOperator((problem.n, problem.n), matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64)
+    return _operator(problem, times)
+
+
+def _operator(problem: ConstrainedModel, times: Callable[[Array], Array]) -> GradientOperator:
+    """Symmetric (n, n) with the products `times`, V (n, k) ↦ S V."""
+    return GradientOperator(problem.n, times, lambda V: None, device=problem.device)
 
 
 def _with_log_dets(S: sp.csr_array, barriers: Sequence[LogDet], evaluation: Evaluation) -> sp.csr_array:
@@ -78,10 +83,9 @@ def adjoint_operator(problem: ConstrainedModel, y: Array) -> Any:
     plus, without = slack_operator(problem, zero, y), zero.gradient
 
     def times(V: Array) -> Array:
-        V = np.asarray(V, dtype=np.float64).reshape(problem.n, -1)
-        return np.asarray(plus @ V - without @ V)
+        return as_array(plus @ V - without @ V)
 
-    return LinearOperator((problem.n, problem.n), matvec=lambda v: times(v).reshape(-1), matmat=times, dtype=np.float64)
+    return _operator(problem, times)
 
 
 def slack_eigenpair(
@@ -155,10 +159,11 @@ def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int, thorough
             proven = _factored_pair(S, threshold, start)
             if proven is not None:
                 return proven
-    elif n <= FACTOR_ORDER:
+    elif n <= (DENSE_LIMIT if isinstance(S, GradientOperator) and S.device is not None else FACTOR_ORDER):
         matrix = S.toarray() if isinstance(S, sp.csr_array) else S
         return smallest_eigenpair(matrix, threshold=-accuracy, start=start, seed=seed, backend="dense")
-    if n <= SPECTRUM_ORDER:  # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
+    if n <= SPECTRUM_ORDER and isinstance(S, sp.csr_array):
+        # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
         return smallest_eigenpair(S.toarray(), seed=seed, backend="dense")
     tol, refutes = 0.25 * accuracy, not thorough
     return smallest_eigenpair(

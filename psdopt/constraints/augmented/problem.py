@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import numpy as np
 
 from psdopt.constraints.allowed import Allowed
@@ -9,7 +11,8 @@ from psdopt.constraints.augmented.preconditioner import PenaltyPreconditioner
 from psdopt.constraints.cones import moved_onto_cones
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.problem import Problem
-from psdopt.linalg.arrays import Array
+from psdopt.devices import Device, device_of, placed
+from psdopt.linalg.arrays import Array, inner
 from psdopt.problems.composite import Composite
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.losses import Loss
@@ -35,15 +38,26 @@ class Penalty(Loss):
         self.degree = 2 if bool(np.all(self._equal)) else None
         self._shift = y / w
 
+    def on(self, device: Device) -> Penalty:
+        """The penalty of values on a `device`, where y, w and the bounds are sent."""
+        if self.device is not None:
+            return self
+        y, w = (cast(Array, placed(each, device)) for each in (self.y, self.w))
+        return Penalty(y, w, self.allowed.on(device))
+
+    @property
+    def device(self) -> Device | None:
+        return device_of(self.w)
+
     def _outside(self, a: Array) -> Array:
         return self.allowed.violation(a + self._shift)
 
     def value(self, a: Array) -> float:
         off = self._outside(a)
-        return float(0.5 * (self.w * off) @ off)
+        return 0.5 * inner(self.w * off, off)
 
     def derivative(self, a: Array) -> Array:
-        return np.asarray(self.w * self._outside(a))
+        return self.w * self._outside(a)
 
     def second(self, a: Array) -> Array:
         if not self.separable:
@@ -64,7 +78,8 @@ class Penalty(Loss):
 
 def augmented(problem: ConstrainedModel, y: Array, w: Array) -> Problem:
     """M ↦ F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]): a sum of terms if F is one."""
-    term = MeasuredTerm(problem.measurement, Penalty(y, w, problem.allowed))
+    penalty = Penalty(y, w, problem.allowed)
+    term = MeasuredTerm(problem.measurement, penalty if problem.device is None else penalty.on(problem.device))
     inner = problem.problem
     if isinstance(inner, TermSum):
         forms = problem.forms

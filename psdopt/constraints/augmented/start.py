@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.sparse.linalg import lsqr
 
 from psdopt.constraints.feasible import moved_measurements
 from psdopt.constraints.model import ConstrainedModel
@@ -11,6 +10,7 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import norm
+from psdopt.linalg.least_squares import lsqr
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.measured import MeasuredTerm
 
@@ -26,13 +26,13 @@ def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tupl
     Both numbers follow the scales of F, of M and of each constraint. Cost: a few passes over the constraints.
     """
     Y, scale = evaluation.factor, problem.scale
-    GY = np.asarray(evaluation.gradient @ Y)
-    x = lsqr(moved_measurements(problem.measurement, Y, scale).H, -GY.ravel(), iter_lim=LSQR_STEPS)[0]
-    size = norm(x)
+    GY = evaluation.gradient @ Y
+    push, pull = moved_measurements(problem.measurement, Y, scale)
+    size = float(norm(lsqr(pull, push, -GY, LSQR_STEPS)))
     a = problem.measured(Y)
     bounds = norm(scale * problem.allowed.nearest(a)) or norm(scale * a)
     if not (size > 0.0 and bounds > 0.0):
-        size = size or norm(GY) / max(norm(Y), np.finfo(float).tiny) or 1.0
+        size = size or float(norm(GY)) / max(float(norm(Y)), np.finfo(float).tiny) or 1.0
         bounds = bounds or 1.0
     return size / bounds, size
 

@@ -10,8 +10,8 @@ import scipy.sparse as sp
 
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.problem import Evaluation
-from psdopt.linalg.arrays import Array, append_columns, norm
-from psdopt.linalg.extreme import smallest_eigenpair
+from psdopt.linalg.arrays import Array, append_columns, as_array, norm
+from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.tolerances import MINOR, VANISHED
 
@@ -33,7 +33,7 @@ def widened(
     S : symmetric (n, n), sparse or an operator. vectors : (n, k), eigenvectors of S, the least eigenvalue first.
     first_length : |Y| of the first Y, against which columns count as zero.
 
-    O(n r), and for n <= 1500 a decomposition of S, n³.
+    O(n r), and for n <= 1500, with data on a device n <= 500, a decomposition of S, n³.
     """
     Y = evaluation.factor
     n, columns = Y.shape
@@ -43,17 +43,18 @@ def widened(
     if room <= 0:
         return None
     count = min(room, max(1, columns // FOR_EACH))
-    if count > 1 and n <= SPECTRUM_ORDER:
+    if count > 1 and n <= (SPECTRUM_ORDER if evaluation.problem.device is None else DENSE_LIMIT):
         dense = S.toarray() if isinstance(S, sp.csr_array) else S
         found = smallest_eigenpair(dense, count=count, seed=seed, backend="dense")
         vectors = found.vectors[:, found.values < 0.0]
     _, beta = evaluation.along_atom(vectors[:, 0]).minimize(alpha=(1.0, 1.0))
     # the squared length of all new columns is at least a minor share of the mean squared length of a column
-    least = MINOR * max(norm(Y), VANISHED * first_length) ** 2 / columns
+    least = MINOR * max(float(norm(Y)), VANISHED * first_length) ** 2 / columns
     length = math.sqrt((beta if least < beta < math.inf else least) / vectors.shape[1])
     kept = Y if columns + vectors.shape[1] <= most else independent(Y, first_length)
     wider = append_columns(kept, length * vectors)
-    return append_columns(wider, np.zeros((n, max(0, columns - wider.shape[1]))))
+    short = columns - wider.shape[1]
+    return append_columns(wider, np.zeros((n, short))) if short > 0 else wider
 
 
 def narrowed(problem: ConstrainedModel, Y: Array, share: float, fewest: int = 1) -> Array | None:
@@ -66,7 +67,7 @@ def narrowed(problem: ConstrainedModel, Y: Array, share: float, fewest: int = 1)
     O(n r² + r entries of the A_t).
     """
     U, sizes, _ = np.linalg.svd(Y, full_matrices=False)
-    axes = np.asarray(U * sizes)
+    axes = as_array(U * sizes)
     scale = problem.scale
     unit = norm(scale * problem.allowed.nearest(problem.measured(Y))) or norm(sizes**2)
     kept, trace, a = len(sizes), 0.0, np.zeros(problem.m)
@@ -82,4 +83,4 @@ def independent(Y: Array, first_length: float) -> Array:
     """Y Q without the columns that are zero, for the rotation Q to principal columns."""
     U, sizes, _ = np.linalg.svd(Y, full_matrices=False)
     kept = sizes > VANISHED * max(float(sizes[0]), first_length)
-    return np.asarray(U[:, kept] * sizes[kept])
+    return as_array(U[:, kept] * sizes[kept])

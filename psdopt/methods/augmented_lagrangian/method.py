@@ -61,7 +61,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     patience : after this many rounds in a row that reduce infeasibility and gap by less than a tenth, the run stalls.
 
     Cost per step: `inside_steps` steps of `inside`, at O(n r + entries of the A_t) each beyond what F costs; at the end
-    of a round now and then an extreme eigenvalue of S.
+    of a round now and then an extreme eigenvalue of S. Data on a device stay there: of what is long, A(M) and the
+    diagonal of M come to the host at the ends of rounds, and S up to order 500.
     """
 
     inside: Method | None = None
@@ -79,6 +80,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     }
     ranks_by_value: ClassVar[bool] = False
     residual: ClassVar[Residual] = Residual.CERTIFICATE
+    takes_device_arrays: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         integer(self.inside_steps, "inside_steps")
@@ -221,7 +223,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             gap = relative_gap(problem, state.evaluation, state.bound)
         if self._binds(state) and state.inside is not None:
             # with a fixed rank the gap need not close: the run can only reach a stationary point
-            still = 0.5 * norm(state.inside.evaluation.factor_gradient()) / _scale(problem, state.evaluation)
+            still = 0.5 * float(norm(state.inside.evaluation.factor_gradient())) / _scale(problem, state.evaluation)
             gap = min(gap, still)
         return max(gap, state.infeasibility)
 
@@ -307,7 +309,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         offset = (
             problem.conic.constant
             if problem.conic is not None
-            else (evaluation.value - inner(evaluation.gradient @ evaluation.factor, evaluation.factor))
+            else (evaluation.value - float(inner(evaluation.gradient @ evaluation.factor, evaluation.factor)))
         )
         base = offset - problem.support(y)
         bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
@@ -347,4 +349,4 @@ def _scale(problem: Problem, evaluation: Evaluation) -> float:
     """The unit of |S Y|: relative stationarity is |S Y| |Y| / max(|F(M) − F(0)|, ...)."""
     factor = evaluation.factor
     value = constrained_of(problem).problem.at(factor).value
-    return stationarity_scale(problem, value, norm(factor)) or 1.0
+    return stationarity_scale(problem, value, float(norm(factor))) or 1.0

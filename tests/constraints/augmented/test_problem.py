@@ -11,7 +11,9 @@ from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.augmented.problem import Penalty, augmented, squared_distance, weights
 from psdopt.constraints.cones import Cones
 from psdopt.contracts.problem import Problem
+from psdopt.devices import DeviceArray, on_host
 from psdopt.testing import parametrize_with_checks
+from tests.devices.libraries import LIBRARIES, there
 
 N = 6
 
@@ -100,3 +102,21 @@ def test_the_derivative_is_a_multiplier_with_the_sign_of_its_bound() -> None:
         assert np.all(PENALTY.derivative(a)[2:] * np.array([1.0, -1.0]) >= 0.0)
     assert PENALTY.degree is None
     assert EQUATIONS.degree == 2
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_values_on_a_device_are_penalised_there(library: str) -> None:
+    for known in (PENALTY, EQUATIONS):
+        a, d = 3.0 * RNG.standard_normal((2, known.size))
+        at, along = there(library, a), there(library, d)
+        moved = known.on(at.device)
+        assert moved.on(at.device) is moved
+        assert moved.degree == known.degree
+        assert moved.value(at) == pytest.approx(known.value(a), rel=1e-14)
+        for found, expected in (
+            (moved.derivative(at), known.derivative(a)),
+            (moved.second(at), known.second(a)),
+            (moved.curvature(at, along), known.curvature(a, d)),
+        ):
+            assert isinstance(found, DeviceArray)
+            np.testing.assert_allclose(on_host(found), expected, rtol=1e-14)
