@@ -9,8 +9,9 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
-from psdopt.linalg.arrays import norm
+from psdopt.linalg.arrays import beside, norm
 from psdopt.linalg.least_squares import lsqr
+from psdopt.linalg.tolerances import ROOT_EPS
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.measured import MeasuredTerm
 
@@ -23,12 +24,18 @@ LSQR_STEPS = 10
 def first_multipliers(problem: ConstrainedModel, evaluation: Evaluation) -> tuple[float, float]:
     """(sigma, size): the y that makes |(∇F + A*(y)) Y| small has size |y|, in units of 1/|A_t|; sigma = size / |b|.
 
-    Both numbers follow the scales of F, of M and of each constraint. Cost: a few passes over the constraints.
+    Both numbers follow the scales of F, of M and of each constraint. Where ∇F(M) Y is 0 up to rounding, |∇F(M) v| of a
+    random unit v takes the place of |y|. Cost: a few passes over the constraints.
     """
     Y, scale = evaluation.factor, problem.scale
     GY = evaluation.gradient @ Y
-    push, pull = moved_measurements(problem.measurement, Y, scale)
-    size = float(norm(lsqr(pull, push, -GY, LSQR_STEPS)))
+    v = np.random.default_rng(0).standard_normal((problem.n, 1))
+    typical = float(norm(evaluation.gradient @ beside(v / norm(v), Y)))
+    if not float(norm(GY)) > ROOT_EPS * typical * float(norm(Y)):
+        size = typical
+    else:
+        push, pull = moved_measurements(problem.measurement, Y, scale)
+        size = float(norm(lsqr(pull, push, -GY, LSQR_STEPS)))
     a = problem.measured(Y)
     bounds = norm(scale * problem.allowed.nearest(a)) or norm(scale * a)
     if not (size > 0.0 and bounds > 0.0):

@@ -30,6 +30,19 @@ def test_work_does_not_grow_with_the_order() -> None:
     assert counts[1] <= 2.0 * counts[0] + 2000
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_a_start_on_which_the_gradient_vanishes_does_not_set_the_penalty(unit: float) -> None:
+    """The Laplacian takes 11ᵀ to 0 up to rounding; its multipliers are not as small as that."""
+    n, rng = 30, np.random.default_rng(0)
+    W = np.triu(rng.random((n, n)), 1)
+    laplacian = np.diag((W + W.T).sum(axis=1)) - W - W.T
+    problem = Constrained(QuadraticSDP(C=-unit * laplacian), constraints.diagonal(n, 1.0))
+    result = solve(problem, FlatQuotient(n, 1), AugmentedLagrangian(), start=np.ones((n, 1)), escape=True)
+    known = solve(problem)
+    assert result.optimal
+    assert result.value == pytest.approx(known.value, rel=1e-5)
+
+
 def touched(problem: Constrained, rank: int) -> float:
     """Entries of the A_t times columns that a step touches, counted where constraints are measured and pulled back."""
     measurement, counts = problem.measurement, [0.0]
