@@ -114,6 +114,7 @@ def in_backend(backend: str) -> tuple[Any, Callable[[Any], Any]]:
     if backend == "torch":
         import torch
 
+        torch.set_num_threads(1)  # as solve() does with BLAS
         return torch, torch.from_numpy
     return None, lambda values: values
 

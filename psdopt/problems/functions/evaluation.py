@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, cast
 
 import numpy as np
@@ -13,10 +13,10 @@ from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.devices import DeviceArray, placed, released
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
+from psdopt.linalg.interpolation import minimize_interpolated
 from psdopt.linalg.tolerances import ROOT_EPS, SLIGHT, VANISHED
+from psdopt.problems.functions.backend import Local
 from psdopt.problems.functions.named import by_name
-
-Product = Callable[[Any], Any]
 
 
 class FunctionEvaluation(Evaluation):
@@ -39,19 +39,21 @@ class FunctionEvaluation(Evaluation):
     def curved(self, D: Any) -> tuple[Any, Any, Any]:
         """(x, a, b) with f(x + t a + t² b) = F((Y + t D)(Y + t D)ᵀ), D (n, r), in the backend's arrays."""
 
+    @property
     @abstractmethod
-    def gradient_at(self) -> tuple[Any, Product]:
-        """∇f and its Hessian as a map, at the x of :meth:`curved`, kept for what else is asked at this factor."""
+    def local(self) -> Local:
+        """f, ∇f and its Hessian as a map, at the x of :meth:`curved`, kept for what else is asked at this factor."""
 
     def slopes(self, D: Any) -> tuple[float, float]:
         """First and second derivative of t ↦ F((Y + t D)(Y + t D)ᵀ) at t = 0; NaN where f raises LinAlgError."""
         x, a, b = self.curved(D)
         try:
-            found = None if self.problem.by_hand else self.problem.backend.curve(x, a, b)
+            forward = "local" not in vars(self) and not self.problem.by_hand
+            found = self.problem.backend.curve(x, a, b) if forward else None
             if found is not None:
                 vars(self)["value"], slope, bend = found
                 return slope, bend
-            G, product = self.gradient_at()
+            _, G, product = self.local
             bend = dot(self.problem, product(a), a) + 2.0 * dot(self.problem, G, b)
             return dot(self.problem, G, a), bend
         except np.linalg.LinAlgError:
@@ -138,7 +140,11 @@ class FunctionEvaluation(Evaluation):
 
 
 class FunctionLine(LineModel):
-    """F along Y + mu D by direct evaluation; the last point at which derivatives were asked for is kept."""
+    """F along Y + mu D by direct evaluation; the last point at which derivatives were asked for is kept.
+
+    Its minimiser is sought by values and slopes at few points, each one gradient, which the point that is returned
+    keeps; where that fails, by derivatives at more points.
+    """
 
     def __init__(self, evaluation: FunctionEvaluation, D: Array) -> None:
         self.evaluation, self.D = evaluation, D
@@ -152,6 +158,24 @@ class FunctionLine(LineModel):
         moved = self.step(mu)
         self._last = (mu, moved)
         return moved.slopes(released(self.D))
+
+    def minimize(self, upper: float = np.inf) -> float:
+        here = self.evaluation
+        try:
+            _ = here.local
+            slope, bend = here.slopes(released(self.D))
+            first = -slope / bend if bend > 0.0 else 1.0
+            found = minimize_interpolated(self._sampled, (here.value, slope), bend, first, upper)
+        except np.linalg.LinAlgError:
+            found = None
+        return super().minimize(upper) if found is None else found
+
+    def _sampled(self, mu: float) -> tuple[float, float]:
+        """F and its slope at Y + mu D, from one trace that serves the Hessian there as well."""
+        moved = self.step(mu)
+        self._last = (mu, moved)
+        _ = moved.local
+        return moved.value, dot(moved.problem, released(moved.factor_gradient()), released(self.D))
 
     def step(self, mu: float) -> FunctionEvaluation:
         if self._last is not None and self._last[0] == mu:

@@ -10,10 +10,12 @@ from typing import Any
 import numpy as np
 
 from psdopt.contracts.problem import PlaneModel
+from psdopt.devices import released
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
+from psdopt.linalg.interpolation import minimize_interpolated
 from psdopt.linalg.tolerances import MINOR
 from psdopt.problems.functions.backend import Local
-from psdopt.problems.functions.evaluation import FunctionEvaluation, Product
+from psdopt.problems.functions.evaluation import FunctionEvaluation, dot
 
 
 class FactorEvaluation(FunctionEvaluation):
@@ -21,7 +23,7 @@ class FactorEvaluation(FunctionEvaluation):
 
     S times a block V (n, k) is one product with the Hessian of f at [Y, 0]: f([Y, t V]) = F(Y Yᵀ + t² V Vᵀ), so that
     ∇²f([Y, 0])[0, V] = [0, 2 S V], exactly. A certificate therefore needs f only. Compiled functions see factors with
-    zero columns up to a power of two, which change nothing, so that few shapes are compiled.
+    zero columns up to one of few numbers (:func:`width`), which change nothing, so that few shapes are compiled.
     """
 
     @cached_property
@@ -71,9 +73,6 @@ class FactorEvaluation(FunctionEvaluation):
         wide = self._wide(D)
         return self._wide(self.raw), wide, 0.0 * wide
 
-    def gradient_at(self) -> tuple[Any, Product]:
-        return self.local.gradient, self.local.product
-
     def parameter_gradient(self, D: Array | None = None) -> Any:
         along = None if D is None else self._wide(self.taken(D))
         return self.problem.backend.parameter_gradient(self._wide(self.raw), along)
@@ -94,6 +93,35 @@ class FactorPlane(PlaneModel):
 
     def value(self, alpha: float, beta: float) -> float:
         return self.step(alpha, beta).value
+
+    def minimize(
+        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
+    ) -> tuple[float, float]:
+        """As in :class:`PlaneModel`; for one alpha from gradients at a few beta, without higher derivatives."""
+        found = self._best_beta(alpha[0], beta[1]) if alpha[0] == alpha[1] and beta[0] == 0.0 else None
+        return super().minimize(alpha, beta) if found is None else (alpha[0], found)
+
+    def _best_beta(self, alpha: float, upper: float) -> float | None:
+        """The beta of least F(alpha M + beta v vᵀ), by values and slopes ⟨S v, v⟩; None if they do not lead to it.
+
+        Where f([√alpha Y, √beta v]) has the gradient [.., 2 √beta S v] the slope is its product with v by 2 √beta.
+        """
+        v, problem = self.v, self.evaluation.problem
+        start = FactorEvaluation(problem, math.sqrt(alpha) * self.evaluation.factor)
+        size, own = float(norm(start.factor)) ** 2, float(norm(v)) ** 2
+        if not size > 0.0 or not own > 0.0:
+            return None
+
+        def sampled(b: float) -> tuple[float, float]:
+            moved = self.step(alpha, b)
+            last = moved.local.gradient[:, start.raw.shape[1] : start.raw.shape[1] + 1]
+            return moved.value, 0.5 * dot(problem, last, released(v)) / math.sqrt(b)
+
+        try:
+            slope = dot(problem, start.gradient_times(released(v)), released(v))
+            return minimize_interpolated(sampled, (start.value, slope), None, size / (own * start.raw.shape[1]), upper)
+        except np.linalg.LinAlgError:
+            return None
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
         """Exact at alpha = 0 and beta = 0 as well; NaN where the function raises LinAlgError."""
@@ -144,8 +172,9 @@ class FactorPlane(PlaneModel):
 
 
 def width(columns: int) -> int:
-    """The least power of two from this number of columns on."""
-    return 1 << max(columns - 1, 0).bit_length()
+    """The least of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... from this number of columns on: at most half of them more."""
+    quarter = max(1, (1 << max(columns - 1, 0).bit_length()) // 4)
+    return -(-max(columns, 1) // quarter) * quarter
 
 
 def widened(raw: Any, columns: int, left: int = 0) -> Any:

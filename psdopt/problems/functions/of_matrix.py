@@ -13,7 +13,7 @@ from psdopt.contracts.problem import PlaneModel
 from psdopt.devices import on_host, released
 from psdopt.linalg.arrays import Array, append_columns
 from psdopt.problems.functions.backend import Local
-from psdopt.problems.functions.evaluation import FunctionEvaluation, Product, dot
+from psdopt.problems.functions.evaluation import FunctionEvaluation, dot
 
 
 class MatrixEvaluation(FunctionEvaluation):
@@ -67,9 +67,6 @@ class MatrixEvaluation(FunctionEvaluation):
     def curved(self, D: Any) -> tuple[Any, Any, Any]:
         cross = self.raw @ D.T
         return self.dense, cross + cross.T, D @ D.T
-
-    def gradient_at(self) -> tuple[Any, Product]:
-        return self.local.gradient, self.local.product
 
     def parameter_gradient(self, D: Array | None = None) -> Any:
         if D is None:

@@ -62,7 +62,6 @@ class Jax(Backend):
             return jax.jvp(lambda p: jax.grad(self)(x, p), (parameters,), (along,))[1]
 
         self._value = jax.jit(self)
-        self._gradient = jax.jit(jax.grad(self))
         self._second_order = jax.jit(second_order)
         self._product = jax.jit(lambda pull, D: pull((jnp.zeros(()), D))[0])
         self._curve = jax.jit(curve)
@@ -77,8 +76,8 @@ class Jax(Backend):
         return math.inf if math.isnan(found) else found
 
     def plain_gradient(self, x: Array) -> Array:
-        with _host_double():
-            return np.asarray(self._gradient(x, self.parameters))
+        """With the Hessian, which is asked for in any case: a second compilation would cost more than it saves."""
+        return self.plain_second_order(x).gradient
 
     def plain_second_order(self, x: Array) -> Local:
         with _host_double():

@@ -9,7 +9,19 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import LBFGS, Ability, Constrained, FunctionProblem, Polar, Spectraplex, Status, constraints, solve
+from psdopt import (
+    LBFGS,
+    Ability,
+    ConjugateGradient,
+    Constrained,
+    FlatQuotient,
+    FunctionProblem,
+    Polar,
+    Spectraplex,
+    Status,
+    constraints,
+    solve,
+)
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.devices import on_host
 from psdopt.errors import InvalidInputError, InvalidTypeError, MissingDependencyError, UnknownNameError
@@ -159,7 +171,54 @@ def test_a_function_is_traced_once_for_each_use_and_not_at_each_step(backend):
         here.along(D).derivatives(0.1)
         here.hessian_vector(D)
         here.along_atom(D[:, 0]).derivatives(1.0, 0.0)
-    assert len(entered) == 3  # the gradient; the curve of a line; and value, gradient and Hessian together
+    assert len(entered) == 2  # the curve of a line; and value, gradient and Hessian together
+
+
+@pytest.mark.parametrize("backend", [installed("autograd"), installed("torch")])
+@CASES
+def test_a_step_enters_the_function_three_times(backend, of):
+    """Along a line, at the first trial and at the minimiser, whose trace serves the next step as well."""
+    entered = []
+
+    def squares(x):
+        entered.append(1)
+        M = x if of == "matrix" else x @ x.T
+        return (M * M).sum() - 2.0 * M.sum()
+
+    case = FunctionProblem(squares, N, backend, of, convex=True)
+    start = case.at(Y)
+    G = start.factor_gradient()
+    entered.clear()
+    line = start.along(-G)
+    moved = line.step(line.minimize())
+    assert moved.value < start.value
+    moved.hessian_vector(moved.factor_gradient())
+    assert len(entered) == 3  # with the trace at the start, which the Hessian of its line needs
+    same(moved.along(G).derivatives(0.0)[0], np.sum(moved.factor_gradient() * G))
+    mu = moved.along(-moved.factor_gradient()).minimize()
+    assert mu > 0.0
+    assert len(entered) <= 6
+    state = ConjugateGradient().init(case, FlatQuotient(N, R), Y)
+    entered.clear()
+    for _ in range(8):
+        state = ConjugateGradient().step(state)
+    assert len(entered) <= 3 * 8
+
+
+@EVERY
+def test_the_best_weight_of_an_atom_takes_gradients_alone(backend):
+    """min over beta of F(M + beta v vᵀ), as where columns are added, beside the plane model of the matrix."""
+    case = problem(backend, "factor")
+    outward = []
+    case.backend.plain_outward = lambda *at: outward.append(at)
+    start, known = case.at(Y), reference().at(Y)
+    for v in (V[:, 0], -known.gradient @ V[:, 1], np.linalg.eigh(known.gradient @ np.eye(N))[1][:, 0]):
+        alpha, beta = start.along_atom(v).minimize(alpha=(1.0, 1.0))
+        assert alpha == 1.0
+        slope = known.along_atom(v).derivatives(1.0, beta)[0][1]
+        assert abs(slope) <= 1e-6 * abs(known.along_atom(v).derivatives(1.0, 0.0)[0][1])
+    assert start.along_atom(v).minimize(alpha=(1.0, 1.0), beta=(0.0, 0.5 * beta)) == (1.0, 0.5 * beta)
+    assert not outward
 
 
 @pytest.mark.parametrize("backend", [installed("jax"), installed("torch")])

@@ -1,0 +1,111 @@
+"""Minimisation along a line of a function whose every value and slope is dear, by polynomials through them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from psdopt.linalg.polynomials import minimize_quartic
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, tie
+
+#: Points that are tried; where these do not suffice, the function is no polynomial at this scale.
+TRIALS = 8
+
+
+class Trial(NamedTuple):
+    """A function of one number at t: its value and its slope."""
+
+    t: float
+    value: float
+    slope: float
+
+
+def minimize_interpolated(
+    sample: Callable[[float], tuple[float, float]],
+    start: tuple[float, float],
+    bend: float | None,
+    first: float,
+    upper: float = math.inf,
+) -> float | None:
+    """A minimiser over (0, upper] of a C¹ function, from 0 downhill, to the rounding of its values; None if not found.
+
+    The first model is the quartic through value, slope and second derivative at 0 (`start`, `bend`) and value and slope
+    at `first` > 0; without `bend`, and from then on, the cubic through the last two points. Each next point is the
+    minimiser of the model, within the bracket once there is one. The end: the decrease that is left, slope²/2f'' by the
+    model that led there, is below the rounding of the value. A quartic therefore takes two points, or one if `first` is
+    its minimiser. Cost: one `sample`, (value, slope), for each point.
+    """
+    last, t, curvature = Trial(0.0, *start), min(first, upper), bend or math.nan
+    origin = last
+    left, right = 0.0, math.inf
+    if not last.slope < 0.0 or not 0.0 < t < math.inf:
+        return None
+    for _ in range(TRIALS):
+        here = Trial(t, *sample(t))
+        if not math.isfinite(here.value) or not math.isfinite(here.slope):
+            return None
+        if here.slope < 0.0:
+            left = max(left, t)
+        else:
+            right = min(right, t)
+        if t == upper and here.slope <= 0.0:
+            return t if here.value <= origin.value else None
+        if _at_rest(origin, here, curvature):
+            return t
+        target, curvature = _by_cubic(last, here) if bend is None else _by_quartic(last, bend, here)
+        bend = None
+        if not left < target < right:
+            target, curvature = 0.5 * (left + right) if right < math.inf else 2.0 * left, math.nan
+        last, t = here, min(target, upper)
+    return None
+
+
+def _at_rest(origin: Trial, here: Trial, curvature: float) -> bool:
+    """Whether the decrease that is left is rounding of the value, and the slope is slight beside the first."""
+    if not curvature > 0.0 or here.value > origin.value + tie(origin.value, here.value):
+        return False
+    left = here.slope * here.slope / (2.0 * curvature)
+    return (
+        left <= tie(here.value, origin.value) and abs(here.slope) <= SLIGHT * abs(origin.slope)
+    ) or here.slope == 0.0
+
+
+def _mean_slope(a: Trial, b: Trial) -> float | None:
+    """That of the values between two points; None where it is mostly their rounding."""
+    length = b.t - a.t
+    change = abs(length) * max(abs(a.slope), abs(b.slope))
+    if EPS * max(abs(a.value), abs(b.value)) > MINOR * change:
+        return None
+    return (b.value - a.value) / length
+
+
+def _by_quartic(a: Trial, bend: float, b: Trial) -> tuple[float, float]:
+    """(minimiser, second derivative there) of the quartic through both points and the second derivative at a, a.t = 0.
+
+    Where values are rounding, of the cubic through the slopes.
+    """
+    t, mean = b.t, _mean_slope(a, b)
+    ahead = b.slope - a.slope - bend * t
+    c2 = ahead if mean is None else 12.0 * (mean - a.slope - 0.5 * bend * t) - 3.0 * ahead
+    c3 = ahead - c2
+    u = minimize_quartic([0.0, a.slope * t, 0.5 * bend * t * t, c2 * t / 3.0, c3 * t / 4.0])
+    return u * t, bend + (2.0 * c2 + 3.0 * c3 * u) * u / t
+
+
+def _by_cubic(a: Trial, b: Trial) -> tuple[float, float]:
+    """(minimiser, second derivative there) of the cubic through both points; of the parabola where values are rounding.
+
+    nan where there is none.
+    """
+    length, mean = b.t - a.t, _mean_slope(a, b)
+    if length == 0.0:
+        return math.nan, math.nan
+    c2 = 0.0 if mean is None else 3.0 * (a.slope + b.slope - 2.0 * mean)
+    # the slope is b.slope + c1 w + c2 w² at t = b.t + w (b.t - a.t)
+    c1 = b.slope - a.slope + c2
+    square = c1 * c1 - 4.0 * c2 * b.slope
+    root = math.copysign(math.sqrt(max(square, 0.0)), length)  # c1 + 2 c2 w there, where the slope rises in t
+    if square < 0.0 or c1 + root == 0.0:
+        return math.nan, math.nan
+    return b.t - 2.0 * b.slope / (c1 + root) * length, root / length

@@ -1,0 +1,122 @@
+"""Minimisation along a line by few values and slopes."""
+
+import math
+
+import numpy as np
+import pytest
+
+from psdopt.linalg.interpolation import minimize_interpolated
+from psdopt.linalg.tolerances import EPS
+
+
+class Counted:
+    """A function of one number with its slope, and the points at which it was asked for."""
+
+    def __init__(self, value, slope, bend):
+        self.value, self.slope, self.bend, self.points = value, slope, bend, []
+
+    def __call__(self, t):
+        self.points.append(t)
+        return float(self.value(t)), float(self.slope(t))
+
+    def minimize(self, upper=math.inf, first=None, known=True):
+        start, bend = (float(self.value(0.0)), float(self.slope(0.0))), float(self.bend(0.0))
+        first = first or (-start[1] / bend if bend > 0.0 else 1.0)
+        return minimize_interpolated(self, start, bend if known else None, first, upper)
+
+
+def polynomial(*coefficients):
+    p = np.polynomial.Polynomial(coefficients)
+    return Counted(p, p.deriv(), p.deriv(2))
+
+
+SMOOTH = {
+    "logistic": Counted(
+        lambda t: np.logaddexp(0.0, t - 3.0) + np.logaddexp(0.0, 1.0 - 2.0 * t),
+        lambda t: 1.0 / (1.0 + np.exp(3.0 - t)) - 2.0 / (1.0 + np.exp(2.0 * t - 1.0)),
+        lambda t: 1.0 / (4.0 * np.cosh(0.5 * (t - 3.0)) ** 2) + 1.0 / np.cosh(t - 0.5) ** 2,
+    ),
+    "barrier": Counted(
+        lambda t: t * t - np.log(0.1 + t), lambda t: 2 * t - 1 / (0.1 + t), lambda t: 2 + (0.1 + t) ** -2
+    ),
+    "hinges": Counted(
+        lambda t: sum(max(0.0, k / 7.0 - t * t) ** 2 for k in range(9)) + t**4,
+        lambda t: sum(-4.0 * t * max(0.0, k / 7.0 - t * t) for k in range(9)) + 4.0 * t**3 - 0.3 * (t == 0.0),
+        lambda t: -1.0,
+    ),
+}
+
+
+@pytest.mark.parametrize("offset", [0.0, 1.0, 1e6])
+@pytest.mark.parametrize("scale", [1e-8, 1.0, 1e8])
+def test_a_quartic_takes_two_points(offset, scale):
+    rng, taken = np.random.default_rng(0), []
+    for _ in range(50):
+        c1, c2, c4 = -rng.uniform(0.1, 1.0), rng.uniform(0.1, 1.0), rng.uniform(0.1, 1.0)
+        c3 = rng.uniform(-1.0, 1.0) * math.sqrt(c2 * c4)  # convex: one minimum
+        line = polynomial(*(c / scale**k for k, c in enumerate((offset, c1, c2, c3, c4))))
+        found = line.minimize()
+        taken.append(len(line.points))
+        decrease = line.slope(found) ** 2 / line.bend(found) / 2.0
+        assert decrease <= 5.0 * EPS * max(abs(line.value(found)), abs(offset))
+    assert max(taken) <= 3, taken  # where the first point is far off, rounding costs a third
+    assert np.mean(taken) <= 2.5
+
+
+def test_one_point_is_enough_where_it_is_the_minimiser():
+    line = polynomial(3.0, -2.0, 1.0)
+    assert line.minimize() == 1.0
+    assert line.points == [1.0]
+
+
+def test_a_parabola_takes_two_points_without_its_second_derivative():
+    line = polynomial(3.0, -2.0, 1.0)
+    assert line.minimize(first=7.0, known=False) == pytest.approx(1.0, rel=1e-12)
+    assert len(line.points) == 2
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_other_functions_take_a_few(name):
+    line = SMOOTH[name]
+    line.points.clear()
+    found = line.minimize()
+    assert len(line.points) <= 8
+    around = [line.value(found * (1.0 + share)) for share in (-1e-6, 1e-6)]
+    assert line.value(found) <= min(line.value(0.0), *around)
+
+
+def test_the_limit_is_kept():
+    line = polynomial(0.0, -2.0, 1.0)
+    assert line.minimize(upper=0.25) == 0.25
+    assert line.points == [0.25]
+    assert line.minimize(upper=4.0) == 1.0
+
+
+def test_large_values_are_not_trusted():
+    """Beside 1e17 the values are rounding, and the slopes decide."""
+    line = polynomial(1e17, -2.0, 1.0, 0.1, 0.1)
+    found = line.minimize()
+    assert abs(line.slope(found)) <= 0.1 * abs(line.slope(0.0))
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        polynomial(0.0, 1.0, 1.0),  # rises
+        polynomial(0.0, 0.0, -1.0, 0.0, 1.0),  # a ridge
+        polynomial(0.0, -1.0),  # falls without end
+        Counted(lambda t: math.nan, lambda t: -1.0, lambda t: 1.0),
+        Counted(lambda t: -t if t < 1.0 else math.inf, lambda t: -1.0, lambda t: 0.0),  # ends
+    ],
+)
+def test_what_it_cannot_find_it_leaves(line):
+    assert line.minimize() is None
+    assert len(line.points) <= 8
+
+
+def test_a_higher_minimum_beyond_a_maximum_is_not_taken():
+    wave = Counted(
+        lambda t: t - 0.5 * np.sin(6 * t), lambda t: 1.0 - 3.0 * np.cos(6 * t), lambda t: 18.0 * np.sin(6 * t)
+    )
+    found = wave.minimize(first=1.2)
+    assert found is None or wave.value(found) <= 0.0
