@@ -3,6 +3,8 @@
 The same F three times over: by hand (a `TermSum`), and as a `FunctionProblem` of M and of the factor in
 each backend that is installed. Every run is `solve(problem)` with nothing chosen. Seconds of the processor and of the
 clock; "first" is the run that compiles and imports, "again" the best of the following ones of the same problem.
+"gradient" and "product": a value and gradient, and a product with the Hessian, at a factor of the solution's rank, as
+multiples of the hand-written problem's. These are the backend's own, and runs consist of them.
 
 squares : ½ Σ_t (x_tᵀM x_t − y_t)², 10 n measurements of a matrix of rank 5 with noise.
 entries : ½ Σ_ij W_ij (M_ij − T_ij)² with weights between ½ and 1½, T of rank 10 plus noise of both signs.
@@ -129,6 +131,23 @@ def timed(problem: Problem, repeats: int) -> tuple[tuple[float, float], tuple[fl
     return found[0], min(found[1:], default=found[0]), result
 
 
+def unit_costs(problem: Problem, rank: int) -> tuple[float, float]:
+    """Processor seconds of value and gradient at a new factor, and of a product with the Hessian; the best of ten."""
+    Y, D = np.random.default_rng(0).standard_normal((2, problem.n, rank))
+    best = [np.inf, np.inf]
+    for _ in range(10):
+        begun = time.process_time()
+        here = problem.at(Y)
+        here.factor_gradient()
+        _ = here.value
+        middle = time.process_time()
+        here.hessian_vector(D)
+        traced = time.process_time()
+        here.hessian_vector(D)
+        best = [min(best[0], middle - begun), min(best[1], time.process_time() - traced)]
+    return best[0], best[1]
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """1 if a run ends without a proof, or with another value than the hand-written problem's."""
     parser = argparse.ArgumentParser("own-loss", description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
@@ -146,16 +165,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             for of in given.of:
                 function = (task.of_matrix if of == "matrix" else task.of_factor)(*in_backend(backend))
                 problems[f"{backend}, of the {of}"] = FunctionProblem(function, given.n, backend, of, convex=True)
-        best, least = 0.0, 0.0
+        best, least, rank, units = 0.0, 0.0, 1, (1.0, 1.0)
         for label, problem in problems.items():
             first, again, result = timed(problem, given.repeats)
             if label == "by hand":
-                best, least = again[0], result.value
+                best, least, rank = again[0], result.value, result.rank
+                units = unit_costs(problem, rank)
             ok = result.status is Status.OPTIMAL and abs(result.value - least) <= 1e-5 * abs(least)
             failed |= not ok
             status = result.status.name.lower() if ok else f"{result.status.name}: {result.value:g}"
-            seconds = [f"{each:.2f}" for each in (*first, *again, again[0] / best)]
+            shares = [mine / own for mine, own in zip(unit_costs(problem, rank), units, strict=True)]
+            seconds = [f"{each:.2f}" for each in (*first, *again, again[0] / best, *shares)]
             rows.append((name, label, *seconds, str(result.iterations), status))
-    heads = ("loss", "problem", "first, s", "clock", "again, s", "clock", "times by hand", "steps", "status")
+    timed_heads = ("first, s", "clock", "again, s", "clock", "times by hand", "gradient", "product")
+    heads = ("loss", "problem", *timed_heads, "steps", "status")
     show_table(f"Seconds of the processor and of the clock to a certificate, n = {given.n}", heads, rows)
     return int(failed)

@@ -21,6 +21,7 @@ from psdopt.problems.functions.installed import BACKENDS, backend_of
 from psdopt.problems.functions.named import by_name
 from psdopt.problems.functions.of_factor import FactorEvaluation, widened, width
 from psdopt.problems.functions.of_matrix import MatrixEvaluation
+from psdopt.problems.functions.precision import sees_single
 
 #: What a function is a function of -> its evaluations.
 KINDS: Mapping[str, type[FunctionEvaluation]] = {"matrix": MatrixEvaluation, "factor": FactorEvaluation}
@@ -93,7 +94,7 @@ class FunctionProblem(Problem):
             self.device = self.backend.device
         abilities = {Ability.GRADIENT, Ability.EXACT_LINE, Ability.EXACT_PLANE, Ability.HESSIAN}
         self.abilities = frozenset(abilities | {Ability.CONVEX} if boolean(convex, "convex") else abilities)
-        self._values, self._tested = 0, of == "matrix"
+        self._values, self._tested = 0, self.by_hand
 
     @cached_property
     def backend(self) -> Backend:
@@ -150,7 +151,7 @@ class FunctionProblem(Problem):
     def at(self, Y: Array) -> FunctionEvaluation:
         factor = self.check_factor(Y)
         if not self._tested:
-            self._test_factor_function(factor)
+            self._test_function(factor)
         return self.evaluation(factor)
 
     def evaluation(self, factor: Array) -> FunctionEvaluation:
@@ -160,27 +161,47 @@ class FunctionProblem(Problem):
     def counts(self) -> Mapping[str, int]:
         return {"values": self._values}
 
-    def _test_factor_function(self, Y: Array) -> None:
-        """InvalidInputError unless f is a function of Y Yᵀ, at random factors of the size of Y, or of size one.
+    def _test_function(self, Y: Array) -> None:
+        """InvalidInputError if f computes in single precision, or is a function of a factor, but not of Y Yᵀ.
 
-        Where f is infinite at as many columns as Y has, as a barrier is, n columns are tried.
+        At random factors of the size of Y, or of size one. Where f is infinite at as many columns as Y has, as a
+        barrier is, n columns are tried.
         """
-        rng, size = np.random.default_rng(0), float(norm(Y)) if Y.shape[1] else 0.0
+        rng, size, matrix = np.random.default_rng(0), float(norm(Y)) if Y.shape[1] else 0.0, self.of == "matrix"
+
+        def value(x: Array) -> float:
+            return self.backend.value(self._sent(x))
+
         for r in dict.fromkeys((max(int(Y.shape[1]), 1), self.n)):
-            # as many columns as compiled functions are asked for now, and then twice as many
-            few, many = (width(r), 2 * width(r)) if self.backend.compiled else (r, r + 1)
             Z = rng.standard_normal((self.n, r))
-            Z = widened(Z * ((size or 1.0) / norm(Z)), few)
-            value = self.backend.value(self._sent(Z))
-            if np.isfinite(value):
+            Z *= (size or 1.0) / norm(Z)
+            x = Z @ Z.T if matrix else widened(Z, self._widths(r)[0])
+            if np.isfinite(value(x)):
                 break
         else:
             return
+        if sees_single(value, x):
+            raise InvalidInputError(
+                "function must compute in double precision; found values that change with its argument in single "
+                f"precision alone: {self.backend.single}"
+            )
+        if not matrix:
+            self._test_invariance(Z, rng, value)
+        self._tested = True
+
+    def _widths(self, r: int) -> tuple[int, int]:
+        """As many columns as f is asked for at r, as compiled functions are, and at more."""
+        return (width(r), 2 * width(r)) if self.backend.compiled else (r, r + 1)
+
+    def _test_invariance(self, Z: Array, rng: np.random.Generator, at: Callable[[Array], float]) -> None:
+        few, many = self._widths(Z.shape[1])
+        Z = widened(Z, few)
+        value = at(Z)
         scale = abs(value) + float(np.linalg.norm(on_host(self.backend.gradient(self._sent(Z)))) * norm(Z))
         for columns, what in ((few, "f(Y Q) = f(Y)"), (many, f"f([Y, 0] Q) = f(Y) with {many} columns")):
             turned = widened(Z, columns) @ np.linalg.qr(rng.standard_normal((columns, columns)))[0]
             try:
-                other = self.backend.value(self._sent(turned))
+                other = at(turned)
             except InvalidInputError:
                 raise
             except Exception as error:
@@ -191,7 +212,6 @@ class FunctionProblem(Problem):
                     f"function must depend on Y Yᵀ alone, {what} for every orthogonal Q; found {other:.15g} instead of "
                     f"{value:.15g} at a random factor"
                 )
-        self._tested = True
 
     def _sent(self, Z: Array) -> Any:
         return Z if self.device is None else released(placed(Z, self.device))
