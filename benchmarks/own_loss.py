@@ -3,8 +3,8 @@
 The same F three times over: by hand (a `TermSum`), and as a `FunctionProblem` of M and of the factor in
 each backend that is installed. Every run is `solve(problem)` with nothing chosen. Seconds of the processor and of the
 clock; "first" is the run that compiles and imports, "again" the best of the following ones of the same problem.
-"gradient" and "product": a value and gradient, and a product with the Hessian, at a factor of the solution's rank, as
-multiples of the hand-written problem's. These are the backend's own, and runs consist of them.
+"gradient" and "product": a gradient, and a product with the Hessian, at a factor of the solution's rank, as multiples
+of the hand-written problem's. These are the backend's own, and runs consist of them.
 
 squares : ½ Σ_t (x_tᵀM x_t − y_t)², 10 n measurements of a matrix of rank 5 with noise.
 entries : ½ Σ_ij W_ij (M_ij − T_ij)² with weights between ½ and 1½, T of rank 10 plus noise of both signs.
@@ -132,14 +132,13 @@ def timed(problem: Problem, repeats: int) -> tuple[tuple[float, float], tuple[fl
 
 
 def unit_costs(problem: Problem, rank: int) -> tuple[float, float]:
-    """Processor seconds of value and gradient at a new factor, and of a product with the Hessian; the best of ten."""
+    """Processor seconds of a gradient at a new factor, and of a product with the Hessian; the best of ten."""
     Y, D = np.random.default_rng(0).standard_normal((2, problem.n, rank))
     best = [np.inf, np.inf]
     for _ in range(10):
         begun = time.process_time()
         here = problem.at(Y)
         here.factor_gradient()
-        _ = here.value
         middle = time.process_time()
         here.hessian_vector(D)
         traced = time.process_time()

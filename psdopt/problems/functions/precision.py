@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import MINOR
 
 #: Stairs that must be seen, with no change elsewhere, in at most TRIALS; none are expected after WITHOUT any change.
 STAIRS, TRIALS, WITHOUT = 6, 24, 4
@@ -30,12 +31,13 @@ def sees_single(value: Callable[[Array], float], x: Array) -> bool:
     stairs = 0
     for trial in range(TRIALS):
         spread = rng.random(x.shape)
-        single = (x * (1.0 + (spread + spread.T if symmetric else spread))).astype(np.float32)
-        place = np.where(single == 0.0, 0.0, np.copysign(np.spacing(np.abs(single)), single)).astype(np.float64)
+        single = (x * (1.0 + MINOR * (spread + spread.T if symmetric else spread))).astype(np.float32)
+        last = np.where(single == 0.0, 0.0, np.copysign(np.spacing(np.abs(single)), single))
+        point, place = single.astype(np.float64), last.astype(np.float64)
         parts = rng.uniform(LOW, 0.5 - LOW, POINTS), rng.uniform(0.5 + LOW, 0.5 + HIGH, POINTS)
 
-        def at(part: float, single: Array = single, place: Array = place) -> float:
-            return value(single.astype(np.float64) + part * place)
+        def at(part: float, point: Array = point, place: Array = place) -> float:
+            return value(point + part * place)
 
         below, above = at(0.5 - LOW), at(0.5 + LOW)
         jump = abs(above - below)

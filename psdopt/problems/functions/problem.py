@@ -59,7 +59,8 @@ class FunctionProblem(Problem):
     ------
     InvalidTypeError if function is not callable. UnknownNameError for another backend. InvalidInputError for another
     `of`, for a device with another backend, and at the first use if function returns no number, or one in single
-    precision, or is no function of Y Yᵀ. MissingDependencyError at the first use if the backend is not installed.
+    precision, or casts its argument to that, or is no function of Y Yᵀ. MissingDependencyError at the first use if the
+    backend is not installed.
 
     Notes
     -----
