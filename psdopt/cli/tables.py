@@ -18,6 +18,11 @@ def width() -> int:
     return max(shutil.get_terminal_size((3 * LEAST_WIDTH, 0)).columns, LEAST_WIDTH)
 
 
+def height() -> int:
+    """Lines of the terminal, or LINES if set; 0 if standard output is no terminal."""
+    return shutil.get_terminal_size((0, 0)).lines
+
+
 def console() -> Any:
     """A rich console on the current standard output."""
     from rich.console import Console

@@ -129,6 +129,9 @@ def solved_at_trace_one(problem: Problem, rank: int | None, options: dict[str, A
     rank = integer_or_none(rank, "rank")
     geometry = FixedTrace(problem.n, min(problem.n, COLUMNS if rank is None else rank))
     # exact data leave F flat in the spare columns, where first-order methods take ten times as long
-    given = {"geometry": geometry, "method": TrustRegions(), "rng": 0, "escape": rank is None, **options}
+    own = {} if options.get("geometry") is not None else {"geometry": geometry, "method": TrustRegions()}
+    given = {**own, "rng": 0, "escape": rank is None, **options}
+    if getattr(given["geometry"], "trace", None) != 1.0:
+        raise InvalidInputError(f"geometry must have the trace 1 of states, as FixedTrace; found {given['geometry']}")
     result = finished(solve(problem, **given))
     return HermitianEstimate(result.matrix.hermitian(), result)

@@ -118,11 +118,20 @@ def test_everything_is_listed_with_plugin_and_summary(psdopt_command: Any) -> No
 
 def test_the_list_of_the_shipped_plugins_fits_a_screen(capsys, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "80")
+    names = [spec.name for spec in plugin_manager().listed("application")]
+    for height in (24, len(names) + 4):  # sdp is one more
+        monkeypatch.setenv("LINES", str(height))
+        assert main(["list"]) == 0
+        lines = capsys.readouterr().out.splitlines()
+        assert len(lines) <= height - 1  # one of which shows the next prompt
+        assert max(map(len, lines)) <= 80
+        assert {*names, "sdp"} <= {word.strip(",") for line in lines for word in line.split()}
+        assert "`psdopt list applications` says" in " ".join(lines)
+    monkeypatch.setenv("LINES", str(len(names) + 5))
     assert main(["list"]) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert len(lines) <= 23  # of 24, one of which shows the next prompt
+    assert len(lines) <= len(names) + 4
     assert max(map(len, lines)) <= 80
-    names = [spec.name for spec in plugin_manager().listed("application")]
     assert [line.split()[0] for line in lines[1:-2]] == sorted([*names, "sdp"])
     assert "psdopt list --all" in lines[-1]
     assert not [line for line in lines if "..." in line]

@@ -11,6 +11,7 @@ from psdopt import ConjugateGradient
 from psdopt.errors import InvalidInputError, PsdoptError, UnknownNameError
 from psdopt_plugins import (
     covariance,
+    hermitian,
     kernel_learning,
     manifold_learning,
     metric_learning,
@@ -27,6 +28,10 @@ GRAPH = UPPER + UPPER.T
 #: Estimator -> what its fit takes.
 FITS: dict[type, tuple[Any, ...]] = {
     covariance.SparsePrecision: (X,),
+    hermitian.StateTomography: ([[1], [3]], [0.5, 0.2]),
+    hermitian.StateFromCounts: ([[1, 0], [3, 1]], [5, 3]),
+    hermitian.ProcessTomography: ([[1, 1], [3, 3]], [0.5, 0.9]),
+    hermitian.PhaseRetrieval: (X[:, [0, 1]], X[:, 0] ** 2),
     metric_learning.KTA: (X, Y),
     metric_learning.LMNN: (X, Y),
     metric_learning.NCA: (X, Y),
