@@ -104,6 +104,7 @@ class ConstrainedModel(Composite):
                 *({Ability.CONIC} if self.conic else ()),
                 *({Ability.LOG_DETS} if self.central and not self.conic else ()),
                 *({Ability.FIXED_DIAGONAL} if self.conic and self.fixed_diagonal is not None else ()),
+                *({Ability.EQUATIONS} if self.quadratic_under_equations else ()),
                 *({Ability.NEAREST} if self.nearest else ()),
                 *({Ability.CONSTRAINED_FIT} if self.couples and self.cones is None and self.device is None else ()),
             }
@@ -179,8 +180,13 @@ class ConstrainedModel(Composite):
     @cached_property
     def nearest(self) -> Nearest | None:
         """F as a distance in the Frobenius norm, if it is one and constraints are equations by entries; else None."""
+        return nearest_objective(self.problem) if self.quadratic_under_equations else None
+
+    @property
+    def quadratic_under_equations(self) -> bool:
+        """Whether F is quadratic, and not linear, and constraints are equations by entries."""
         equations = self.forms is not None and bool(np.all(self.lower == self.upper))
-        return nearest_objective(self.problem) if equations else None
+        return equations and self.linear is None and Ability.QUADRATIC in self.problem.abilities
 
     @cached_property
     def objective_by_entries(self) -> Measured | None:

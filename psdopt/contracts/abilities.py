@@ -29,6 +29,7 @@ class Ability(StrEnum):
     MARGINS = "margins"  # linear measurements under a piecewise linear loss: a master LP exists
     SPLIT = "biconvex-split"
     CONSTRAINTS = "constraints"  # lower <= A(M) <= upper, or A(M) in cones, beside M ⪰ 0
+    EQUATIONS = "equations"  # linear equations by entries under a quadratic F that is not linear
     NEAREST = "nearest"  # linear equations under (rho/2) |M|² + ⟨C, M⟩
     CONIC = "conic"  # constraints under a linear objective, all given by entries
     LOG_DETS = "log-dets"  # constraints under ⟨C, M⟩ − Σ ν log det of diagonal blocks, all given by entries
@@ -54,6 +55,7 @@ MEMBERS: Mapping[str, tuple[str, ...]] = {
     Ability.CONIC: ("constrained",),
     Ability.LOG_DETS: ("constrained",),
     Ability.FIXED_DIAGONAL: ("constrained",),
+    Ability.EQUATIONS: ("constrained",),
     Ability.NEAREST: ("constrained",),
     Ability.CONSTRAINED_FIT: ("constrained_fit", "constrained"),
     Ability.CLOSED_FORM: ("solve_in_closed_form",),

@@ -14,21 +14,18 @@ from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.checks import integer
 from psdopt.constraints.explicit import Nearest
-from psdopt.constraints.limits import FEASIBLE, LARGE, NEGLIGIBLE
+from psdopt.constraints.limits import FEASIBLE, LARGE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.abilities import Ability, Requires, name_of
 from psdopt.contracts.geometry import Geometry
-from psdopt.contracts.images import Images
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
-from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.simplex import shift_to
-from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
-from psdopt.methods.searches.step_lengths import SUFFICIENT
+from psdopt.methods.nearest import Known, decomposed, newton_direction, searched
 
 
 @dataclass
@@ -90,9 +87,7 @@ class DualNewton(Method[DualNewtonState]):
             first.dual = multipliers_at_zero(problem)
         return first
 
-    def _at(
-        self, parts: Parts, geometry: Geometry, y: Array, step: float, known: tuple[Array, Array, float]
-    ) -> DualNewtonState:
+    def _at(self, parts: DistanceParts, geometry: Geometry, y: Array, step: float, known: Known) -> DualNewtonState:
         values, V, theta = known
         problem, nearest, _ = parts
         rho = nearest.rho
@@ -139,77 +134,31 @@ class DualNewton(Method[DualNewtonState]):
     def warmed(self, state: DualNewtonState, multipliers: Array) -> DualNewtonState:
         """The state at y = `multipliers`, if the dual function is lower there than at the first y."""
         parts = _parts_of(state.problem)
-        known = _decomposed(parts, multipliers)
+        known = decomposed(parts, multipliers)
         return self._at(parts, state.geometry, multipliers, math.nan, known) if known[2] < state.theta else state
 
     def step(self, state: DualNewtonState) -> DualNewtonState:
         parts = problem, *_ = _parts_of(state.problem)
         scale, residual = problem.scale, state.residual
         d = scale * self._direction(state, parts) if norm(residual) > 0.0 else residual
-        slope = -float(residual @ (d / scale))
-        t = 1.0
-        while t > NEGLIGIBLE and slope < 0.0:
-            y = state.y + t * d
-            known = _decomposed(parts, y)
-            if known[2] <= state.theta + SUFFICIENT * t * slope + rounding(state.theta, 1):
-                return self._at(parts, state.geometry, y, t, known)
-            t *= 0.5
-        return replace(state, step=0.0, outcome=Outcome.STALLED)
+        found = searched(parts, state.y, d, state.theta, -float(residual @ (d / scale)))
+        if found is None:
+            return replace(state, step=0.0, outcome=Outcome.STALLED)
+        t, y, known = found
+        return self._at(parts, state.geometry, y, t, known)
 
-    def _direction(self, state: DualNewtonState, parts: Parts) -> Array:
-        """An approximate d with (H + damping) d = residual, H the generalised Hessian in units of |A_t|."""
-        values, V, residual = state.values, state.vectors, state.residual
-        problem, nearest, forms = parts
-        scale, rho, k = problem.scale, nearest.rho, int(np.count_nonzero(values <= 0.0))
-        share = values[k:, None] / (values[k:, None] - values[:k])
-        many = 2 * k < len(values)  # then I − (the derivative of the projection at −S) has fewer columns
-        Q = V[:, :k] if many else V[:, k:]
-        weights = np.full(Q.shape, 0.5)
-        if many:
-            weights[k:] -= share - 0.5
-        else:
-            weights[:k] = share.T
-        rows = Images((), Q)
-        # the diagonal of H, of each place of A_t by itself, is a sum of squares of entries of the eigenvectors
-        diagonal = forms.pair_squares(V**2 @ weights, Q**2)
-        diagonal = (problem.norms**2 - diagonal if many else diagonal) * scale**2 / rho
-
-        def times(x: Array) -> Array:
-            deadline.ask()
-            x = scale * x
-            half = V @ (weights * (V.T @ (forms.matrix(x) @ Q)))
-            image = 2.0 * forms.pair(Images((), half), rows)
-            return np.asarray(scale * (forms.gram(x) - image if many else image) / rho)
-
-        relative = norm(residual) / (norm(scale * problem.lower) or norm(residual))
-        # without damping, few positive eigenvalues make the system singular
-        damping = MINOR * min(1.0, relative) / rho
-        scaling = np.maximum(diagonal, 0.0) + damping
-        x, r = np.zeros_like(residual), residual
-        p = z = r / scaling
-        rz, stop = inner(r, z), min(SLIGHT, relative) * norm(r)  # an inexact Newton step (Dembo et al. 1982)
-        for _ in range(self.inner):
-            Hp = times(p) + damping * p
-            curvature = inner(p, Hp)
-            if not curvature > 0.0:
-                break
-            alpha = rz / curvature
-            x, r = x + alpha * p, r - alpha * Hp
-            if not norm(r) > stop:
-                break
-            z = r / scaling
-            p, rz = z + (inner(r, z) / rz) * p, inner(r, z)
-        return x if np.any(x) else residual
+    def _direction(self, state: DualNewtonState, parts: DistanceParts) -> Array:
+        return newton_direction(parts, state.values, state.vectors, state.residual, self.inner)
 
 
 #: The first y leaves at least this share of the eigenvalues positive that are so at y = 0.
 KEPT = 0.2
-#: A problem, its objective (rho/2) |M|² + ⟨C, M⟩ and its equations.
-Parts = tuple[Constrained, Nearest, SparseForms]
+#: A problem, its objective and its equations.
+DistanceParts = tuple[Constrained, Nearest, SparseForms]
 
 
-def _begun(parts: Parts) -> tuple[Array, tuple[Array, Array, float]]:
-    """The first y, and :func:`_decomposed` there: the best multiple of w where A*(w) = I, so that the trace is fixed.
+def _begun(parts: DistanceParts) -> tuple[Array, Known]:
+    """The first y, and :func:`decomposed` there: the best multiple of w where A*(w) = I, so that the trace is fixed.
 
     A multiple of I moves eigenvalues and leaves eigenvectors, so that it costs no further decomposition. y = 0 where M
     is feasible there, or where the multiple leaves few eigenvalues positive, as for C of a wide diagonal: the Hessian
@@ -217,7 +166,7 @@ def _begun(parts: Parts) -> tuple[Array, tuple[Array, Array, float]]:
     """
     problem, nearest, forms = parts
     y, limit = np.zeros(problem.m), problem.trace_limit
-    values, V, theta = _decomposed(parts, y)
+    values, V, theta = decomposed(parts, y)
     w = None if limit is None or not limit.least > 0.0 else limit.weights
     if w is not None and norm(forms.on_places(w) - (forms.i == forms.j)) <= rounding(1.0, problem.n):
         total = float(w @ problem.lower)
@@ -232,17 +181,7 @@ def _begun(parts: Parts) -> tuple[Array, tuple[Array, Array, float]]:
     return y, (values, V, theta)
 
 
-def _decomposed(parts: Parts, y: Array) -> tuple[Array, Array, float]:
-    """Eigenvalues and vectors of −(C + A*(y)), and the dual function."""
-    problem, nearest, forms = parts
-    G = -nearest.C
-    forms.add_to(G, -y)
-    values, V = spectrum(G)
-    positive = np.maximum(values, 0.0)
-    return values, V, float(positive @ positive) / (2.0 * nearest.rho) + float(y @ problem.lower)
-
-
-def _parts_of(problem: Problem) -> Parts:
+def _parts_of(problem: Problem) -> DistanceParts:
     """The parts of `problem`; IncompatibleError for any other problem."""
     known = constrained_of(problem)
     if known.nearest is None or known.forms is None:

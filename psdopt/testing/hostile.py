@@ -19,6 +19,8 @@ from psdopt.problems.entry_fit import EntryFit
 from psdopt.terms.measurements import QuadraticForms
 from psdopt.testing.gallery import ORDER, Instance, constrained_problems, fits, geometries, needs_ability, with_spectrum
 
+#: A method that needs one of these runs under constraints.
+UNDER_CONSTRAINTS = Ability.CONSTRAINTS, Ability.CONIC, Ability.EQUATIONS, Ability.NEAREST
 #: (weight B, C): F(M) = weight · tr(M²) + 2 tr(C M), whose minimiser over the cone is the PSD part of −C/weight.
 Make = Callable[[float, Array], Problem]
 
@@ -32,7 +34,7 @@ def hostile_for(method: Method) -> list[Instance]:
     """
     if needs_ability(method, Ability.MARGINS):
         cases = _margins()
-    elif any(needs_ability(method, ability) for ability in (Ability.CONSTRAINTS, Ability.CONIC, Ability.NEAREST)):
+    elif any(needs_ability(method, ability) for ability in UNDER_CONSTRAINTS):
         cases = _constrained()
     else:
         cases = _projections(_as_entries if needs_ability(method, Ability.SPLIT) else _as_quadratic)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt import Ability, AugmentedLagrangian, Constrained, FlatQuotient, QuadraticSDP, TermSum, solve
+from psdopt import Ability, Constrained, ConstrainedGradient, PSDCone, QuadraticSDP, TermSum, solve
 from psdopt.checks import real_array
 from psdopt.constraints import Constraint
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -15,7 +15,7 @@ from psdopt.linalg import Array, complex_array
 from psdopt.terms import LeastSquares, MeasuredTerm
 from psdopt_plugins.estimators import finished
 from psdopt_plugins.hermitian.pauli import PauliStrings
-from psdopt_plugins.hermitian.states import COLUMNS, HermitianEstimate
+from psdopt_plugins.hermitian.states import HermitianEstimate
 
 
 def process_problem(transfer: Any) -> Constrained:
@@ -70,8 +70,9 @@ def process_tomography(transfer: Any, **options: Any) -> HermitianEstimate:
     """
     problem = process_problem(transfer)
     if Ability.NEAREST not in problem.abilities:
-        on_factor = {"geometry": FlatQuotient(problem.n, min(problem.n, COLUMNS)), "method": AugmentedLagrangian()}
-        options = {**on_factor, **options}
+        # measured strings are orthogonal, so that F is curved evenly in all that was measured
+        own = {} if options.get("geometry") is not None else {"geometry": PSDCone(problem.n)}
+        options = {"method": ConstrainedGradient(), **own, **options}
     result = finished(solve(problem, **{"rng": 0, **options}))
     return HermitianEstimate(result.matrix.hermitian(), result)
 

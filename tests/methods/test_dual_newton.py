@@ -12,7 +12,7 @@ from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import SymmetricPattern
 from psdopt.methods import AugmentedLagrangian, DualNewton
-from psdopt.methods.dual_newton import DualNewtonState, _decomposed, _parts_of
+from psdopt.methods.dual_newton import DualNewtonState, _parts_of, decomposed
 
 
 def correlation(n: int, seed: int = 0) -> np.ndarray:
@@ -76,7 +76,7 @@ def primal(C, A, y):
 
 def at_multipliers(problem: Constrained, y: np.ndarray, step: float = 0.0) -> DualNewtonState:
     parts = _parts_of(problem)
-    return DualNewton()._at(parts, PSDCone(problem.n), y, step, _decomposed(parts, y))
+    return DualNewton()._at(parts, PSDCone(problem.n), y, step, decomposed(parts, y))
 
 
 def test_what_is_known_at_multipliers() -> None:
@@ -266,11 +266,11 @@ def test_a_run_begins_at_the_best_multiple_of_the_identity_for_no_further_decomp
     first = DualNewton().init(problem, PSDCone(n), None)
     assert decompositions == ["eigh"]
     y, parts = first.y, _parts_of(problem)
-    values, _, theta = _decomposed(parts, y)
+    values, _, theta = decomposed(parts, y)
     np.testing.assert_allclose(first.values, values, atol=1e-10 * np.abs(values).max())
     assert first.theta == pytest.approx(theta, rel=1e-12)
     assert np.ptp(y) <= 1e-12 * np.abs(y).max() > 0.0
-    assert all(_decomposed(parts, share * y)[2] > theta for share in (0.0, 0.9, 1.1))
+    assert all(decomposed(parts, share * y)[2] > theta for share in (0.0, 0.9, 1.1))
     result = solve(problem, PSDCone(n), DualNewton())
     assert result.status is Status.OPTIMAL
     assert result.iterations <= steps

@@ -24,7 +24,8 @@ LIMITS = {
                     "first_steps": (0,)},
     methods.BlockConjugateGradient: {"inner_iterations": (0,)},
     methods.BoundaryPoint: {"overshoot": (0.0, GOLDEN, GOLDEN + 1e-6), "factor": (1.0,), "patience": (0,)},
-    methods.DualNewton: {"inner": (0,)}, methods.FrankWolfe: {"corrections": (0,)},
+    methods.ConstrainedGradient: {"inner": (0,)}, methods.DualNewton: {"inner": (0,)},
+    methods.FrankWolfe: {"corrections": (0,)},
     methods.InteriorPoint: {"share": (1.0,), "patience": (0,)},
     methods.LagrangeNewton: {"steps": (1.5, True), "approach": ("cg",), "patience": (0,)},
     methods.ProjectedGradient: {"accelerated": ("yes",)},
@@ -92,6 +93,7 @@ FLAT, WIDE = FlatQuotient(4, 2), FlatQuotient(24, 24)
         (LINEAR, FLAT, methods.BlockConjugateGradient(), "restriction"),
         (PLAIN, PSDCone(4), methods.BoundaryPoint(), "BoundaryPoint"),
         (HELD, PSDCone(4), methods.DualNewton(), "nearest"),
+        (HELD, PSDCone(4), methods.ConstrainedGradient(), "equations"),
         (cut(4), FLAT, methods.LagrangeNewton(CG), "approach="),
         (cut(4), PSDCone(4), methods.LagrangeNewton(), "factor"),
         (PLAIN, FLAT, methods.LagrangeNewton(), "quadratic-fit"),
@@ -124,7 +126,7 @@ class Promises(QuadraticSDP):
         *(
             (lambda problem, method=method: method.init(problem, FlatQuotient(3, 3), np.eye(3)),
              r"Promises offers no constraints: .* must have constrained")
-            for method in (methods.AugmentedLagrangian(), methods.DualNewton())
+            for method in (methods.AugmentedLagrangian(), methods.ConstrainedGradient(), methods.DualNewton())
         ),
     ],
 )  # fmt: skip

@@ -14,6 +14,7 @@ from benchmarks.papers.sdp_low_rank import completion, sensors
 from psdopt import (
     ConjugateGradient,
     Constrained,
+    ConstrainedGradient,
     DualNewton,
     EigenSplitting,
     InteriorPoint,
@@ -177,6 +178,7 @@ def claiming(ability):
     (Ability.CONIC, PSDCone(5), InteriorPoint()),
     (Ability.CONIC, PSDCone(5), BoundaryPoint()),
     (Ability.NEAREST, PSDCone(5), DualNewton()),
+    (Ability.EQUATIONS, PSDCone(5), ConstrainedGradient()),
 ])  # fmt: skip
 def test_an_ability_without_its_members_is_no_ability(ability, geometry, method):
     verdict = compatible(claiming(ability), geometry, method)

@@ -37,7 +37,8 @@ IMPLICATIONS: dict[str, tuple[str, ...]] = {
     Ability.PRECONDITIONER: (Ability.GRADIENT,),
     Ability.CONIC: (Ability.CONSTRAINTS,),
     Ability.LOG_DETS: (Ability.CONSTRAINTS,),
-    Ability.NEAREST: (Ability.CONSTRAINTS,),
+    Ability.EQUATIONS: (Ability.CONSTRAINTS,),
+    Ability.NEAREST: (Ability.CONSTRAINTS, Ability.EQUATIONS),
     Ability.CONSTRAINED_FIT: (Ability.CONSTRAINTS,),
 }
 
@@ -54,7 +55,7 @@ def abilities_kept(problem: Problem, case: Case) -> Deviation:
             return failed(f"{ability} is declared without {', '.join(missing)}, which it implies")
     if Ability.CONSTRAINTS in problem.abilities:
         offered = constrained_of(problem).abilities
-        inner = Ability.CONIC, Ability.LOG_DETS, Ability.NEAREST, Ability.CONSTRAINED_FIT
+        inner = Ability.CONIC, Ability.LOG_DETS, Ability.EQUATIONS, Ability.NEAREST, Ability.CONSTRAINED_FIT
         lacking = [a for a in inner if a not in offered]
         if found := problem.abilities.intersection(lacking):
             return failed(f"declares {min(found)}, which the answer of constrained() lacks")

@@ -1,0 +1,166 @@
+"""Gradient steps under linear equations, each ended at the nearest matrix that is feasible."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
+
+import numpy as np
+
+from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.scales import relative_violation
+from psdopt.certificates.scales import stationarity_scale
+from psdopt.checks import integer
+from psdopt.constraints.limits import FEASIBLE, LARGE
+from psdopt.constraints.problem import Constrained, constrained_of
+from psdopt.contracts.abilities import Ability, Requires, name_of
+from psdopt.contracts.geometry import Geometry
+from psdopt.contracts.gradient import dense_gradient
+from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite
+from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.errors import IncompatibleError
+from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.tolerances import EPS, MINOR, rounding
+from psdopt.methods.nearest import Model, solution
+
+
+@dataclass
+class ConstrainedGradientState(State):
+    """M and G = ∇F(M) as arrays, those before, the multipliers y, Nesterov's t, and the `curvature` L."""
+
+    y: Array = field(default_factory=lambda: np.zeros(0))
+    now: tuple[Array, Array] = field(default_factory=lambda: (np.zeros((0, 0)), np.zeros((0, 0))))
+    before: tuple[Array, Array] = field(default_factory=lambda: (np.zeros((0, 0)), np.zeros((0, 0))))
+    t: float = 1.0
+    curvature: float = 1.0
+
+
+@dataclass(frozen=True)
+class ConstrainedGradient(Method[ConstrainedGradientState]):
+    """M⁺ = argmin ⟨∇F(N), M⟩ + (L/2) |M − N|² over M ⪰ 0 with A(M) = b, for a quadratic F; N = M + beta (M − M₋).
+
+    Each M⁺ is the nearest feasible matrix to N − ∇F(N)/L, found by Newton steps as :class:`DualNewton` makes them, from
+    the last multipliers: a step or two once these settle. ∇F is affine, so that ∇F(N) is at hand, and L is raised to
+    the curvature of F along M⁺ − N where that is larger. Momentum begins anew where it leads against the step. If F is
+    curved by at least μ in the directions in which M may move, an error falls by 1 − √(μ/L) a step: fast where F
+    measures most of M about evenly, as a distance of which some entries are left out, and slow where F is flat.
+
+    Beck, Teboulle (2009); O'Donoghue, Candès (2015) for the new beginnings.
+
+    Parameters
+    ----------
+    inner : largest number of products with the Hessian of the dual per Newton step, at least 1.
+
+    Cost per step: an evaluation and a gradient as arrays (n, n), and one to three eigendecompositions, 9 n³ flops or
+    so, with products of O(n² p) as in :class:`DualNewton`.
+    """
+
+    inner: int = 100
+
+    requires: ClassVar[Requires] = {"problem": (Ability.EQUATIONS,), "geometry": (Ability.FULL_CONE,)}
+    ranks_by_value: ClassVar[bool] = False
+    starts_at_zero: ClassVar[bool] = True
+    residual: ClassVar[Residual] = Residual.CERTIFICATE
+
+    def __post_init__(self) -> None:
+        integer(self.inner, "inner")
+
+    def init(
+        self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
+    ) -> ConstrainedGradientState:
+        problem = _of_equations(problem)
+        evaluation = ensure_finite(evaluation or problem.at(geometry.factor(start)))
+        state = ConstrainedGradientState(problem, geometry, start, evaluation, gradient_norm=math.inf)
+        state.dual = multipliers_at_zero(problem)
+        if problem.only_zero or problem.contradiction is not None:
+            zero = problem.at(np.zeros((problem.n, 1)))
+            state.evaluation, state.point, state.outcome = zero, geometry.from_factor(zero.factor), Outcome.FINISHED
+            return state
+        G = dense_gradient(evaluation)
+        state.y, state.now = np.zeros(problem.m), (evaluation.matrix.to_dense(), G)
+        state.before, state.curvature = state.now, _first_curvature(problem, G)
+        return state
+
+    def warmed(self, state: ConstrainedGradientState, multipliers: Array) -> ConstrainedGradientState:
+        """The state with these multipliers, from which the first Newton steps begin."""
+        return replace(state, y=multipliers)
+
+    def step(self, state: ConstrainedGradientState) -> ConstrainedGradientState:
+        problem = _of_equations(state.problem)
+        forms, M, L = problem.forms, state.now[0], state.curvature
+        assert forms is not None
+        t = 0.5 * (1.0 + math.sqrt(1.0 + 4.0 * state.t**2))
+        beta = (state.t - 1.0) / t
+        N, at_N = (now + beta * (now - before) for now, before in zip(state.now, state.before, strict=True))
+        y = state.y
+        for _ in range(MOST_STEPS):
+            model = Model(L, at_N - L * N)
+            y, Y, residual = solution((problem, model, forms), y, M, self.inner)
+            evaluation = ensure_finite(problem.at(Y))
+            found, there = evaluation.matrix.to_dense(), dense_gradient(evaluation)
+            D = found - N
+            curvature, square = inner(D, there - at_N), inner(D, D)
+            if curvature <= L * square * (1.0 + MINOR) or not square > 0.0:
+                break
+            L = curvature / square
+        turned = inner(N - found, found - M) > 0.0
+        new = replace(
+            state,
+            point=state.geometry.from_factor(Y),
+            evaluation=evaluation,
+            step=1.0 / L,
+            y=y,
+            now=(found, there),
+            before=(found, there) if turned else state.now,
+            t=1.0 if turned else t,
+            curvature=L,
+            dual=Multipliers(y),
+        )
+        return self._judged(new, residual, there - at_N - L * D, bool(np.any(found != M)))
+
+    def _judged(
+        self, state: ConstrainedGradientState, residual: Array, error: Array, moved: bool
+    ) -> ConstrainedGradientState:
+        """`state` with its residual: infeasibility, and the gap where S less `error` is ⪰ 0 and takes M to 0."""
+        problem, evaluation = _of_equations(state.problem), state.evaluation
+        Y, y = evaluation.factor, state.y
+        off = residual / problem.scale
+        infeasibility = relative_violation(problem, off + problem.lower, Y)
+        value, trace = evaluation.value, norm(Y) ** 2
+        gap = abs(inner(error, state.now[0])) + abs(float(y @ off)) + norm(error) * trace
+        unit = problem.duality.value_unit(value, trace) or 1.0
+        relative = max(infeasibility, gap / unit, rounding(1.0, 1)) if math.isfinite(infeasibility) else 1.0
+        size = norm(problem.norms * y)
+        large = size > LARGE * max(norm(state.now[1]), np.finfo(float).tiny)
+        ray = y / size if large and infeasibility > FEASIBLE else None
+        state.dual = Multipliers(y, ray=ray)
+        state.gradient_norm = 2.0 * relative * (stationarity_scale(problem, value, evaluation.size) or 1.0)
+        state.extras = {"infeasibility": infeasibility, "curvature": state.curvature}
+        if ray is not None and proven_infeasible(problem, [ray]) is not None:
+            state.outcome = Outcome.FINISHED
+        elif not moved:
+            state.outcome = Outcome.STALLED
+        return state
+
+
+def _of_equations(problem: Problem) -> Constrained:
+    """`problem`; IncompatibleError for any other problem."""
+    known = constrained_of(problem)
+    if Ability.EQUATIONS not in known.abilities:
+        raise IncompatibleError(
+            f"ConstrainedGradient needs Constrained(F, equations) with a quadratic F; found {name_of(problem)}"
+        )
+    return known
+
+
+def _first_curvature(problem: Constrained, G: Array) -> float:
+    """|∇F(v vᵀ) − ∇F(0)| for the v of unit length along which F falls most at G: at most the curvature of F.
+
+    Where F is linear along v vᵀ, eps |∇F(0)|, which gives the longest first step that rounding allows.
+    """
+    v = np.linalg.eigh(G)[1][:, :1]
+    flat, there = (dense_gradient(problem.at(factor)) for factor in (0.0 * v, v))
+    return max(norm(there - flat), EPS * norm(flat)) or 1.0
