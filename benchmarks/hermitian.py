@@ -79,10 +79,12 @@ def counts(q: int, shots: int) -> Made:
     return lambda: state_from_counts(bases, seen), None
 
 
-def processes(q: int) -> Made:
+def processes(q: int, missing: float = 0.0) -> Made:
     rng, d = np.random.default_rng(q), 2**q
     operators = np.linalg.qr(normal(rng, 2 * d, d))[0].reshape(2, d, d)
     R = noisy(rng, transfer_matrix(np.stack([K.T.ravel() for K in operators], axis=1)))
+    known = rng.random(R.shape) >= missing
+    R[~known] = np.nan
 
     def peer() -> cp.Problem:
         J = cp.Variable((d * d, d * d), hermitian=True)
@@ -90,7 +92,7 @@ def processes(q: int) -> Made:
         signs = np.array([(-1.0) ** b.count("Y") for _ in letters for b in letters])
         A = signs[:, None] * columns([b + a for a in letters for b in letters]) / d
         met = cp.partial_trace(J, (d, d), axis=1) == np.eye(d)
-        off = cp.real(A @ cp.vec(J, order="C")) - R.ravel()
+        off = cp.real(A[known.ravel()] @ cp.vec(J, order="C")) - R[known]
         return cp.Problem(cp.Minimize(0.5 * cp.sum_squares(off)), [J >> 0, met])
 
     return lambda: process_tomography(R), peer
@@ -146,6 +148,9 @@ SMALL = {
     "state from counts, 4 qubits": (16, 81 * 16, lambda: counts(4, 1000)),
     "process, 2 qubits": (16, 256, lambda: processes(2)),
     "process, 3 qubits": (64, 4096, lambda: processes(3)),
+    "process, 2 qubits, a fifth missing": (16, 201, lambda: processes(2, 0.2)),
+    "process, 3 qubits, a fifth missing": (64, 3269, lambda: processes(3, 0.2)),
+    "process, 3 qubits, half missing": (64, 2008, lambda: processes(3, 0.5)),
     "phases, Gaussian": (16, 96, lambda: phases(16, 96)),
     "phases, Gaussian ": (32, 192, lambda: phases(32, 192)),
 }

@@ -38,7 +38,7 @@ def test_there_are_none_with_too_few_squares(monkeypatch):
     assert phase_multipliers(X, z) is None
     assert not np.any(phase_multipliers(X, np.zeros(8)))  # tr H >= 0 proves the zero signal
     X, z, _ = gaussian(0, 60, 8)
-    monkeypatch.setattr(module, "STEPS", 1)
+    monkeypatch.setattr(module, "MOST_STEPS", 1)
     assert phase_multipliers(X, z) is None
 
 
