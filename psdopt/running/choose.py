@@ -26,6 +26,7 @@ from psdopt.methods import (
     BoundaryPoint,
     ColumnGeneration,
     ConjugateGradient,
+    ConstrainedGradient,
     DualNewton,
     EigenSplitting,
     FrankWolfe,
@@ -129,7 +130,8 @@ def _constrained(
 
     With a limit `most` of the rank the choice is among methods on factors.
     SphereGradient for a linear F on matrices of a fixed diagonal; DualNewton for a distance, unless equations leave a
-    face, on which its dual has no minimiser; BoundaryPoint for very many equations; InteriorPoint if a step is
+    face, on which its dual has no minimiser; for a distance of weighted entries ConstrainedGradient, and the method
+    below if its steps do not suffice; BoundaryPoint for very many equations; InteriorPoint if a step is
     affordable; else, for nuclear norms, for very sparse equations and very many inequalities, AugmentedLagrangian.
 
     The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
@@ -147,6 +149,11 @@ def _constrained(
             method = SphereGradient()
         elif full and _near(problem) and (geometry is not None or problem.face is None):
             method = DualNewton()  # methods on a face need a geometry of factors
+        elif full and _even(problem) and (geometry is not None or problem.face is None):
+            rest = _on_factors(problem)
+            method = Alternating(ConstrainedGradient(), rest, AfterSteps(THRESHOLDS.gradient_steps))
+            geometry = geometry or FlatQuotient(problem.n, problem.n)
+            method = method if fits(problem, geometry, method) else method.first
         else:
             on_factor = _light(problem) or _sparse(problem)
             full = full and not (on_factor and (geometry is not None or problem.face is None))
@@ -167,6 +174,18 @@ def _constrained(
 def _near(problem: Constrained) -> bool:
     """Whether F is a distance and spectra are affordable."""
     return Ability.NEAREST in problem.abilities and problem.n <= THRESHOLDS.decomposed_order
+
+
+def _even(problem: Constrained) -> bool:
+    """Whether F is squares of measurements under equations, no two of which meet in an entry of M.
+
+    Their A_t are then orthogonal, and F is curved as the weights say; and some hundred decompositions are affordable.
+    """
+    if Ability.EQUATIONS not in problem.abilities or problem.n > THRESHOLDS.newton_order:
+        return False
+    known = problem.objective_by_entries
+    forms = None if known is None else known.forms
+    return forms is not None and int(np.bincount(forms.B.indices, minlength=1).max()) <= 1
 
 
 def _splits(problem: Constrained) -> bool:

@@ -20,8 +20,9 @@ class NearestCorrelation(Estimator):
     """min ½ |W ∘ (M − G)|² over M ⪰ 0 with M_ii = 1, optionally with rank M <= r and with some entries kept.
 
     For W = w wᵀ at full rank by Newton's method on the multipliers of the equations (Qi & Sun 2006), an
-    eigendecomposition or a few per step and rarely more than ten steps; for any other W, and at rank r from the leading
-    eigenvectors of the full solution, by an augmented Lagrangian on a factor.
+    eigendecomposition or a few per step and rarely more than ten steps; for any other W by gradient steps, each to the
+    nearest correlation matrix, and where these do not suffice by Newton's method on a factor and the multipliers; at
+    rank r from the leading eigenvectors of the full solution, by an augmented Lagrangian on a factor.
 
     Parameters
     ----------
@@ -65,7 +66,7 @@ class NearestCorrelation(Estimator):
         problem = correlation_problem(symmetric_map(G, "G", checked=True), self.weights, self.fixed)
         rank = integer_or_none(self.rank, "rank", 1, problem.n, "n")
         W = None if self.weights is None else np.asarray(self.weights, dtype=np.float64)
-        result = self._solved(problem, rank, W is not None and W.ndim == 2)
+        result = self._solved(problem, rank)
         self.result_ = result
         self.correlation_ = LowRankPSD(unit_rows(result.matrix.factor))
         D = self.correlation_.to_dense() - G
@@ -75,13 +76,10 @@ class NearestCorrelation(Estimator):
         self.distance_bound_ = min(float(np.sqrt(2.0 * max(self._bound, 0.0))), self.distance_)  # up to rounding
         return self
 
-    def _solved(self, problem: Constrained, rank: int | None, entrywise: bool) -> Result:
+    def _solved(self, problem: Constrained, rank: int | None) -> Result:
         """The final run; if the rank binds, it begins at the leading eigenvectors of the full solution."""
         n = problem.n
-        defaults: dict[str, Any] = {"rng": 0}
-        if entrywise:  # in experiments, solutions had rank up to n / 2
-            defaults["geometry"], defaults["escape"] = FlatQuotient(n, (n + 1) // 2), True
-        full = relaxed(problem, self.solver_options if rank is None else _accuracy(self.solver_options), **defaults)
+        full = relaxed(problem, self.solver_options if rank is None else _accuracy(self.solver_options), rng=0)
         self._bound = proven_bound(full)
         if rank is None or full.rank <= rank:
             return full

@@ -17,6 +17,7 @@ from psdopt import (
     ConstrainedGradient,
     DualNewton,
     EigenSplitting,
+    EntryFit,
     InteriorPoint,
     LagrangeNewton,
     Status,
@@ -28,13 +29,13 @@ from psdopt.contracts.abilities import MEMBERS, Ability
 from psdopt.errors import IncompatibleError
 from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
 from psdopt.margins.problem import MarginProblem
-from psdopt.methods import ADMM, BILGO, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
+from psdopt.methods import ADMM, BILGO, Alternating, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.problems.quadratic_sdp import QuadraticStarts
 from psdopt.running.choose import FOR_HINGES, LIMITED, SECOND_ORDER, choose, first_rank, wide_atoms
 from psdopt.running.compatibility import compatible, fits
-from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
+from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, PairDistances, QuadraticForms, SquaredHinge
 from tests.instances import psd, symmetric
 
 N = 6
@@ -88,6 +89,24 @@ def test_newton_begins_where_constraints_leave_a_face():
     assert result.status is Status.OPTIMAL
     assert result.iterations < 100
     assert abs(M[0, 0] + M[1, 1] - 2.0 * M[0, 1]) < 1e-6
+
+
+def test_a_distance_of_weighted_entries_begins_with_steps_to_the_nearest_feasible_matrix():
+    """Not for squared distances, which meet in entries, nor under a limit of the rank."""
+    n, rng = 12, np.random.default_rng(0)
+    i, j = np.triu_indices(n, 1)
+    ones = constraints.diagonal(n, 1.0)
+    entries = Constrained(EntryFit(None, i[::2], j[::2], rng.uniform(-1.0, 1.0, len(i[::2])), n=n), ones)
+    geometry, method, _ = choose(entries, None, None)
+    assert isinstance(method, Alternating)
+    assert isinstance(method.first, ConstrainedGradient)
+    assert geometry.r == n
+    assert isinstance(choose(entries, PSDCone(n), None)[1], ConstrainedGradient)
+    assert isinstance(choose(entries, None, None, 3)[1], LagrangeNewton)
+    squares = LeastSquares(rng.random(len(i)))
+    lengths = Constrained(TermSum([MeasuredTerm(PairDistances(i, j, n=n), squares)]), constraints.trace(n, 9.0))
+    assert isinstance(choose(lengths, None, None)[1], LagrangeNewton)
+    assert solve(entries, rng=0).optimal
 
 
 def test_a_distance_on_a_face_is_no_matter_for_its_dual():

@@ -137,7 +137,7 @@ def test_bad_input(make, text):
 
 def test_the_proof_writes_no_entries_out():
     """Certified with multipliers, small signals take the path of large ones: neither a face nor a trace is bounded."""
-    X, z, b = gaussian(0, 96, 16)
+    X, _, b = gaussian(0, 96, 16)
     found = retrieve_phase(X, b)
     assert found.certificate.constraints.trace_bound is None
     assert found.certificate.gap_relative <= 1e-9
