@@ -2,12 +2,14 @@
 States, a channel and an image
 ==============================
 
-Hermitian matrices on a real factor: a state of three qubits from noisy expectations of Pauli strings, the channel
-nearest to a measured transfer matrix, and an image from the squared sizes of its transforms through coded masks. Each
-answer comes with a proof that nothing fits better: see :doc:`/applications/hermitian`.
+Hermitian matrices on a real factor: a state of three qubits from noisy expectations of Pauli strings and from counts,
+the channel nearest to a measured transfer matrix, also where entries are missing, and an image from the squared sizes
+of its transforms through coded masks. Each answer comes with a proof that nothing fits better: see
+:doc:`/applications/hermitian`.
 """
 
 import itertools
+from functools import reduce
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -17,7 +19,9 @@ from psdopt_plugins.hermitian import (
     coded_masks,
     process_tomography,
     retrieve_phase,
+    state_from_counts,
     state_tomography,
+    transfer_matrix,
 )
 
 rng = np.random.default_rng(0)
@@ -34,12 +38,45 @@ print(state.result)
 print(f"overlap with the state {overlap:.3f}")
 
 # %%
+# The likeliest state from counts: each qubit measured in X, Y or Z, 100 shots in each of the 27 bases.
+bases = ["".join(each) for each in itertools.product("XYZ", repeat=3)]
+turned = {
+    "X": np.array([[1, 1], [1, -1]]) / np.sqrt(2),
+    "Y": np.array([[1, -1j], [1, 1j]]) / np.sqrt(2),
+    "Z": np.eye(2),
+}
+chances = [
+    np.abs(reduce(np.kron, [turned[letter] for letter in each]) @ pure[:, 0])
+    ** 2
+    for each in bases
+]
+likeliest = state_from_counts(
+    bases, [rng.multinomial(100, each / each.sum()) for each in chances]
+)
+print(likeliest.result)
+print(
+    f"overlap with the state {np.vdot(pure, likeliest.matrix @ pure).real:.3f}"
+)
+
+# %%
 # A qubit that loses its phase: an exact channel shrinks X and Y to 0.6. The measured matrix is no channel; the
 # nearest one is, with traces preserved.
 measured = np.diag([1.0, 0.6, 0.6, 1.0]) + 0.1 * rng.standard_normal((4, 4))
 channel = process_tomography(measured)
 print(channel.result)
 print("eigenvalues", np.linalg.eigvalsh(channel.matrix).round(3) + 0.0)
+
+# %%
+# Two qubits and three Kraus operators: a third of the entries of the transfer matrix was not measured, and is found.
+operators = rng.standard_normal((12, 4)) + 1j * rng.standard_normal((12, 4))
+kraus = np.linalg.qr(operators)[0].reshape(3, 4, 4)
+R = transfer_matrix(np.stack([K.T.ravel() for K in kraus], axis=1))
+missing = rng.random(R.shape) < 1 / 3
+found = process_tomography(np.where(missing, np.nan, R))
+print(found.result)
+print(
+    f"largest error of an entry that was missing {np.abs(transfer_matrix(found.factor) - R)[missing].max():.0e}"
+)
 
 # %%
 # An image of 24 × 24 pixels from eight coded masks: only squared sizes of the transforms were seen.
