@@ -60,7 +60,7 @@ MODULES = [
     *(f"psdopt.{part}" for part in ("terms", "constraints", "methods", "problems", "problems.distributed")),
     "psdopt.running.result",
     *(f"psdopt_plugins.{part}_learning" for part in ("metric", "kernel", "manifold")),
-    *(f"psdopt_plugins.{part}" for part in ("covariance", "regression", "relaxations", "spectral")),
+    *(f"psdopt_plugins.{part}" for part in ("covariance", "hermitian", "regression", "relaxations", "spectral")),
     "psdopt_plugins.manifold_learning.unfolding_newton",
 ]
 CALL, CLASS = re.compile(r"[A-Za-z_]\w*\(.*\)"), re.compile(r"[A-Z]\w*[a-z]\w*")
@@ -102,6 +102,10 @@ SPECIAL: dict[str, dict[str, Any]] = {
     "quadratic_kernel_problem": {"N": A, "T": np.eye(N), "tau": 1.0},
     "distance_kernel_problem": {"...": (M, PAIRS, np.ones(M))},
     "sstress_problem": {"...": (SQUARES,)},
+    "state_problem": {"strings": ["XX", "ZI"], "values": [0.5, 0.2]},
+    "counts_problem": {"bases": ["X", "Z"], "counts": [[3, 1], [2, 2]]},
+    "process_problem": {"transfer": np.eye(4)},
+    "phase_problem": {"squares": np.ones(M)},
     "mvu_problem": {"distances": nearest_neighbour_edges(X, 4).matrix()},
     "sensor_problem": {
         "n": 3, "pairs": np.array([[0, 1], [1, 2], [0, 3], [1, 4], [2, 5]]), "distances": np.ones(5),

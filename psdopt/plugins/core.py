@@ -87,7 +87,7 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
         {"iterations": "iterations per step"},
     ),
     methods.ConstrainedGradient: (
-        "quadratic F under linear equations: gradient steps to the nearest feasible matrix",
+        "quadratic F under equations: gradient steps to the nearest feasible matrix",
         "Beck, Teboulle (2009); Qi, Sun (2006)",
         {"inner": "most Hessian products per Newton step"},
     ),
