@@ -69,10 +69,10 @@ def process_tomography(transfer: Any, **options: Any) -> HermitianEstimate:
     converge.
     """
     problem = process_problem(transfer)
-    if Ability.NEAREST not in problem.abilities:
+    chosen = any(options.get(name) is not None for name in ("geometry", "method"))
+    if Ability.NEAREST not in problem.abilities and not chosen:
         # measured strings are orthogonal, so that F is curved evenly in all that was measured
-        own = {} if options.get("geometry") is not None else {"geometry": PSDCone(problem.n)}
-        options = {"method": ConstrainedGradient(), **own, **options}
+        options = {**options, "geometry": PSDCone(problem.n), "method": ConstrainedGradient()}
     result = finished(solve(problem, **{"rng": 0, **options}))
     return HermitianEstimate(result.matrix.hermitian(), result)
 

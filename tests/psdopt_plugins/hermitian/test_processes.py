@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from psdopt import Ability
+from psdopt import Ability, AugmentedLagrangian, FlatQuotient
 from psdopt.errors import InvalidInputError
 from psdopt_plugins.hermitian.processes import process_problem, process_tomography, transfer_matrix
 from tests.psdopt_plugins.hermitian.dense import all_strings, pauli
@@ -44,6 +44,16 @@ def test_channels_are_recovered(q, missing):
     assert found.result.optimal
     assert np.allclose(reduced(found.matrix, 2**q), np.eye(2**q), atol=1e-6)
     assert np.allclose(found.matrix, Z @ Z.conj().T, atol=2e-3)
+
+
+def test_missing_entries_leave_geometry_and_method_to_the_caller():
+    R = transfer_matrix(channel(np.random.default_rng(1), 1, 2)[0])
+    R[1, 2] = np.nan
+    assert process_tomography(R).result.method == "ConstrainedGradient"
+    assert process_tomography(R, method=AugmentedLagrangian()).result.method == "AugmentedLagrangian"
+    low = process_tomography(R, geometry=FlatQuotient(8, 2), max_iterations=20)
+    assert low.factor.shape[1] <= 4
+    assert "ConstrainedGradient" not in low.result.method
 
 
 def test_the_nearest_channel_agrees_with_a_dense_solver_and_with_the_general_form():
