@@ -20,7 +20,13 @@ from psdopt.certificates.constrained.refutation import (
     distinct,
     proven_infeasible,
 )
-from psdopt.certificates.constrained.scales import gap_unit, gradient_size, row_violations, value_rounding
+from psdopt.certificates.constrained.scales import (
+    gap_unit,
+    gradient_size,
+    row_violations,
+    share_of_trace,
+    value_rounding,
+)
 from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
 from psdopt.certificates.scales import measured_rounding, ratio
 from psdopt.certificates.slack_matrix import constrained_slack_matrix
@@ -142,7 +148,7 @@ def certify_constrained(
     lost = value_rounding(problem, evaluation, norm_C)
     if gap is not None and gap <= lost and lost > max(abs(value), abs(at_zero)):
         # the bound leaves no digit of F(M): rounding that is measured, a sample, counts instead, with room for its tail
-        lost = min(lost, measured_rounding(problem, evaluation) / MINOR)
+        lost = min(lost, share_of_trace(problem, trace) * measured_rounding(problem, evaluation) / MINOR)
     gap_relative = None if gap is None else ratio(gap, decrease) if gap > lost else 0.0
     if gap is not None and trace == 0.0 and _zero_to_rounding(problem, best, value, norm_C):
         gap_relative, lost = 0.0, max(lost, gap)

@@ -105,15 +105,22 @@ def value_rounding(problem: ConstrainedModel, evaluation: Evaluation, gradient: 
     """The rounding of ⟨∇F(M), M⟩: a gap of at most this size counts as zero. `gradient` : |∇F(M)|, if it is known.
 
     ⟨C, M⟩ is a sum of one term for each entry of C, |C_ij| √(M_ii M_jj) at most, in whatever units the rows of M are;
-    ν log det of a block of order s adds ν s; for other F it is |∇F(M)| tr M.
+    ν log det of a block of order s adds ν s; for other F it is |∇F(M)| tr M. Where tr M is above the bound on the trace
+    of solutions, that of such a trace.
     """
-    conic = problem.central
+    conic, share = problem.central, share_of_trace(problem, evaluation.size**2)
     if conic is not None:
         d = np.sqrt(row_dots(evaluation.factor, evaluation.factor))
         sizes = conic.size(d) + (0.0 if conic.weights is None else float(conic.weights.sum()))
-        return rounding(sizes, max(4, conic.C.nnz))
+        return share * rounding(sizes, max(4, conic.C.nnz))
     gradient = gradient_size(problem, evaluation) if gradient is None else gradient
-    return rounding(gradient * evaluation.size**2, 4)
+    return share * rounding(gradient * evaluation.size**2, 4)
+
+
+def share_of_trace(problem: ConstrainedModel, trace: float) -> float:
+    """τ / tr M for an M of `trace` beyond the bound τ on the trace of solutions, else 1: how rounding compares."""
+    limit = problem.trace_limit
+    return 1.0 if limit is None or not trace > limit.value else limit.value / trace
 
 
 def gradient_size(problem: ConstrainedModel, evaluation: Evaluation) -> float:

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import Constrained, QuadraticSDP, certify, constraints, solve
+from psdopt import Constrained, LowRankPSD, QuadraticSDP, certify, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.testing.constrained import DenseConstraints
@@ -164,3 +164,17 @@ def test_every_number_of_a_constrained_certificate(scale, rank):
     close(found.complementarity_relative, abs(np.sum(S * M)) / found.unit)
     assert found.constraints.trace_bound == pytest.approx(2.0)
     assert (found.infeasible, found.unbounded) == (False, False)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_rounding_of_an_m_beyond_the_trace_of_solutions_proves_nothing(seed: int) -> None:
+    """F >= 0 is 0 on a subspace. At 10⁸ of a solution's size F is computed as −100 to −1000, within its rounding."""
+    n, rng = 30, np.random.default_rng(seed)
+    H, X = rng.standard_normal((n, 5)), rng.standard_normal((6, n))
+    inside = np.linalg.svd(H)[0][:, 5:] @ rng.standard_normal((n - 5, 6))
+    rows = constraints.quadratic_forms(X, lower=1.0)
+    problem = Constrained(QuadraticSDP(C=H @ H.T), rows, trace_bound=100.0)
+    for size, proven in ((1.0, True), (1e8, False)):
+        found = certify(problem, LowRankPSD(size * inside), dual=np.zeros(6))
+        assert found.constraints.primal_infeasibility == 0.0
+        assert found.proves(1e-6) is proven

@@ -219,7 +219,7 @@ def test_ranges_of_a_quadratic_are_those_of_its_evaluations() -> None:
 
 def test_a_gap_of_rounding_is_none() -> None:
     """16 eps Σ |C_ij| √(M_ii M_jj), in whatever units rows of M are; beyond it the gap counts, in its unit."""
-    problem = Constrained(QuadraticSDP(C=-2.0 * np.eye(2)), constraints.trace(2, 1.0))
+    problem = Constrained(QuadraticSDP(C=-2.0 * np.eye(2)), constraints.trace(2, 4.0))
     evaluation = problem.at(math.sqrt(2.0) * np.eye(2))  # F = −4 tr M = −16, |∇F| = 4 √2, tr M = 4
     assert scales.gradient_size(problem, evaluation) == pytest.approx(4.0 * math.sqrt(2.0))
     rounding = 16.0 * np.finfo(float).eps * 16.0
