@@ -64,8 +64,9 @@ def improvement(evaluation: Evaluation, vectors: Sequence[Array], rounding: floa
         better = plane_minimum(evaluation, v)
         if better is None:
             return math.inf, v
-        gain = value - float(better.value)
-        if gain > max(best[0], rounding * better.size**2):
+        gain, trace = value - float(better.value), better.size**2
+        del better  # with its images, before those of the next one
+        if gain > max(best[0], rounding * trace):
             best = gain, v
     return best
 

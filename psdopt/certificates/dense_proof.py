@@ -11,7 +11,7 @@ import numpy as np
 from psdopt.certificates.stored_curvature import Shift, curvature_along, identity_shift, inverse_shift, origin
 from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.gradient import dense_gradient
+from psdopt.contracts.gradient import value_and_gradient
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.contracts.signatures import accepts
 from psdopt.devices import on_host
@@ -35,9 +35,10 @@ class DenseProof:
     Where F is quadratic, S' = S + s H with H = ∇²F[Z], and the cost is ⟨S, M⟩ + s ⟨H, M⟩ + s² ⟨H, Z⟩ / 2: some
     factorisations for each Z; the H are stored with the problem. For other F, s is found by some evaluations at n + r
     columns. These cost more than many steps of a method, so they are made only up to order DENSE_LIMIT; other proofs up
-    to SPECTRUM_ORDER (:func:`may_be_formed`). Memory: a few arrays (n, n) and images of n columns.
+    to SPECTRUM_ORDER (:func:`may_be_formed`). Memory: a few arrays (n, n), and images of n columns
+    where :func:`~psdopt.contracts.gradient.value_and_gradient` makes some.
 
-    `S` : ∇F(M) (n, n), symmetric, from :func:`dense_gradient`. `lowest` : a unit vector v of small vᵀSv, if one is
+    `S` : ∇F(M) (n, n), symmetric. `lowest` : a unit vector v of small vᵀSv, if one is
     known. If v shows that S is not semidefinite, S is not factorised.
     """
 
@@ -217,29 +218,28 @@ class DenseProof:
 
         The rise of vᵀS'v over a small s, v the direction of least vᵀSv, says where the search begins.
         """
-        value, r, v = float(self.evaluation.value), self.evaluation.factor.shape[1], self._least[1]
-        both = self.evaluation.append(L)  # the maps are applied to L once, for every s
+        value, v = float(self.evaluation.value), self._least[1]
+
+        def factor(s: float) -> Array:
+            return np.hstack([self.factor, math.sqrt(s) * L])
 
         @cache
-        def there(s: float) -> Evaluation:
-            return both.mix(np.diag(np.r_[np.ones(r), np.full(self.n, math.sqrt(s))]))
+        def there(s: float) -> tuple[float, Array]:
+            return value_and_gradient(self.problem, factor(s))
 
         def cost(s: float) -> float:
-            P = there(s)
-            found = value - float(P.value) + 0.5 * inner(on_host(P.factor_gradient()), on_host(P.factor))
+            (at, slack), Y = there(s), factor(s)
+            found = value - at + inner(slack @ Y, Y)
             return found if math.isfinite(found) else math.inf
 
-        @cache
-        def slack(s: float) -> Array:
-            return dense_gradient(there(s))
-
         def definite(s: float) -> Array | None:
-            return self._definite(slack(s)) if np.all(np.isfinite(slack(s))) else None
+            slack = there(s)[1]
+            return self._definite(slack) if np.all(np.isfinite(slack)) else None
 
         lacking, rise = -float(v @ (self.S @ v)), 0.0
         for small in (MINOR, 1.0, 1.0 / MINOR):
             if lacking > 0.0 and not rise > 0.0:
-                rise = (lacking + float(v @ (slack(small) @ v))) / small
+                rise = (lacking + float(v @ (there(small)[1] @ v))) / small
         if not (lacking <= 0.0 or rise > 0.0):
             return None
         first = max(lacking, 0.0) / rise if rise > 0.0 else MINOR
@@ -247,7 +247,7 @@ class DenseProof:
         if found is None:
             return None
         s, rounding = found
-        Y = on_host(there(s).factor)
+        Y = factor(s)
         return max(cost(s), 0.0) + self._lost(rounding, row_dots(Y, Y))
 
 

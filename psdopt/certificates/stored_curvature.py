@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.certificates.scales import natural_trace, reference_value
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.gradient import dense_gradient
+from psdopt.contracts.gradient import dense_gradient, value_and_gradient
 from psdopt.contracts.problem import Problem
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.subset import spectrum
@@ -56,7 +56,7 @@ def curvature_along(problem: Problem, L: Array) -> Shift:
 def _curvature(problem: Problem, start: Origin, L: Array) -> Array:
     """∇²F[L Lᵀ] = (∇F(u L Lᵀ) − ∇F(0)) / u of a quadratic F, u L Lᵀ of the unit of M: the difference has all digits."""
     share = start.unit * problem.n / norm(L) ** 2
-    H = dense_gradient(problem.at(math.sqrt(share) * L))
+    _, H = value_and_gradient(problem, math.sqrt(share) * L)
     H -= start.gradient
     H /= share
     return H

@@ -14,7 +14,7 @@ from psdopt.linalg.arrays import Array, as_array
 from psdopt.linalg.extreme import DENSE_LIMIT
 
 if TYPE_CHECKING:
-    from psdopt.contracts.problem import Evaluation
+    from psdopt.contracts.problem import Evaluation, Problem
 
 
 class GradientOperator(LinearOperator):
@@ -83,3 +83,13 @@ def dense_gradient(evaluation: Evaluation) -> Array:
     symmetric: Array = S + S.T
     symmetric *= 0.5
     return symmetric
+
+
+def value_and_gradient(problem: Problem, Y: Array) -> tuple[float, Array]:
+    """F(Y Yᵀ) and ∇F(Y Yᵀ) as a new symmetric array (n, n), for a Y of which nothing else is asked."""
+    found = problem.value_and_gradient_at(Y)
+    if found is None:
+        there = problem.at(Y)
+        S = dense_gradient(there)
+        found = float(there.value), S
+    return found

@@ -247,6 +247,10 @@ class Problem(ABC):
     def at(self, Y: Array) -> Evaluation:
         """Evaluation at M = Y Yᵀ, Y (n, r). Raises InvalidInputError on shape or non-finite entries."""
 
+    def value_and_gradient_at(self, Y: Array) -> tuple[float, Array] | None:
+        """F(Y Yᵀ) and ∇F(Y Yᵀ) as a new symmetric array (n, n), if they cost less memory than :meth:`at`; else None."""
+        return None
+
     def value_at_zero(self) -> float:
         """F(0), from which decreases are measured; inf if it is undefined. Computed once."""
         return self.once(("value", 0.0), lambda: finite_value(lambda: float(self.at(np.zeros((self.n, 1))).value)))

@@ -13,8 +13,8 @@ from psdopt.checks import finite, unmasked
 from psdopt.devices import Device, DeviceMatrix, device_of, held, is_device_array, on_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, as_dense, product, sparse_product, with_data
-from psdopt.linalg.limits import CACHED, SMALL_ORDER
+from psdopt.linalg.arrays import Array, as_dense, product, row_dots, sparse_product, with_data
+from psdopt.linalg.limits import BLOCK, CACHED, SMALL_ORDER
 from psdopt.linalg.row_sources import row_source
 from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.linalg.weighted_rows import WeightedRows
@@ -112,6 +112,17 @@ class LinearMap:
             rows = A[start : start + step]
             total += rows.T @ (w[start : start + step, None] * rows)
         return total
+
+    def row_squares(self, V: Array) -> Array:
+        """|Vᵀa_t|² for the rows a_t of A, shape (p,), without the image A V. Needs stored entries of NumPy or SciPy."""
+        self._count(V)
+        A, k = self.data, V.shape[1]
+        times, step = (sparse_product, BLOCK // k) if self.is_sparse else (product, CACHED // (self.shape[1] + k))
+        found, step = np.empty(self.shape[0]), max(SMALL_ORDER, step)
+        for start in range(0, self.shape[0], step):
+            image = times(A[start : start + step], V)
+            found[start : start + step] = row_dots(image, image)
+        return found
 
     def entries(self) -> Array | None:
         """The data themselves, not to be changed, if they are an ndarray; else None."""

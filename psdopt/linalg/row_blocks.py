@@ -10,7 +10,7 @@ from typing import Any, Self, overload
 
 import numpy as np
 
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, row_dots
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.row_sources import SMALL_MAP, RowSource, only, require_finite, row_source
 from psdopt.linalg.weighted_rows import WeightedRows
@@ -96,6 +96,14 @@ class RowBlocks(LinearMap):
         self._count(np.empty((d, d)))
         return np.asarray(sum(part for _, part in self.parts(_WeightedGram(w))))
 
+    def row_squares(self, V: Array) -> Array:
+        """|Vᵀx_t|² for the rows x_t of X, shape (m,), without the image X V. One pass."""
+        self._count(V)
+        found = np.empty(self.shape[0])
+        for rows, part in self.parts(partial(_squares, V)):
+            found[rows] = part
+        return found
+
     def take(self, rows: Any) -> Array:
         """The given rows (k, d) as an array, checked for NaN. Reads the blocks that hold them."""
         found = self.source.take(rows)
@@ -149,6 +157,11 @@ class _Moments:
 
 def _times(V: Array, _: slice, block: Array) -> Array:
     return block @ V
+
+
+def _squares(V: Array, _: slice, block: Array) -> Array:
+    image = block @ V
+    return row_dots(image, image)
 
 
 def _normal(V: Array, _: slice, block: Array) -> Array:

@@ -13,7 +13,7 @@ import numpy as np
 from psdopt.contracts.curvature import Curvature, CurvedRows, added
 from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.images import Images
-from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem, finite_value
 from psdopt.devices import Deferred, held, placed, require_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import deadline
@@ -77,6 +77,13 @@ class TermEvaluation(Evaluation):
             terms = self.problem.terms
             self._value = sum_of([self.problem.constant, *(t.value(self.feature(k)) for k, t in enumerate(terms))])
         return self._value
+
+    def value_of_share(self, share: float) -> float:
+        terms = self.problem.terms
+        if not all(term.linear_features for term in terms):
+            return super().value_of_share(share)
+        shares = (term.value(share * self.feature(k)) for k, term in enumerate(terms))
+        return finite_value(lambda: float(sum_of([self.problem.constant, *shares])))
 
     def _gradient_times(self, V: Images) -> Array:
         forces = [

@@ -84,6 +84,17 @@ class TermSum(Problem):
     def at(self, Y: Array) -> TermEvaluation:
         return TermEvaluation(self, Images(self.maps, self.check_factor(Y)))
 
+    def value_and_gradient_at(self, Y: Array) -> tuple[float, Array] | None:
+        """Without images of Y, as large as the data if Y has n columns, where each term has the entries of its own."""
+        if self.device is not None or not all(term.has_entries for term in self.terms):
+            return None
+        value, S, U = self.constant, np.zeros((self.n, self.n)), Images(self.maps, self.check_factor(Y))
+        for term in self.terms:
+            features = term.fleeting_features(U)
+            value += float(term.value(features))
+            term.add_gradient_to(S, U, features)
+        return value, 0.5 * (S + S.T)
+
     @property
     def items(self) -> int:
         return sum(term.items for term in self.terms)

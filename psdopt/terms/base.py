@@ -34,7 +34,8 @@ class Term(ABC):
     Attributes: `n` order of M; `maps` the linear maps whose images are needed; `degree` of f as a
     polynomial in M (1, 2) or None; `convex` whether f is known to be convex on symmetric matrices;
     `nonnegative` whether f >= 0 for every M ⪰ 0 is known; `has_hessian` whether :meth:`hessian` is implemented;
-    `has_entries` whether :meth:`add_gradient_to` is; `device` the device of data other than those of its maps (None
+    `has_entries` whether :meth:`add_gradient_to` is; `linear_features` whether features are one array or number, linear
+    in M; `device` the device of data other than those of its maps (None
     for NumPy arrays, or if there are none).
     """
 
@@ -45,6 +46,7 @@ class Term(ABC):
     nonnegative: bool = False
     has_hessian: bool = True
     has_entries: bool = False
+    linear_features: bool = False
     device: Device | None = None
 
     @abstractmethod
@@ -116,6 +118,10 @@ class Term(ABC):
     def corner(self, features: Any) -> float:
         """How far M is from a corner of ∇f, relative to the size of the data; inf for an f without corners."""
         return inf
+
+    def fleeting_features(self, U: Images) -> Any:
+        """:meth:`features` for :meth:`value` and :meth:`add_gradient_to` alone: no images of U need remain."""
+        return self.features(U)
 
     def add_gradient_to(self, S: Array, U: Images, features: Any) -> None:
         """S += ∇f(M) for a dense S (n, n), without images of I; only if `has_entries`. One pass over rows in a file.

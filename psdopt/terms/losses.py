@@ -205,6 +205,8 @@ class HalfSquaredOneSided(Loss):
         return np.asarray(self.target * u + 0.5 * u * u / second)
 
     def least_curvature(self, a: Array, floor: float) -> Array:
+        if self.degree == 2:
+            return self.second(a)
         bound = np.where(self.direction > 0.0, self.target, np.inf)
         return self._second * np.where(self.direction == 0.0, 1.0, _kept_share(a, bound, floor))
 

@@ -44,6 +44,8 @@ class MeasuredTerm(Term):
     measurement : M ↦ a. loss : phi. weight : finite; negative makes f concave.
     """
 
+    linear_features = True
+
     def __init__(self, measurement: Measurement, loss: Loss, weight: float = 1.0) -> None:
         measurement, loss = instance(measurement, "measurement", Measurement), instance(loss, "loss", Loss)
         if loss.size is not None and loss.size != measurement.size:
@@ -70,6 +72,10 @@ class MeasuredTerm(Term):
     def features(self, U: Images) -> Array:
         self.tally.number += self.measurement.size
         return self.measurement.pair(U, U)
+
+    def fleeting_features(self, U: Images) -> Array:
+        self.tally.number += self.measurement.size
+        return self.measurement.at(U)
 
     def value(self, features: Array) -> float:
         return self.weight * self.loss_at(features).value(features)
@@ -135,8 +141,7 @@ class MeasuredTerm(Term):
             return []
 
         def found() -> list[Curvature]:
-            directions = self.measurement.directions(Images(self.maps, np.eye(n)))
-            return fourth_moment_curvature(directions, self.weight * weights, flops)
+            return fourth_moment_curvature(_Directions(self.measurement), self.weight * weights, flops)
 
         if self.degree != 2:
             return found()
@@ -182,8 +187,23 @@ class SampledTerm(MeasuredTerm):
         weights = self.loss.least_curvature(features, 0.0) if curved else None
         if weights is None:
             return np.empty((0, n)), np.empty(0)
-        directions = measurement.directions(Images(self.maps, np.eye(n)))
-        return directions, (self.weight * self.share) * np.broadcast_to(weights, features.shape)
+        return directions_of(measurement), (self.weight * self.share) * np.broadcast_to(weights, features.shape)
+
+
+class _Directions:
+    """x_t (m, n) of measurements x_tᵀMx_t, of which ``self[rows]`` forms some; all at once if it has no parts."""
+
+    def __init__(self, measurement: Measurement) -> None:
+        self.measurement, self.shape = measurement, (measurement.size, measurement.n)
+        self._all = None if measurement.has_parts else directions_of(measurement)
+
+    def __getitem__(self, rows: Array) -> Array:
+        return directions_of(self.measurement.part(rows)) if self._all is None else self._all[rows]
+
+
+def directions_of(measurement: Measurement) -> Array:
+    """x_t (m, n) of measurements x_tᵀMx_t."""
+    return np.asarray(measurement.directions(Images(measurement.maps, np.eye(measurement.n))))
 
 
 def _of_one_class(loss: Loss, method: str = "least_curvature") -> bool:

@@ -36,6 +36,10 @@ class Measurement(ABC):
     def pair(self, U: Images, V: Images) -> Array:
         """⟨A_t, (U Vᵀ + V Uᵀ)/2⟩ for all t, shape (m,), U and V of one shape (n, r). O(m r)."""
 
+    def at(self, U: Images) -> Array:
+        """⟨A_t, U Uᵀ⟩ for all t, of which no images of U need remain. Default: :meth:`pair`."""
+        return self.pair(U, U)
+
     @abstractmethod
     def adjoint(self, weights: Array, V: Images) -> Forces:
         """Σ_t weights_t A_t V as forces, weights (m,). O(m r)."""

@@ -44,6 +44,9 @@ class QuadraticForms(RankOne):
     def pair(self, U: Images, V: Images) -> Array:
         return row_dots(U.of(self.X), V.of(self.X))
 
+    def at(self, U: Images) -> Array:
+        return self.X.row_squares(U.factor) if self.has_entries else self.pair(U, U)
+
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(self.X, cast(Array, WeightedRows((weights, V.of(self.X)))))]
 

@@ -185,6 +185,7 @@ class LinearTerm(Term):
     """
 
     degree = 1
+    linear_features = True
 
     def __init__(self, C: Any, weight: float = 1.0) -> None:
         self.C, self.weight = as_form(C, "C"), number(weight, "weight")

@@ -10,9 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt import AutogradProblem, FlatQuotient, LagrangeNewton, QuadraticSDP, TermEvaluation, TermSum, certify, solve
-from psdopt.certificates import dense_proof as module
+from psdopt.certificates import computation
 from psdopt.certificates.dense_proof import DenseProof, may_be_formed
 from psdopt.constraints.limits import NUMBERS
+from psdopt.contracts import gradient
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg import definite
 from psdopt.linalg.extreme import DENSE_LIMIT
@@ -140,7 +141,9 @@ def test_a_certificate_of_a_quadratic_fit_takes_a_few_factorisations(monkeypatch
 
 
 def test_beyond_its_order_nothing_dense_is_formed(monkeypatch):
-    monkeypatch.setattr(module, "dense_gradient", lambda evaluation: pytest.fail("formed"))
+    for where in (computation, gradient):
+        monkeypatch.setattr(where, "dense_gradient", lambda evaluation: pytest.fail("formed"))
+    monkeypatch.setattr(QuadraticSDP, "value_and_gradient_at", lambda self, Y: pytest.fail("formed"))
     n = SPECTRUM_ORDER + 1
     problem = QuadraticSDP(None, 1.0, sp.diags_array(np.r_[-1.0, np.ones(n - 1)]).tocsr())
     assert certify(problem, np.eye(n)[:, :1]).proves(1e-6)
@@ -191,7 +194,8 @@ def held_back():
 
 def test_a_proof_that_cannot_succeed_is_given_up_after_one_trial_for_each_direction(monkeypatch):
     problem, made = held_back(), []
-    monkeypatch.setattr(module, "dense_gradient", lambda evaluation: made.append(1) or dense_gradient(evaluation))
+    inside = TermSum.value_and_gradient_at
+    monkeypatch.setattr(TermSum, "value_and_gradient_at", lambda self, Y: made.append(1) or inside(self, Y))
     proof = proof_of(problem, np.diag([1e-3, 1e-3, 1e-3]))
     before = len(made)
     assert proof.gap(1e-12) is None

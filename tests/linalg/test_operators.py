@@ -11,8 +11,10 @@ from scipy.sparse.linalg import LinearOperator, aslinearoperator
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.operators import LinearMap, symmetric_map
+from psdopt.linalg.row_blocks import linear_map
 from psdopt.linalg.tolerances import EPS, asymmetry_allowed
 from tests.linalg.instances import matrix
+from tests.psdopt_plugins.instances import OnDisk
 
 WRAPPERS = [lambda A: A, lambda A: A.tolist(), sp.csr_array, sp.coo_matrix, sp.csc_array, aslinearoperator]
 
@@ -190,3 +192,18 @@ def test_images_by_columns_are_the_same_numbers():
     assert columns.apply(V).flags.f_contiguous
     np.testing.assert_allclose(columns.apply(V), rows.apply(V), rtol=1e-14, atol=1e-14)
     assert columns.columns == 6
+
+
+@pytest.mark.parametrize("kind", ["rows", "columns", "strided", "sparse", "file"])
+@pytest.mark.parametrize("shape", [(1, 1, 1), (300, 7, 2), (40_000, 3, 5), (90, 200, 200)])
+def test_squares_of_rows_are_those_of_the_image_which_is_not_formed(kind, shape):
+    (p, n, k), rng = shape, np.random.default_rng(0)
+    A, V = rng.standard_normal((p, n)) * 10.0 ** rng.uniform(-6.0, 6.0, n), rng.standard_normal((n, k))
+    data = {
+        "rows": A, "columns": np.asfortranarray(A), "strided": np.repeat(A, 2, axis=1)[:, ::2], "sparse": sp.csr_array(A),
+        "file": OnDisk(A),
+    }[kind]  # fmt: skip
+    made = linear_map(data)
+    np.testing.assert_allclose(made.row_squares(V), np.square(A @ V).sum(axis=1), rtol=1e-12)
+    assert made.applications == 1
+    assert made.columns == k

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import TermSum
+from psdopt.contracts.gradient import dense_gradient, value_and_gradient
 from psdopt.contracts.roles import Duality
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.tolerances import MINOR
@@ -197,3 +198,15 @@ def test_lines_and_planes_of_quadratic_sums_are_polynomials(name):
     alpha, beta = plane.minimize(alpha=(1.0, 1.0), beta=(0.0, 0.25))
     assert alpha == 1.0
     assert 0.0 <= beta <= 0.25
+
+
+@pytest.mark.parametrize("name", INSTANCES)
+def test_value_and_gradient_at_once_and_values_on_the_ray_are_those_of_an_evaluation(name):
+    instance, _, Y = composed(name, 2)
+    problem = instance.problem
+    here = problem.at(Y)
+    value, S = value_and_gradient(problem, Y)
+    assert value == pytest.approx(here.value, rel=1e-12)
+    known = dense_gradient(here)
+    np.testing.assert_allclose(S, known, rtol=1e-11, atol=1e-12 * np.abs(known).max())
+    assert here.value_of_share(0.3) == pytest.approx(problem.at(math.sqrt(0.3) * Y).value, rel=1e-11)

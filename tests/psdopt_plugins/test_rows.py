@@ -114,21 +114,43 @@ def test_a_pass_over_a_large_file_stays_within_its_blocks(tmp_path):
     assert peak < 60e6  # two blocks of 8 MB and a few numbers per row, against 80 MB for the rows
 
 
-@pytest.mark.parametrize(("kind", "blocks"), [("array", 0), ("map", 2)])
-def test_a_regression_holds_three_images_and_no_copy_of_its_rows(tmp_path, kind, blocks):
-    """Beside them nine numbers a row; in a file a block and what is made of it. Rows are 12 images here."""
-    rng, m, d, r = np.random.default_rng(0), 200_000, 50, 4
+#: What is special -> (d, r, numbers a row beside three images, blocks of a file in memory).
+REGRESSIONS = {
+    "array": (50, 4, 9, 0),
+    "map": (50, 4, 9, 2),
+    "few columns": (5, 5, 9, 0),
+    "noise": (30, 6, 9, 0),
+    "all ranks": (20, 20, 9, 0),
+    "weights": (50, 4, 12, 0),
+    "intercept": (50, 4, 16, 0),
+    "bounds": (50, 4, 12, 0),
+    "bounds in a map": (60, 4, 12, 2),
+}
+
+
+@pytest.mark.parametrize("kind", REGRESSIONS)
+def test_a_regression_holds_three_images_and_no_copy_of_its_rows(tmp_path, kind):
+    """Whatever its certificate needs: the gap of noise is proven by curvature, with five matrices of order d (d + 1)/2,
+    and that of bounds by gradients near M."""
+    (d, r, numbers, blocks), rng, m = REGRESSIONS[kind], np.random.default_rng(0), 150_000
     X = rng.standard_normal((m, d))
     y = np.square(X @ rng.standard_normal((d, r))).sum(axis=1)
-    np.save(tmp_path / "x.npy", X)
-    if kind == "map":
+    noisy = kind in ("noise", "all ranks", "bounds", "bounds in a map")
+    y += rng.standard_normal(m) if noisy else -5.0 if kind == "intercept" else 0.0
+    given = {"sample_weight": rng.uniform(0.1, 2.0, m)} if kind == "weights" else {}
+    if "bounds" in kind:
+        given["direction"] = rng.choice([-1.0, 0.0, 1.0], m)
+    if blocks:
+        np.save(tmp_path / "x.npy", X)
         X = np.load(tmp_path / "x.npy", mmap_mode="r")
+    model = PSDRegressor(rank=r, fit_intercept=kind == "intercept", solver_options={"max_iterations": 40})
     tracemalloc.start()
-    model = PSDRegressor(rank=r).fit(X, y)
+    model.fit(X, y, **given)
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert model.result_.optimal
-    assert peak < 8 * (blocks * BLOCK + (3 * r + 9) * m) + 2e6
+    assert model.result_.certificate is not None
+    order = d * (d + 1) // 2 if noisy and d < 50 else 0
+    assert peak < 8 * (blocks * BLOCK + (3 * r + numbers) * m + 5 * order**2) + 2e6
 
 
 @pytest.mark.parametrize("make", [np.asarray, sp.csr_array])
