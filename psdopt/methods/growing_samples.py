@@ -129,7 +129,8 @@ class GrowingSamples(Method[SamplesState]):
         mark = problem.readings if mark is None else mark
         after = self._moved(state)
         now = problem.readings
-        passes = state.passes + (now - mark) / (2.0 * max(problem.items, 1))
+        read = max(now - mark, 0)  # parts that were made again count from then on
+        passes = state.passes + read / (2.0 * max(problem.items, 1))
         return replace(after, passes=passes, mark=now, extras={**after.extras, "passes": passes})
 
     def _moved(self, state: SamplesState) -> SamplesState:

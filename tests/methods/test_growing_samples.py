@@ -260,7 +260,8 @@ class Joint(Loss):
 
 def test_what_is_no_sum_over_rows_is_refused_in_a_sentence():
     joint = TermSum([MeasuredTerm(PairDistances([0, 1], [1, 2], X), Joint())])
-    for problem in (joint, QuadraticSDP(B=1.0, C=-np.eye(4)), Summed([joint])):
+    without = [Summed([None], local=TermSum([TRACE])), Summed([None, None], local=whole())]
+    for problem in (joint, QuadraticSDP(B=1.0, C=-np.eye(4)), Summed([joint]), *without):
         assert Ability.SAMPLE not in problem.abilities
         with pytest.raises(IncompatibleError, match="sample"):
             solve(problem, FlatQuotient(problem.n, 2), GrowingSamples())
@@ -313,6 +314,34 @@ def test_a_misleading_sample_grows_and_never_raises_the_value():
     assert result.certificate.gap_relative <= 1e-3
     assert all(later <= earlier for earlier, later in itertools.pairwise(values))
     assert max(shares) > min(shares)
+
+
+def test_rows_of_a_local_problem_are_neither_drawn_nor_counted():
+    recipes, local = [(pairs, slice(k, 3_000, 3)) for k in range(3)], pairs(slice(3_000, None))
+    summed = Summed(recipes, local=local)
+    assert summed.items == 3_000
+    before = summed.readings
+    evaluation = summed.at(np.eye(D))
+    assert evaluation.value > 0.0
+    evaluation.factor_gradient()
+    assert summed.readings - before == 2 * 3_000
+    result = solve(summed, FlatQuotient(D, D), GrowingSamples(), stopping=ProvenGap(1e-4), tol=1e-9)
+    assert result.history.records[1]["share"] * 3_000 >= 8 * D * (D + 1) // 2
+
+
+def test_passes_never_fall_where_parts_are_lost():
+    """A part that was made again counts from 0."""
+    engine, passes = Losing(), []
+    summed = Summed([(pairs, slice(k, None, 3)) for k in range(3)], engine)
+
+    def lose(snapshot: Snapshot) -> None:
+        passes.append(snapshot.record["passes"])
+        engine.place(engine.parts)
+
+    grown(summed, callback=lose)
+    assert len(passes) >= 3
+    assert passes[0] > 0.0
+    assert all(later >= earlier for earlier, later in itertools.pairwise(passes))
 
 
 def test_work_on_samples_is_counted():

@@ -83,11 +83,13 @@ class Divided(Problem):
 
     @property
     def items(self) -> int:
-        return self.once("items", lambda: int(self.total("items")))
+        """Rows of the parts; those of `local` stay whole."""
+        return self.once("items", lambda: int(self.total("items")) - (0 if self.local is None else self.local.items))
 
     @property
     def readings(self) -> int:
-        return int(self.total("readings"))
+        """Of the parts; one that was lost begins at 0."""
+        return int(self.total("readings")) - (0 if self.local is None else self.local.readings)
 
     def total(self, name: str, *arguments: Any) -> Any:
         """The sum of the results of the method `name` of every part."""

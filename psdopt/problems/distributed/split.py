@@ -39,5 +39,6 @@ def touched(tuples: Any) -> Touched:
 def even_slices(count: int, parts: int) -> list[slice]:
     """`parts` slices that cover range(count), lengths differing by one at most; some are empty if count < parts."""
     integer(parts, "parts")
+    integer(count, "count", 0)
     bounds = [count * k // parts for k in range(parts + 1)]
     return [slice(a, b) for a, b in itertools.pairwise(bounds)]

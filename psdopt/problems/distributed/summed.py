@@ -89,7 +89,7 @@ class Summed(Divided):
             raise InvalidInputError(f"parts must share one order n; found {orders or 'no part with data'}")
         self.n = orders[0]
         self.abilities = frozenset.intersection(*(abilities for _, abilities, *_ in about)) & INHERITED
-        if all(Ability.SAMPLE in abilities for _, abilities, *_ in far):
+        if far and all(Ability.SAMPLE in abilities for _, abilities, *_ in far):
             self.abilities |= {Ability.SAMPLE}
         if preconditioner is not None:
             self.abilities |= {Ability.PRECONDITIONER}

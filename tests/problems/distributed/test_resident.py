@@ -106,3 +106,5 @@ def test_bad_input_is_named():
         touched([[0.5, 1.0]])
     with pytest.raises(InvalidInputError, match="parts must be an integer of at least 1; found 0"):
         even_slices(5, 0)
+    with pytest.raises(InvalidInputError, match="count"):
+        even_slices(-1, 2)
