@@ -86,7 +86,8 @@ class TermSum(Problem):
 
     def value_and_gradient_at(self, Y: Array) -> tuple[float, Array] | None:
         """Without images of Y, as large as the data if Y has n columns, where each term has the entries of its own."""
-        if self.device is not None or not all(term.has_entries for term in self.terms):
+        own = type(self).at is TermSum.at  # else F is more than its terms
+        if not own or self.device is not None or not all(term.has_entries for term in self.terms):
             return None
         value, S, U = self.constant, np.zeros((self.n, self.n)), Images(self.maps, self.check_factor(Y))
         for term in self.terms:

@@ -44,8 +44,6 @@ class MeasuredTerm(Term):
     measurement : M ↦ a. loss : phi. weight : finite; negative makes f concave.
     """
 
-    linear_features = True
-
     def __init__(self, measurement: Measurement, loss: Loss, weight: float = 1.0) -> None:
         measurement, loss = instance(measurement, "measurement", Measurement), instance(loss, "loss", Loss)
         if loss.size is not None and loss.size != measurement.size:
@@ -56,6 +54,7 @@ class MeasuredTerm(Term):
         self.n, self.maps, self.degree = measurement.n, measurement.maps, loss.degree
         self.has_entries = measurement.has_entries
         self.device = measurement.device or loss.device
+        self.linear_features = type(self).features is MeasuredTerm.features
         self.tally = Tally()
         self._losses: dict[Device, Loss] = {}
         self._curvatures: dict[float, list[Curvature]] = {}
@@ -74,6 +73,8 @@ class MeasuredTerm(Term):
         return self.measurement.pair(U, U)
 
     def fleeting_features(self, U: Images) -> Array:
+        if not self.linear_features:
+            return self.features(U)
         self.tally.number += self.measurement.size
         return self.measurement.at(U)
 
@@ -195,7 +196,8 @@ class _Directions:
 
     def __init__(self, measurement: Measurement) -> None:
         self.measurement, self.shape = measurement, (measurement.size, measurement.n)
-        self._all = None if measurement.has_parts else directions_of(measurement)
+        own = all(_of_one_class(measurement, "part", name) for name in ("pair", "directions"))
+        self._all = None if measurement.has_parts and own else directions_of(measurement)
 
     def __getitem__(self, rows: Array) -> Array:
         return directions_of(self.measurement.part(rows)) if self._all is None else self._all[rows]
@@ -206,9 +208,9 @@ def directions_of(measurement: Measurement) -> Array:
     return np.asarray(measurement.directions(Images(measurement.maps, np.eye(measurement.n))))
 
 
-def _of_one_class(loss: Loss, method: str = "least_curvature") -> bool:
+def _of_one_class(loss: Loss | Measurement, method: str = "least_curvature", other: str = "derivative") -> bool:
     """Whether `method` was written for this derivative: no subclass has overridden only the latter."""
-    owners = [next(c for c in type(loss).__mro__ if name in vars(c)) for name in (method, "derivative")]
+    owners = [next(c for c in type(loss).__mro__ if name in vars(c)) for name in (method, other)]
     return owners[0] is Loss or issubclass(*owners)
 
 

@@ -45,7 +45,8 @@ class QuadraticForms(RankOne):
         return row_dots(U.of(self.X), V.of(self.X))
 
     def at(self, U: Images) -> Array:
-        return self.X.row_squares(U.factor) if self.has_entries else self.pair(U, U)
+        own = type(self).pair is QuadraticForms.pair and self.has_entries
+        return self.X.row_squares(U.factor) if own else self.pair(U, U)
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return [(self.X, cast(Array, WeightedRows((weights, V.of(self.X)))))]

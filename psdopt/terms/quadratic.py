@@ -185,12 +185,12 @@ class LinearTerm(Term):
     """
 
     degree = 1
-    linear_features = True
 
     def __init__(self, C: Any, weight: float = 1.0) -> None:
         self.C, self.weight = as_form(C, "C"), number(weight, "weight")
         self.n, self.maps, self.has_entries = self.C.n, self.C.maps, self.C.has_entries
         self.nonnegative = weight >= 0.0 and self.C.psd is True
+        self.linear_features = type(self).features is LinearTerm.features
 
     def features(self, U: Images) -> float:
         return self.C.trace(U, U)

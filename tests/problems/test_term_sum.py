@@ -210,3 +210,47 @@ def test_value_and_gradient_at_once_and_values_on_the_ray_are_those_of_an_evalua
     known = dense_gradient(here)
     np.testing.assert_allclose(S, known, rtol=1e-11, atol=1e-12 * np.abs(known).max())
     assert here.value_of_share(0.3) == pytest.approx(problem.at(math.sqrt(0.3) * Y).value, rel=1e-11)
+
+
+def test_what_a_subclass_adds_is_in_the_value_and_the_gradient_that_make_no_images():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((40, 3)), rng.standard_normal((3, 3))
+
+    class Halved(QuadraticForms):
+        def pair(self, U, V):
+            return 0.5 * super().pair(U, V)
+
+        def adjoint(self, weights, V):
+            return super().adjoint(0.5 * weights, V)
+
+        def directions(self, V):
+            return math.sqrt(0.5) * super().directions(V)
+
+        def add_to(self, S, weights, identity=None):
+            super().add_to(S, 0.5 * weights, identity)
+
+    class Shifted(MeasuredTerm):
+        def features(self, U):
+            return super().features(U) + 1.0
+
+    class More(TermSum):
+        def at(self, Y):
+            return TermSum([*self.terms, LinearTerm(IdentityForm(self.n))]).at(Y)
+
+    plain = MeasuredTerm(QuadraticForms(X), LeastSquares(1.0))
+    for problem in (
+        TermSum([MeasuredTerm(Halved(X), LeastSquares(1.0))]),
+        TermSum([Shifted(QuadraticForms(X), LeastSquares(1.0))]),
+        More([plain]),
+    ):
+        here = problem.at(Y)
+        value, S = value_and_gradient(problem, Y)
+        assert value == pytest.approx(here.value)
+        np.testing.assert_allclose(S, dense_gradient(here), rtol=1e-12)
+        assert here.value_of_share(0.25) == pytest.approx(problem.at(0.5 * Y).value)
+    (whole,), (half,) = (
+        TermSum([MeasuredTerm(kind(X), LeastSquares(1.0))]).at(Y).curvatures(thorough=True)
+        for kind in (QuadraticForms, Halved)
+    )
+    size = [each.modulus * np.linalg.norm(each.root.T @ each.root) ** 2 for each in (whole, half)]
+    assert size[1] == pytest.approx(0.25 * size[0], rel=1e-6)
