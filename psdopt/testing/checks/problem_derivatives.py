@@ -62,7 +62,10 @@ def gradient_slope(problem: Problem, case: Case) -> Deviation:
 
 @check("problem", "0.1")
 def gradient_operator(problem: Problem, case: Case) -> Deviations:
-    """S = ∇F(M) is symmetric and linear, the same on blocks, on columns and as an array; factor_gradient is 2 S Y."""
+    """S = ∇F(M) is symmetric and linear, the same on blocks, on columns and as an array; factor_gradient is 2 S Y.
+
+    And what `value_and_gradient_at` gives, if anything, are F(M) and S.
+    """
     evaluation = point_of(problem, case)
     S, Y, n = evaluation.gradient, evaluation.factor, problem.n
     if S.shape != (n, n):
@@ -78,6 +81,11 @@ def gradient_operator(problem: Problem, case: Case) -> Deviations:
     entries = getattr(S, "entries", lambda: None)()
     if entries is not None:
         yield compare("the array of S times a block", entries @ V, SV, unit, n)
+    at_once = problem.value_and_gradient_at(Y)
+    if at_once is not None:
+        scale = value_unit(problem, evaluation)
+        yield compare("the value of value_and_gradient_at", at_once[0], evaluation.value, scale, n)
+        yield compare("the gradient of value_and_gradient_at times a block", at_once[1] @ V, SV, unit, n)
 
 
 @check("problem", "0.1", needs={Ability.HESSIAN})

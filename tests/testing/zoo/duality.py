@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation
 from psdopt.contracts.roles import Duality, Starts
 from psdopt.linalg.arrays import Array
@@ -48,6 +49,26 @@ class HugeUnit(_Quadratic):
 class _Huge(Duality):
     def value_unit(self, value: float, trace: float) -> float:
         return 1e12
+
+
+class HalfAtOnce(_Quadratic):
+    """What is computed without images has half of ∇F."""
+
+    rejected_by = ("problem.gradient_operator",)
+
+    def value_and_gradient_at(self, Y: Array) -> tuple[float, Array]:
+        there = self.at(Y)
+        return there.value, 0.5 * dense_gradient(there)
+
+
+class ValueAtOnce(_Quadratic):
+    """What is computed without images is F less 1."""
+
+    rejected_by = ("problem.gradient_operator",)
+
+    def value_and_gradient_at(self, Y: Array) -> tuple[float, Array]:
+        there = self.at(Y)
+        return there.value - 1.0, dense_gradient(there)
 
 
 class BoundOfZero(_Quadratic):
@@ -110,4 +131,13 @@ class SpoilsItsData(_Quadratic):
         return super().at(Y)
 
 
-ALL: tuple[type[Any], ...] = (HighAtZero, HugeUnit, BoundOfZero, FloatingAtoms, RisingAtoms, SpoilsItsData)
+ALL: tuple[type[Any], ...] = (
+    HighAtZero,
+    HugeUnit,
+    HalfAtOnce,
+    ValueAtOnce,
+    BoundOfZero,
+    FloatingAtoms,
+    RisingAtoms,
+    SpoilsItsData,
+)
