@@ -120,6 +120,7 @@ def psdopt_components() -> Iterable[Spec]:
 
 
 def _rows_and_squares() -> tuple[Any, Any]:
+    """Squares of three signals together: those of one leave a face of the cone, which only rounding can miss."""
     rng = np.random.default_rng(0)
-    X, z = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape) for shape in ((7, 3), 3))
-    return X, np.abs(X @ z) ** 2
+    X, Z = (rng.standard_normal(shape) + 1j * rng.standard_normal(shape) for shape in ((7, 3), (3, 3)))
+    return X, np.sum(np.abs(X @ Z) ** 2, axis=1)
