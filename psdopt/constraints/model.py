@@ -32,19 +32,17 @@ from psdopt.constraints.faces.hidden_face import inside
 from psdopt.constraints.feasible import feasible_factor, random_factor
 from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms, Stacked
+from psdopt.constraints.refusals import on_host_only, refuse_elsewhere, refuse_huge
 from psdopt.constraints.trace_bound import TraceBound, definite_part, found_trace_bound
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
 from psdopt.devices import on_host
-from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, as_array, beside, row_dots
 from psdopt.linalg.tolerances import rounding
 from psdopt.problems.composite import Composite, CompositeEvaluation
 from psdopt.terms.measurements import Measurement
-
-#: Larger numbers are rejected: their squares and products may overflow, so that norms are infinite.
-HUGE = 1e100
 
 #: Cached attributes that depend on the face.
 ON_FACE = ("carried", "on_face", "feasible_factor", "reduction", "_fit", "trace_limit", "contradiction")
@@ -73,11 +71,10 @@ class ConstrainedModel(Composite):
         for group in groups:
             if group.n != problem.n:
                 raise InvalidInputError(f"{group.name} must measure matrices of order {problem.n}; found {group.n}")
-        trace_bound = number_or_none(trace_bound, "trace_bound", above=0.0)
+            refuse_elsewhere(group, problem.device)
+        self.given_trace_bound = number_or_none(trace_bound, "trace_bound", above=0.0)
         super().__init__([problem])
         self.problem, self.constraints = problem, groups
-        for group in groups:
-            self._refuse_elsewhere(group)
         stacked = groups[0].measurement if len(groups) == 1 else Stacked([group.measurement for group in groups])
         self.allowed = Allowed.of(groups)
         self.lower, self.upper, self.cones = self.allowed.lower, self.allowed.upper, self.allowed.cones
@@ -85,21 +82,19 @@ class ConstrainedModel(Composite):
         merged = self.forms if len(groups) > 1 and self.device is None else None
         self.measurement: Measurement = merged or stacked
         self.m = stacked.size
-        self._refuse_huge("the entries of the forms", self.forms.B.data if self.forms is not None else np.zeros(0))
+        refuse_huge("the entries of the forms", self.forms.B.data if self.forms is not None else np.zeros(0))
         self.norms = form_norms(stacked) if self.forms is None else self.forms.norms
-        self.given_trace_bound = trace_bound
         self.allowed.refuse_impossible(self.norms)
         for bound in (self.lower, self.upper, *(() if self.cones is None else (self.cones.offset,))):
             known = np.isfinite(bound)
-            self._refuse_huge("bounds", bound[known])
+            refuse_huge("bounds", bound[known])
             scaled = known & (self.norms > 0.0)
             with np.errstate(over="ignore"):
-                self._refuse_huge("bounds next to |A_t|", bound[scaled] / self.norms[scaled])
-        self._refuse_huge("the entries of C", self.conic.C.data if self.conic is not None else np.zeros(0))
-        kept = {Ability.CONVEX} & problem.abilities
+                refuse_huge("bounds next to |A_t|", bound[scaled] / self.norms[scaled])
+        refuse_huge("the entries of C", self.conic.C.data if self.conic is not None else np.zeros(0))
         self.abilities = frozenset(
             {
-                *kept,
+                *({Ability.CONVEX} & problem.abilities),
                 Ability.CONSTRAINTS,
                 *({Ability.CONIC} if self.conic else ()),
                 *({Ability.LOG_DETS} if self.central and not self.conic else ()),
@@ -109,25 +104,6 @@ class ConstrainedModel(Composite):
                 *({Ability.CONSTRAINED_FIT} if self.couples and self.cones is None and self.device is None else ()),
             }
         )
-
-    def _refuse_elsewhere(self, group: Constraint) -> None:
-        """Refuse a constraint that does not take the arrays of F where they are."""
-        where, measurement = self.device, group.measurement
-        places = {linear_map.device for linear_map in measurement.maps} | ({measurement.device} - {None})
-        for other in places - {where}:
-            found = f"{where or 'NumPy'} and {other or 'NumPy'}"
-            raise InvalidInputError(f"the arrays of F and of {group.name} must be in one place; found {found}")
-        if where is None:
-            return
-        if group.cones is not None or not measurement.takes_device_arrays:
-            what = f"{group.name} under cones" if group.cones is not None else group.name
-            raise InvalidTypeError(f"{what} takes NumPy arrays only, and the data of F are on a device ({where})")
-
-    @staticmethod
-    def _refuse_huge(name: str, numbers: Array) -> None:
-        largest = float(np.max(np.abs(numbers), initial=0.0))
-        if largest > HUGE:
-            raise InvalidInputError(f"{name} must be at most {HUGE:g} in size; found {largest:g}")
 
     @cached_property
     def conic(self) -> Conic | None:
@@ -196,23 +172,17 @@ class ConstrainedModel(Composite):
     @cached_property
     def face(self) -> Face | None:
         """The face of the cone that constraints ⟨A_t, M⟩ = 0 with A_t ⪰ 0 leave; None without such constraints."""
-        if self.fixed_diagonal is not None:
-            return None
-        return self._here(found_face(self.forms, self.lower, self.upper, seen=self._face_at_sight is None))
+        return self._found_face(seen=self._face_at_sight is None)
 
     @cached_property
     def _face_at_sight(self) -> Face | None:
         """The face that is found without a numerical search."""
+        return self._found_face(search=False)
+
+    def _found_face(self, **how: bool) -> Face | None:
         if self.fixed_diagonal is not None:
             return None
-        return self._here(found_face(self.forms, self.lower, self.upper, search=False))
-
-    def _here(self, face: Face | None) -> Face | None:
-        """The face itself; IncompatibleError where factors on it would be on a device."""
-        if face is not None and self.device is not None:
-            text = "constraints that confine M to a face of the cone take NumPy arrays only"
-            raise IncompatibleError(f"{text}; found the data of F on {self.device}")
-        return face
+        return on_host_only(found_face(self.forms, self.lower, self.upper, **how), self.device)
 
     def rule_out_face(self, M: Array | None) -> None:
         """Without a search for the face: there is none if M (n, n) shows a definite matrix that is feasible."""
@@ -269,8 +239,7 @@ class ConstrainedModel(Composite):
         known = self.measurement, self.allowed, self.norms
         if self.fixed_diagonal is not None:
             start = random_factor(*known, device=self.device) if start is None else start
-            onto = self.at_fixed_diagonal(start)
-            if onto is not None:
+            if (onto := self.at_fixed_diagonal(start)) is not None:
                 return onto
         return feasible_factor(*known, self.face, self.forms, start, self.device)
 
@@ -366,8 +335,7 @@ class ConstrainedEvaluation(CompositeEvaluation):
     @cached_property
     def measured(self) -> Array:
         """(⟨A_t, M⟩)_t, (m,)."""
-        measured: Array = self.problem.measured(self.factor)
-        return measured
+        return np.asarray(self.problem.measured(self.factor))
 
     def best_multiple(self) -> float:
         """The alpha >= 0 that brings A(alpha M) nearest to the bounds, in units of |A_t|; 1 if there is none."""

@@ -7,17 +7,17 @@ from dataclasses import KW_ONLY
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from psdopt.checks import number_or_none
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import Array
 from psdopt_plugins.estimators import Estimator, options_for_solve, parameters
-from psdopt_plugins.hermitian.pauli import MOST_QUBITS, PauliStrings
+from psdopt_plugins.hermitian.pauli import PauliStrings
 from psdopt_plugins.hermitian.phases import retrieve_phase
 from psdopt_plugins.hermitian.processes import process_tomography, transfer_matrix
 from psdopt_plugins.hermitian.states import outcome_rows, state_from_counts, state_tomography
+from psdopt_plugins.hermitian.tables import complex_rows, entries, halves, letters, outcomes, qubits
 from psdopt_plugins.rows import validated
 
 #: Checks of scikit-learn that fit a table of an odd number of columns, and others that fit one of any numbers.
@@ -174,7 +174,7 @@ class StateFromCounts(OfLetters):
         X, y = self._validated(X, y)
         if y.min() < 0.0:
             raise InvalidInputError(f"Negative values in data: y must hold counts of at least 0; found {y.min():g}")
-        bases, basis, outcome = _outcomes(X)
+        bases, basis, outcome = outcomes(X)
         counts = np.zeros((len(bases), 2 ** (X.shape[1] // 2)))
         np.add.at(counts, (basis, outcome), y)
         found = state_from_counts(bases, counts, rank=self.rank, **options_for_solve(self.solver_options))
@@ -182,13 +182,13 @@ class StateFromCounts(OfLetters):
         return self
 
     def _numbers(self, X: Array) -> Array:
-        bases, basis, outcome = _outcomes(X)
+        bases, basis, outcome = outcomes(X)
         amplitudes = outcome_rows(bases).matmat(self.factor_)
         return np.asarray(np.sum(np.abs(amplitudes) ** 2, axis=1).reshape(len(bases), -1)[basis, outcome])
 
     def measured(self, X: Any, y: Any) -> Array:
         """(m,) the share of each row's count in those of its basis."""
-        _, basis, _ = _outcomes(X)
+        _, basis, _ = outcomes(X)
         shots = np.bincount(basis, y)
         return np.asarray(y / np.where(shots > 0.0, shots, 1.0)[basis])
 
@@ -238,7 +238,7 @@ class ProcessTomography(OfLetters):
         """
         X, y = self._validated(X, y)
         N = 2 ** X.shape[1]
-        at, times, sums = _entries(X), np.zeros(N * N), np.zeros(N * N)
+        at, times, sums = entries(X), np.zeros(N * N), np.zeros(N * N)
         np.add.at(times, at, 1.0)
         np.add.at(sums, at, y)
         R = np.where(times > 0.0, sums, np.nan) / np.maximum(times, 1.0)
@@ -247,7 +247,7 @@ class ProcessTomography(OfLetters):
         return self
 
     def _numbers(self, X: Array) -> Array:
-        return np.asarray(transfer_matrix(self.factor_).ravel()[_entries(X)])
+        return np.asarray(transfer_matrix(self.factor_).ravel()[entries(X)])
 
 
 @parameters
@@ -289,7 +289,7 @@ class PhaseRetrieval(Tomography):
     def conformance_data() -> tuple[Array, Array]:
         """Squares of a signal of three numbers, for the conformance kit."""
         X = np.random.default_rng(0).standard_normal((40, 6))
-        return X, np.abs(_complex(X) @ np.array([1.0, 0.5j, -0.3])) ** 2
+        return X, np.abs(complex_rows(X) @ np.array([1.0, 0.5j, -0.3])) ** 2
 
     def fit(self, X: Any, y: Any) -> Self:
         """Find the signal for rows X (m, 2 n) and squares y (m,) of their products with it.
@@ -300,54 +300,10 @@ class PhaseRetrieval(Tomography):
         if y.min() < 0.0:
             raise InvalidInputError(f"Negative values in data: y must hold squares; found {y.min():g}")
         penalty = number_or_none(self.penalty, "penalty", above=0.0)
-        found = retrieve_phase(_complex(X), y, penalty=penalty, **options_for_solve(self.solver_options))
+        found = retrieve_phase(complex_rows(X), y, penalty=penalty, **options_for_solve(self.solver_options))
         self.signal_, self.result_, self.certificate_ = found
         self.factor_ = self.signal_[:, None]
         return self
 
     def _numbers(self, X: Array) -> Array:
-        return np.asarray(np.abs(_complex(X) @ self.signal_) ** 2)
-
-
-def qubits(number: int) -> int:
-    """`number`, or InvalidInputError where a matrix for so many qubits is too large."""
-    if number > MOST_QUBITS:
-        raise InvalidInputError(f"X must be of at most {MOST_QUBITS} letters a row; found {number}")
-    return number
-
-
-def halves(columns: int) -> int:
-    """Half of `columns`, or InvalidInputError."""
-    if columns % 2:
-        raise InvalidInputError(f"X must have two parts of one width, an even number of columns; found {columns}")
-    return columns // 2
-
-
-def letters(X: Array, alphabet: str, first: int = 0) -> list[str]:
-    """The strings of the rows of X, `first` for the first letter of `alphabet`, or InvalidInputError."""
-    last = first + len(alphabet) - 1
-    wrong = X[~np.isin(X, range(first, last + 1))]
-    if len(wrong):
-        raise InvalidInputError(f"X must hold {first} to {last} for {', '.join(alphabet)}; found {wrong[0]:g}")
-    return ["".join(alphabet[int(k) - first] for k in row) for row in X]
-
-
-def _outcomes(X: Any) -> tuple[list[str], NDArray[np.intp], NDArray[np.intp]]:
-    """The different bases, and for each row the number of its basis and of its outcome."""
-    bits = np.asarray(X)[:, X.shape[1] // 2 :]
-    if wrong := [bit for bit in bits.ravel() if bit not in (0.0, 1.0)]:
-        raise InvalidInputError(f"the second half of X must hold bits of outcomes, 0 or 1; found {wrong[0]:g}")
-    bases, basis = np.unique(letters(X[:, : X.shape[1] // 2], "XYZ", 1), return_inverse=True)
-    outcome = bits @ 2.0 ** np.arange(bits.shape[1])[::-1]
-    return [str(each) for each in bases], basis, outcome.astype(np.intp)
-
-
-def _entries(X: Array) -> NDArray[np.intp]:
-    """i 4^q + j for each row: letters of P_i, then of P_j."""
-    letters(X, "IXYZ")
-    return np.asarray(X @ 4.0 ** np.arange(X.shape[1])[::-1], dtype=np.intp)
-
-
-def _complex(X: Array) -> Any:
-    n = X.shape[1] // 2
-    return X[:, :n] + 1j * X[:, n:]
+        return np.asarray(np.abs(complex_rows(X) @ self.signal_) ** 2)

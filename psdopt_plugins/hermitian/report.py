@@ -11,10 +11,10 @@ import numpy as np
 
 from psdopt.linalg import Array, as_dense
 from psdopt.plugins import BLUE, GREY, CertificateTrace, Dataset, Report, RunOptions, fitted, run_report
-from psdopt_plugins.hermitian.estimators import letters
 from psdopt_plugins.hermitian.pauli import PauliStrings
 from psdopt_plugins.hermitian.processes import transfer_matrix
 from psdopt_plugins.hermitian.states import outcome_rows
+from psdopt_plugins.hermitian.tables import letters
 from psdopt_plugins.pictures import two_panels
 
 #: Standard error of an expectation or an entry, shots of each basis, squares for each number of the signal.

@@ -306,11 +306,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         blocks = () if problem.conic is None else problem.conic.blocks
         pair = slack_eigenpair(S, slackness, seed=state.rounds, blocks=blocks)
         low = pair.lower_bound
-        offset = (
-            problem.conic.constant
-            if problem.conic is not None
-            else (evaluation.value - float(inner(evaluation.gradient @ evaluation.factor, evaluation.factor)))
-        )
+        Y, conic = evaluation.factor, problem.conic
+        offset = evaluation.value - float(inner(evaluation.gradient @ Y, Y)) if conic is None else conic.constant
         base = offset - problem.support(y)
         bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
         if limit is None or bound > state.bound:  # without a trace limit the bound uses tr M, and holds for this M only

@@ -17,8 +17,8 @@ from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.constraints.model import HUGE
 from psdopt.constraints.problem import Constrained
+from psdopt.constraints.refusals import HUGE
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
