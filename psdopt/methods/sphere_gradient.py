@@ -115,15 +115,14 @@ class SphereGradient(Method[SphereState]):
         V = _unit_rows(np.where(row_dots(Y, Y)[:, None] > 0.0, Y, 1.0))
         image = sparse_product(scaled, V)
         units: dict[str, Any] = {"scaled": scaled, "factor": largest * top, "root": root}
-        return self._widened_at_saddle(
-            self._state(problem, geometry, V, image, tested=norm(image), ratio=CLEARLY, **units)
-        )
+        pull = norm(image - scaled.diagonal()[:, None] * V)  # random rows have a G about as large
+        return self._widened_at_saddle(self._state(problem, geometry, V, image, tested=pull, ratio=CLEARLY, **units))
 
     def step(self, state: SphereState) -> SphereState:
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
         C, s, outcome, y, G = state.scaled, 0.0, Outcome.RUNNING, state.y, state.gradient
         value, noise = float(y.sum()), EPS * float(np.abs(C.data).sum())  # of sums of |Ĉ_ij|
-        product = float(np.vdot(G, _preconditioned(G, y)))
+        product = float(np.vdot(G, G / _curvatures(y)))
         for _ in range(self.iterations):
             deadline.ask()
             lengths = row_dots(d, d)
@@ -134,7 +133,9 @@ class SphereGradient(Method[SphereState]):
                 break
             s = min(-slope / curvature if curvature > 0.0 else math.inf, 1.0 / (SLIGHT * longest))
             for _ in range(MOST_STEPS):
-                W = _unit_rows(V + s * d)
+                W = V + s * d
+                sizes = np.sqrt(row_dots(W, W))
+                W /= sizes[:, None]
                 moved = sparse_product(C, W)
                 y = row_dots(W, moved)
                 after = float(y.sum())
@@ -146,12 +147,12 @@ class SphereGradient(Method[SphereState]):
                 break
             last, V, image, value = G, W, moved, after
             G = image - y[:, None] * V
-            Z, before = _preconditioned(G, y), product
+            Z, before = G / _curvatures(y), product
             square, product = float(np.vdot(G, G)), float(np.vdot(G, Z))
             # Z is tangent at V, so that its product with the old gradient carried to V needs no projection
             beta = max(0.0, (product - float(np.vdot(Z, last))) / before)
-            carried = d - row_dots(d, V)[:, None] * V
-            d = beta * carried - Z
+            along = s * lengths / sizes  # ⟨d_i, V_i⟩ at the new V, as d was tangent at the old one
+            d = beta * (d - along[:, None] * V) - Z
             slope = float(np.vdot(d, G))
             if not slope < 0.0:
                 d, slope = -Z, -product
@@ -173,7 +174,7 @@ class SphereGradient(Method[SphereState]):
         conic, diagonal = _form(problem)
         factor, root, y = fields["factor"], fields["root"], row_dots(V, image)
         G = image - y[:, None] * V
-        d = -_preconditioned(G, y) if d is None else d
+        d = -G / _curvatures(y) if d is None else d
         Y, B, square = np.sqrt(diagonal)[:, None] * V, conic.forms.B, float(np.vdot(G, G))
 
         def multipliers(y: Array) -> Array:
@@ -259,9 +260,9 @@ def _descending(C: sp.csr_array, y: Array, count: int, ritz: Array, v: Array) ->
     return Q @ (W * np.where(values < 0.0, 1.0, share)), -0.5 * falls
 
 
-def _preconditioned(G: Array, y: Array) -> Array:
-    """The rows of G (n, r) over their curvatures −y_i, or a tenth of the largest |y_i|; tangent as G is."""
-    return np.asarray(G / np.maximum(-y, SLIGHT * float(np.abs(y).max()) or 1.0)[:, None])
+def _curvatures(y: Array) -> Array:
+    """The curvatures −y_i of the rows, (n, 1), at least a tenth of the largest |y_i|."""
+    return np.maximum(-y, SLIGHT * float(np.abs(y).max()) or 1.0)[:, None]
 
 
 def _unit_rows(Y: Array) -> Array:

@@ -162,10 +162,12 @@ def _constrained(
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:
-        share = THRESHOLDS.spare if isinstance(method, SphereGradient) or _diagonal_beside_face(problem) else 1
+        on_spheres = isinstance(method, SphereGradient)
+        share = THRESHOLDS.spare if on_spheres or _diagonal_beside_face(problem) else 1
         count = math.ceil(math.log(problem.m)) if _light(problem) else math.isqrt(2 * problem.m) // share + 1
-        limit = problem.n if _sparse(problem) else THRESHOLDS.most
-        few = min(problem.n, max(count, THRESHOLDS.fewest), limit)
+        count = max(count, THRESHOLDS.fewest, min(THRESHOLDS.on_spheres, math.isqrt(2 * problem.m) + 1) * on_spheres)
+        few = min(problem.n, count)
+        few = min(few, THRESHOLDS.most) if few > THRESHOLDS.most and not _sparse(problem) else few
         first = few if Ability.CONIC in problem.abilities else first_rank(problem.n)  # curved F: any rank
         geometry = FlatQuotient(problem.n, min(first, most or problem.n))
     return geometry, method

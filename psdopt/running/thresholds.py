@@ -16,6 +16,8 @@ class Thresholds:
         block conjugate gradient, which needs none, is faster (docs/experiments/lro.md).
     fewest, most : columns at the start of a run under constraints. Columns are added if they do not suffice, and short
         ones are dropped: on tori of order 2,000 runs began with 22 columns and ended with 8.
+    on_spheres : columns at the start of `SphereGradient`, or √(2 m) + 1 where that is less and no saddle has to be
+        looked for: random graphs of order 100 took .9 and of order 400 .7 of the time from 8 and 9 columns.
     spare : if the diagonal is fixed, a run begins with √(2 m) columns divided by this number: solutions had a quarter
         of √(2 m) columns on random graphs, an eighth on tori. `SphereGradient` adds columns up to the same number.
     spread : a fixed diagonal whose entries differ by more than this factor is left to the interior point method, whose
@@ -51,6 +53,7 @@ class Thresholds:
     large_order: int = 2000
     fewest: int = 8
     most: int = 30
+    on_spheres: int = 16
     spare: int = SPARE
     spread: float = 1e4
     affordable: float = 6e10
