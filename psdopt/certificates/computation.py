@@ -60,18 +60,18 @@ class Computation:
     ) -> None:
         self.full, self.proof = proof != "cheap", proof
         self.problem, self.evaluation, self.tol, self.trace, self.dual = problem, evaluation, tol, trace, dual
-        self.dense: Array | None = None
-        plain = type(problem.duality).subgradient is Duality.subgradient
-        if plain and is_remote(evaluation.gradient):
-            self.dense = dense_gradient(evaluation)  # in one round, in which F and S Y come along
+        self.plain = type(problem.duality).subgradient is Duality.subgradient
+        formed = self.plain and (problem.n <= DENSE_LIMIT or is_remote(evaluation.gradient))
+        # first: in one round, in which F and S Y come along; and S Y then costs no application of a map
+        self.dense = dense_gradient(evaluation) if formed else None
         self.value, self.Y = float(evaluation.value), evaluation.factor
         if math.isnan(self.value):
             raise FloatingPointError("F(M) is not a number")
         self.S, self.epsilon = problem.duality.subgradient(evaluation, dual)
+        self.S = self.S if self.dense is None else self.dense
         self.SY = self.S @ self.Y
         self.size, self.product = float(norm(self.Y)), float(inner(self.SY, self.Y))
         self.tr = self.size**2
-        self.S = self.S if self.dense is None else self.dense
         self.convex = Ability.CONVEX in problem.abilities
         self.shift, self.bound = 0.0, cast("float | None", None)
         self.decrease, self.descent = 0.0, cast("Array | None", None)
@@ -89,10 +89,8 @@ class Computation:
             )
             self.shift = self.pair.value
             return
-        plain = type(problem.duality).subgradient is Duality.subgradient
-        if self.dense is None and problem.n <= DENSE_LIMIT and plain:
-            self.S = self.dense = dense_gradient(evaluation)  # for the eigenpair and for the proof
-        self.unit = max(own_unit(problem, self.value, self.tr, unit_on_the_cone(problem, evaluation)), 0.0)
+        unit = unit_on_the_cone(problem, evaluation, self.product)
+        self.unit = max(own_unit(problem, self.value, self.tr, unit), 0.0)
         per_trace = self.unit / self.tr if self.tr > 0.0 else 0.0
         if problem.n > DENSE_LIMIT and self._proven_by_dual(seed):
             return
@@ -155,8 +153,7 @@ class Computation:
         Under a fixed trace only a modulus of strong convexity is used.
         """
         problem, trace = self.problem, self.trace
-        plain = type(problem.duality).subgradient is Duality.subgradient
-        if self.outside or not (self.full and self.convex and plain and may_be_formed(problem)):
+        if self.outside or not (self.full and self.convex and self.plain and may_be_formed(problem)):
             return
         for each in self.evaluation.curvatures(thorough):
             known = any(each.root is other.root and each.modulus == other.modulus for other in self.used)

@@ -43,22 +43,27 @@ def reference_value(problem: Problem, trace: float) -> float:
     return problem.once(("value", trace), compute)
 
 
-def unit_on_the_cone(problem: Problem, evaluation: Evaluation) -> float:
+def unit_on_the_cone(problem: Problem, evaluation: Evaluation, product: float | None = None) -> float:
     """min(F(0) − F(M), 4 (F(M/4) − F(M))), the decrease from M = 0; <= 0 if F(M) is not below F(0).
 
     The second term is smaller if F(0) is far larger than F elsewhere, or infinite as for a barrier. If F is quadratic
-    along the ray with its minimum at M, the first term is smaller.
+    along the ray with its minimum at M, the first term is smaller. `product` : ⟨∇F(M), M⟩, if it is known.
     """
     value = float(evaluation.value)
-    (near,) = values_on_ray(problem, evaluation, (0.25,))
+    (near,) = values_on_ray(problem, evaluation, (0.25,), product)
     unit = min(reference_value(problem, 0.0) - value, 4.0 * (near - value))
     return unit if math.isfinite(unit) else 0.0
 
 
-def values_on_ray(problem: Problem, evaluation: Evaluation, shares: Sequence[float]) -> list[float]:
-    """F(s M) for each s of `shares`; of a quadratic F from F(0), F(M) and the slope ⟨S, M⟩, without an evaluation."""
+def values_on_ray(
+    problem: Problem, evaluation: Evaluation, shares: Sequence[float], product: float | None = None
+) -> list[float]:
+    """F(s M) for each s of `shares`; of a quadratic F from F(0), F(M) and `product`, ⟨∇F(M), M⟩, without an evaluation.
+
+    None has it computed.
+    """
     if Ability.QUADRATIC in problem.abilities:
-        slope = -0.5 * float(inner(evaluation.factor_gradient(), evaluation.factor))
+        slope = -0.5 * float(inner(evaluation.factor_gradient(), evaluation.factor)) if product is None else -product
         ends = float(evaluation.value), reference_value(problem, 0.0)
         return quadratic_values(*ends, slope, [1.0 - s for s in shares])
     return [evaluation.value_of_share(s) for s in shares]

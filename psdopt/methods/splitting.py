@@ -21,13 +21,13 @@ from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
 from psdopt.problems.diagonal_form import DiagonalForm
 
-#: The penalty changes by this factor once one residual is larger than the other by more than it.
+#: A change of the penalty is by the ratio of the residuals, at most by this factor.
 BALANCE = 2.0
 
 
 @dataclass(kw_only=True)
 class SplittingState(State):
-    """Z ⪰ 0 and the scaled multiplier U (n, n) of N = Z, the penalty `rho`, and the best `bound` on min F so far.
+    """Z ⪰ 0 and the scaled multiplier U (n, n) of N = Z, the penalty `rho`, and the iterations `taken` so far.
 
     There is nothing to split, and Z and U are empty, where the minimiser is known.
     """
@@ -35,7 +35,7 @@ class SplittingState(State):
     Z: Array = field(default_factory=lambda: np.empty((0, 0)))
     U: Array = field(default_factory=lambda: np.empty((0, 0)))
     rho: float = 1.0
-    bound: float = -math.inf
+    taken: int = 0
 
 
 @dataclass(frozen=True)
@@ -43,25 +43,26 @@ class EigenSplitting(Method[SplittingState]):
     """The known global minimiser in one step, else over-relaxed ADMM for min F(B N Bᵀ), N ⪰ 0, where the Hessian of N
     is diagonal (Boyd et al. 2011, section 3).
 
-    With h, c and B of :class:`~psdopt.problems.diagonal_form.DiagonalForm`, an iteration is
-    N = (rho (Z − U) − c) / (h + rho), elementwise; T = relaxation N + (1 − relaxation) Z + U; Z = T₊, U = T − Z ⪯ 0.
-    From M = 0 it begins with Z and U the positive and the negative part of −c/h, the minimiser over all symmetric N.
-    Ψ = −rho U ⪰ 0 proves min F >= constant − Σ (c − Ψ)²/(2 h), so the gap is known after every iteration; a step ends
-    once the gap is a tenth of what it was, at the latest with the third change of the penalty rho, which balances the
-    residuals |N − Z| and |Z⁺ − Z|. Cost: 9 n³ flops an iteration, whatever the rank of the solution; O(n²) memory. The
-    rate depends on √b / max a, not on the condition number of A.
+    With h, c and B of :class:`~psdopt.problems.diagonal_form.DiagonalForm`, Ψ = −rho U ⪰ 0 and R = h Z + c − Ψ, an
+    iteration is N = Z − R / (h + rho), elementwise; T = Z + U + relaxation (N − Z); Z = T₊, U = T − Z ⪯ 0. From M = 0
+    it begins with Z and U the positive and the negative part of −c/h, the minimiser over all symmetric N. Ψ proves that
+    F exceeds its minimum by at most Σ R²/(2 h), so the gap is known after every iteration; a step ends once it is a
+    tenth of what it was. The penalty rho balances the residuals |N − Z⁺| and |Z⁺ − Z|. It changes at intervals of
+    growing length: within one an iteration contracts, and a change lengthens by the factor BALANCE at most. Cost: 9 n³
+    flops an iteration, whatever the rank of the solution; O(n²) memory. The rate depends on √b / max a, not on the
+    condition number of A.
 
     Parameters
     ----------
-    iterations : iterations between two changes of rho.
-    relaxation : between 1 and 2.
+    iterations : iterations before the first change of rho; the k-th interval is k times as long.
+    relaxation : between 1 and 2. In the worst case 2 is best (Giselsson and Boyd 2017), in most a little less.
 
     Raises IncompatibleError in the first step if the data admit no closed form (for instance if the unconstrained
     minimiser is not PSD) and the problem has no diagonal form.
     """
 
     iterations: int = 2
-    relaxation: float = 1.6
+    relaxation: float = 1.8
 
     requires: ClassVar[Requires] = {
         "problem": ((Ability.DIAGONAL_FORM, Ability.CLOSED_FORM),),
@@ -91,63 +92,54 @@ class EigenSplitting(Method[SplittingState]):
             Z = form.coordinates(LowRankPSD(evaluation.factor))
             return replace(state, Z=Z, U=np.zeros_like(Z), rho=rho)
         values, vectors = form.free
-        root = vectors[:, values > 0.0] * np.sqrt(values[values > 0.0])
-        Z = root @ root.T
+        Z = (vectors * np.maximum(values, 0.0)) @ vectors.T
         return replace(state, Z=Z, U=-form.c / form.h - Z, rho=rho)
 
     def step(self, state: SplittingState) -> SplittingState:
         known = _minimizer(state.problem)
         if known is not None:
-            evaluation = state.problem.at(known.factor)
-            return replace(
-                state,
-                point=state.geometry.from_matrix(known),
-                evaluation=evaluation,
-                gradient_norm=norm(evaluation.factor_gradient()),
-                dual=_multiplier(state.problem),
-                step=1.0,
-                outcome=Outcome.FINISHED,
-            )
+            point, here = state.geometry.from_matrix(known), state.problem.at(known.factor)
+            dual = _multiplier(state.problem)
+            bound = state.problem.duality.dual_bound(here, dual)
+            residual = norm(here.factor_gradient()) if bound is None else _residual(here.value - bound, here)
+            state = replace(state, point=point, evaluation=here, gradient_norm=residual, dual=dual, step=1.0)
+            return replace(state, outcome=Outcome.FINISHED)
         if not len(state.Z):
             raise IncompatibleError(f"{type(state.problem).__name__} has no closed form for these data")
         form = _form(state.problem)
-        Z, U, rho, best, dual = state.Z, state.U, state.rho, state.bound, state.dual
-        begun = form.value(Z) - max(best, form.bound(-rho * U))
-        for _ in range(ROUNDS):
-            for _ in range(self.iterations):
-                N = (rho * (Z - U) - form.c) / (form.h + rho)
-                T = self.relaxation * N + (1.0 - self.relaxation) * Z + U
-                values, vectors = spectrum(T)
-                positive = values > 0.0
-                root = vectors[:, positive] * np.sqrt(values[positive])
-                last, Z = Z, root @ root.T
-                U = T - Z
-            bound = form.bound(-rho * U)
-            if bound >= best or dual is None:
-                best, dual = bound, vectors[:, ~positive] * np.sqrt(-rho * np.minimum(values[~positive], 0.0))
-            gap, apart, moved = form.value(Z) - best, norm(N - Z), norm(Z - last)
-            settled = max(apart, moved) <= ROUNDINGS * EPS * norm(Z)
-            if apart > BALANCE * moved:
-                rho, U = BALANCE * rho, U / BALANCE
-            elif moved > BALANCE * apart:
-                rho, U = rho / BALANCE, U * BALANCE
+        Z, U, rho = state.Z, state.U, state.rho
+        begun, R = form.gap(Z, -rho * U)
+        for taken in range(state.taken + 1, state.taken + 1 + ROUNDS * self.iterations):
+            last, D = Z, R / (form.h + rho)
+            T = Z + U - self.relaxation * D
+            values, vectors = spectrum(T)
+            positive = values > 0.0
+            root, below = vectors[:, positive] * np.sqrt(values[positive]), -rho * values[~positive]
+            Z = root @ root.T
+            U = T - Z
+            gap, R = form.gap(Z, -rho * U)
+            intervals, rest = divmod(taken, self.iterations)
+            if rest == 0 and math.isqrt(8 * intervals + 1) ** 2 == 8 * intervals + 1:  # 1, 3, 6, 10, ...
+                apart, moved = norm(last - D - Z), norm(Z - last)
+                factor = min(max(apart, moved / BALANCE), BALANCE * moved) / moved if moved > 0.0 else 1.0
+                rho, U = factor * rho, U / factor
+            settled = norm(R) <= ROUNDINGS * EPS * (norm(form.c) + rho * norm(T))
             if settled or gap <= SLIGHT * begun:
                 break
         M = form.matrix(root if root.shape[1] else np.zeros((len(Z), 1)))
-        evaluation = state.problem.at(M.factor)
-        size = norm(M.factor)
+        evaluation = state.problem.at(M.factor).valued(form.value(Z))
         return replace(
             state,
             point=state.geometry.from_factor(M.factor),
             evaluation=evaluation,
-            gradient_norm=2.0 * max(gap, 0.0) / size if size > 0.0 else 0.0,  # a certificate says whether 0 is best
+            gradient_norm=_residual(gap, evaluation),
             step=1.0 / rho,
-            dual=dual,
-            outcome=Outcome.STALLED if settled and size > 0.0 else Outcome.RUNNING,
+            dual=vectors[:, ~positive] * np.sqrt(below),
+            outcome=Outcome.STALLED if settled and evaluation.size > 0.0 else Outcome.RUNNING,
             Z=Z,
             U=U,
             rho=rho,
-            bound=best,
+            taken=taken,
         )
 
 
@@ -161,7 +153,13 @@ def _multiplier(problem: Problem) -> Array | None:
         return None
     form = _form(problem)
     values, vectors = form.free
-    return vectors * np.sqrt(float(form.h[0, 0]) * np.maximum(-values, 0.0))
+    below = values < 0.0
+    return vectors[:, below] * np.sqrt(-float(form.h[0, 0]) * values[below])
+
+
+def _residual(gap: float, evaluation: Evaluation) -> float:
+    """The gap in the unit of the factor gradient; 0 at M = 0, where a certificate says whether that is best."""
+    return 2.0 * max(gap, 0.0) / evaluation.size if evaluation.size > 0.0 else 0.0
 
 
 def _form(problem: Any) -> DiagonalForm:

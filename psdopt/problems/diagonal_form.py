@@ -44,8 +44,12 @@ class DiagonalForm:
 
     def bound(self, psi: Array) -> float:
         """A lower bound of F on the cone from any Ψ ⪰ 0 (n, n): the least of F(B N Bᵀ) − ⟨Ψ, N⟩ over symmetric N."""
-        rest = self.c - psi
-        return self.constant - 0.5 * inner(rest / self.h, rest)
+        return self.constant - self.gap(0.0, psi)[0]
+
+    def gap(self, N: Array | float, psi: Array) -> tuple[float, Array]:
+        """(value(N) − bound(Ψ) − ⟨Ψ, N⟩ >= 0, R = h N + c − Ψ): Σ R²/(2 h), with none of the terms that cancel."""
+        rest = self.h * N + self.c - psi
+        return 0.5 * inner(rest / self.h, rest), rest
 
     def matrix(self, factor: Array) -> LowRankPSD:
         """B N Bᵀ for N = factor · factorᵀ."""

@@ -28,15 +28,13 @@ class Form(ABC):
     """A symmetric A (n, n), used through UᵀAV and A V T only.
 
     `maps` are the linear maps whose images it needs. `psd` is True if A ⪰ 0 is known by construction or declared by the
-    caller, False if A is known not to be PSD, and None otherwise. `has_entries` says whether :meth:`add_to` is
-    implemented; `dense_is_cheap` whether :meth:`to_dense` needs neither an application of a map nor much more memory
-    than the data.
+    caller, False if A is known not to be PSD, and None otherwise. `dense_is_cheap` says whether :meth:`to_dense` needs
+    neither an application of a map nor much more memory than the data.
     """
 
     n: int
     maps: tuple[LinearMap, ...] = ()
     psd: bool | None = None
-    has_entries: bool = False
     dense_is_cheap: bool = False
 
     @cached_property
@@ -54,8 +52,10 @@ class Form(ABC):
         return rounding == 0.0 or factor_above(A, -rounding) is not None
 
     def add_to(self, S: Array, weight: float) -> None:
-        """S += weight · A for a dense S (n, n), without applying a map; only if `has_entries`."""
-        raise InvalidTypeError(f"{type(self).__name__} offers no entries")
+        """S += weight · A for a dense S (n, n), without applying a map; only if `dense_is_cheap`."""
+        if not self.dense_is_cheap:
+            raise InvalidTypeError(f"{type(self).__name__} offers no entries")
+        S += weight * self.to_dense()
 
     @abstractmethod
     def gram(self, U: Images, V: Images) -> Array:
@@ -133,7 +133,7 @@ class IdentityForm(_AppliedForm):
     """scale · I."""
 
     A = None
-    has_entries = dense_is_cheap = True
+    dense_is_cheap = True
 
     def __init__(self, n: int, scale: float = 1.0) -> None:
         self.n, self.scale, self.psd = n, float(scale), scale >= 0.0
@@ -161,7 +161,7 @@ class MatrixForm(_AppliedForm):
 
     def __init__(self, A: Any, scale: float = 1.0, psd: bool | None = None) -> None:
         self.A = A if isinstance(A, LinearMap) else symmetric_map(A, "A")
-        self.has_entries = self.dense_is_cheap = self.A.is_matrix
+        self.dense_is_cheap = self.A.is_matrix
         self.n, self.maps, self.scale, self.psd = self.A.shape[0], (self.A,), float(scale), psd
 
     def to_dense(self) -> Array:
@@ -221,10 +221,10 @@ class GramForm(Form):
         return [(self.X, weighted if self.inner is None else self.inner @ weighted)]
 
     def to_dense(self) -> Array:
-        X = self.X.to_dense()
+        X: Any = self.X.data if self.X.is_sparse else self.X.to_dense()
         if self.inner is not None:
             X = on_host(self.inner).T @ X
-        return self.scale * (X.T @ X)
+        return self.scale * as_dense(X.T @ X)
 
     def known_diagonal(self) -> Array | None:
         if self.inner is not None:
@@ -254,7 +254,6 @@ class SumForm(Form):
         self.n = parts[0].n
         self.maps = tuple(dict.fromkeys(m for part in parts for m in part.maps))
         self.psd = True if all(part.psd for part in parts) else None
-        self.has_entries = all(part.has_entries for part in parts)
         self.dense_is_cheap = all(part.dense_is_cheap for part in parts)
 
     def gram(self, U: Images, V: Images) -> Array:

@@ -45,6 +45,7 @@ class ProductTerm(Term):
     """
 
     degree = 2
+    has_entries = True
 
     def __init__(self, A: Any, B: Any, weight: float = 1.0) -> None:
         self.same = A is B
@@ -55,7 +56,6 @@ class ProductTerm(Term):
             raise InvalidInputError(f"A and B must share one order; found {self.n} and {self.B.n}")
         self.maps = tuple(dict.fromkeys((*self.A.maps, *self.B.maps)))
         self.convex = self.weight == 0.0 or (self.weight > 0.0 and self.A.is_psd and self.B.is_psd)
-        self.has_entries = self.A.has_entries and self.B.has_entries
 
     def features(self, U: Images) -> tuple[Array, Array]:
         P = self.A.gram(U, U)
@@ -188,7 +188,7 @@ class LinearTerm(Term):
 
     def __init__(self, C: Any, weight: float = 1.0) -> None:
         self.C, self.weight = as_form(C, "C"), number(weight, "weight")
-        self.n, self.maps, self.has_entries = self.C.n, self.C.maps, self.C.has_entries
+        self.n, self.maps, self.has_entries = self.C.n, self.C.maps, self.C.dense_is_cheap
         self.nonnegative = weight >= 0.0 and self.C.psd is True
         self.linear_features = type(self).features is LinearTerm.features
 

@@ -1,9 +1,12 @@
 """Closed forms, and splitting in the eigenvectors of A: the minimum of other methods, where these find it, proven."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sklearn.datasets import load_breast_cancer
 
 from psdopt import (
     BILGO,
@@ -19,6 +22,7 @@ from psdopt import (
 from psdopt.errors import IncompatibleError, InvalidInputError
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods import splitting as module
+from psdopt_plugins.metric_learning import kta_problem
 from tests.instances import spectrum_matrix, symmetric
 from tests.problems.quadratics import N, data
 
@@ -51,6 +55,34 @@ def test_neither_condition_nor_ridge_nor_rank_keeps_it_from_a_proof(n, seed, dig
     result = solve(problem, PSDCone(n), EigenSplitting(), max_iterations=500)
     assert result.status is Status.OPTIMAL
     assert result.certificate.proves(1e-6)
+
+
+@pytest.mark.parametrize(("digits", "ridge", "most"), [(2.0, 1.0, 4), (4.0, 1e-2, 8), (4.0, 1e-4, 12)])
+def test_a_run_ends_at_the_first_iteration_that_is_proven_to_a_digit(monkeypatch, digits, ridge, most):
+    """The gap is looked at after every iteration: no more decompositions than those that it needs to fall."""
+    made, inside = [], module.spectrum
+    monkeypatch.setattr(module, "spectrum", lambda T: made.append(1) or inside(T))
+    for seed in range(3):
+        made.clear()
+        result = solve(drawn(seed, 40, digits, ridge))
+        assert result.optimal
+        assert result.state.taken == len(made) <= most
+        gaps = result.history["stationarity"][1:]
+        assert all(later <= 0.1 * gap for gap, later in itertools.pairwise(gaps))
+
+
+def test_it_ends_at_fine_tolerances_where_h_varies_much():
+    """Features of unlike scales: with a penalty that changes at even intervals the gap rises again and again."""
+    X, y = load_breast_cancer(return_X_y=True)
+    result = solve(kta_problem(X, y, 1.0), tol=1e-9)
+    assert result.optimal
+    assert result.state.taken <= 100
+
+
+def test_the_value_of_a_step_is_that_of_f():
+    problem = drawn(1)
+    for state in (solve(problem, max_iterations=k).state for k in (1, 2)):
+        assert state.evaluation.value == pytest.approx(problem.at(state.evaluation.factor).value, rel=1e-12)
 
 
 def test_a_hundred_times_fewer_decompositions_than_steps_of_a_factor(monkeypatch):
@@ -89,6 +121,11 @@ def test_the_diagonal_form_is_f():
     assert form.value(N @ N.T) == pytest.approx(here.value)
     np.testing.assert_allclose(form.coordinates(here.matrix), N @ N.T, atol=1e-10 * np.abs(N @ N.T).max())
     np.testing.assert_allclose(np.diagonal(form.h), 2.0)
+    Z = N @ N.T
+    psi = np.eye(12) * 1e-3
+    gap, R = form.gap(Z, psi)
+    assert gap == pytest.approx(form.value(Z) - form.bound(psi) - np.sum(psi * Z), rel=1e-10)
+    np.testing.assert_allclose(R, form.h * Z + form.c - psi)
 
 
 @pytest.mark.parametrize("ridge", [1e-6, 1e-12, 1e-16])

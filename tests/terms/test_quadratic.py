@@ -64,15 +64,16 @@ def test_arrays_are_taken_for_forms():
 
 
 def test_terms_without_entries_say_so():
-    """S is then known without products only if the data are dense arrays, which are the images of I."""
+    """S is known without products, and without an application of a map, if the data are arrays."""
     rng = np.random.default_rng(3)
     X = rng.standard_normal((3, N))
-    for data, dense in ((X, True), (sp.csr_array(X), False), (aslinearoperator(X), False)):
+    for data in (X, sp.csr_array(X), aslinearoperator(X)):
+        known = not isinstance(data, LinearOperator)
         gram = terms.LinearTerm(terms.GramForm(data))
+        weighted = terms.LinearTerm(terms.GramForm(data, -1.0, rng.standard_normal((3, 2))))
         forms = terms.MeasuredTerm(terms.QuadraticForms(data), terms.LeastSquares(1.0))
-        assert not gram.has_entries
-        assert forms.has_entries == (not isinstance(data, LinearOperator))
-        for term, known, columns in ((gram, dense, N), (forms, forms.has_entries, 0)):
+        for term in (gram, weighted, forms):
+            assert term.has_entries is known
             problem = TermSum([term])
             here = problem.at(rng.standard_normal((N, 1)))
             products = here.gradient @ np.eye(N)
@@ -80,32 +81,33 @@ def test_terms_without_entries_say_so():
             entries = here.gradient.entries()
             assert (entries is not None) is known
             if known:
-                assert problem.counts()["operator_columns"] == before + columns  # the adjoint alone, or nothing
+                assert problem.counts()["operator_columns"] == before
                 np.testing.assert_allclose(entries, products, atol=64 * EPS * np.abs(products).max())
     with pytest.raises(InvalidTypeError, match="LinearTerm offers no entries of its gradient"):
         terms.Term.add_gradient_to(terms.LinearTerm(np.eye(N)), np.zeros((N, N)), None, None)
 
 
-def test_products_of_forms_by_entries_give_their_gradient_by_entries():
-    """w (A M B + B M A) from the images of Y, which are known: A and B are not applied to n columns."""
+def test_products_of_forms_give_their_gradient_by_entries():
+    """w (A M B + B M A) from the images of Y, which are known: maps are applied to the columns of Y, or not at all."""
     rng = np.random.default_rng(4)
     A, C, Y = symmetric(rng, N), symmetric(rng, N), rng.standard_normal((N, 2))
     identity, sparse = terms.IdentityForm(N, 3.0), terms.MatrixForm(sp.csr_array(C))
     both = terms.SumForm([identity, sparse])
-    for left, right, L, R in (
-        (identity, identity, 3.0 * np.eye(N), 3.0 * np.eye(N)),
-        (terms.MatrixForm(A), identity, A, 3.0 * np.eye(N)),
-        (sparse, both, C, C + 3.0 * np.eye(N)),
+    for left, right, L, R, columns in (
+        (identity, identity, 3.0 * np.eye(N), 3.0 * np.eye(N), 0),
+        (terms.MatrixForm(A), identity, A, 3.0 * np.eye(N), 0),
+        (sparse, both, C, C + 3.0 * np.eye(N), 0),
+        (terms.MatrixForm(aslinearoperator(A)), identity, A, 3.0 * np.eye(N), 0),
+        (terms.GramForm(A), sparse, A.T @ A, C, 2),
     ):
         problem = TermSum([terms.ProductTerm(left, right, 0.7)])
         here = problem.at(Y)
         assert here.value == pytest.approx(0.7 * np.trace(L @ Y @ Y.T @ R @ Y @ Y.T))
         before = problem.counts()["operator_columns"]
         entries = here.gradient.entries()
-        assert problem.counts()["operator_columns"] == before
+        assert problem.counts()["operator_columns"] == before + columns
         half = L @ Y @ Y.T @ R
         np.testing.assert_allclose(entries, 0.7 * (half + half.T), atol=64 * EPS * np.abs(half).max())
-    assert not terms.ProductTerm(terms.GramForm(A), identity).has_entries
 
 
 @pytest.mark.parametrize(
