@@ -92,7 +92,9 @@ class Computation:
         unit = unit_on_the_cone(problem, evaluation, self.product)
         self.unit = max(own_unit(problem, self.value, self.tr, unit), 0.0)
         per_trace = self.unit / self.tr if self.tr > 0.0 else 0.0
-        if problem.n > DENSE_LIMIT and self._proven_by_dual(seed):
+        self.bound = self._dual_bound()
+        if self.dual is not None and self.bound is not None and self.value - self.bound <= tol * self.unit:
+            self.pair = smallest_eigenpair(self.S, max_products=CHECKED_COLUMNS, seed=seed)  # which decides nothing
             return
         self.pair = checked_eigenpair(
             problem,
@@ -103,14 +105,6 @@ class Computation:
             start=start,
             seed=seed,
         )
-
-    def _proven_by_dual(self, seed: int) -> bool:
-        """Whether the dual variables that a method handed over prove F(M) minimal; S then needs no accurate pair."""
-        bound = None if self.dual is None else self._dual_bound()
-        if bound is None or not self.value - bound <= self.tol * self.unit:
-            return False
-        self.pair = smallest_eigenpair(self.S, max_products=CHECKED_COLUMNS, seed=seed)
-        return True
 
     def measure_residuals(self) -> None:
         """|S Y|, max(0, −λ_min(S)) and |⟨S, M⟩|, absolute and relative; at a fixed trace, of S − λ_min(S) I."""
@@ -133,7 +127,6 @@ class Computation:
     def collect_bounds(self, geometry: Geometry | None) -> None:
         """Bounds on F(M) − min F that follow without a dense proof."""
         trace, product = self.trace, self.product
-        self.bound = self._dual_bound() if trace is None else None
         known = gaps_at_hand(self.problem, self.value, product, self.tr, self.pair, trace, self.epsilon, self.bound)
         self.gaps += known
         if geometry is not None and Ability.LINEAR_ORACLE in geometry.abilities:

@@ -113,8 +113,8 @@ class EigenSplitting(Method[SplittingState]):
             last, D = Z, R / (form.h + rho)
             T = Z + U - self.relaxation * D
             values, vectors = spectrum(T)
-            positive = values > 0.0
-            root, below = vectors[:, positive] * np.sqrt(values[positive]), -rho * values[~positive]
+            k = int(np.searchsorted(values, 0.0, side="right"))
+            root, below = vectors[:, k:] * np.sqrt(values[k:]), -rho * values[:k]
             Z = root @ root.T
             U = T - Z
             gap, R = form.gap(Z, -rho * U)
@@ -134,7 +134,7 @@ class EigenSplitting(Method[SplittingState]):
             evaluation=evaluation,
             gradient_norm=_residual(gap, evaluation),
             step=1.0 / rho,
-            dual=vectors[:, ~positive] * np.sqrt(below),
+            dual=vectors[:, :k] * np.sqrt(below),
             outcome=Outcome.STALLED if settled and evaluation.size > 0.0 else Outcome.RUNNING,
             Z=Z,
             U=U,
@@ -153,8 +153,8 @@ def _multiplier(problem: Problem) -> Array | None:
         return None
     form = _form(problem)
     values, vectors = form.free
-    below = values < 0.0
-    return vectors[:, below] * np.sqrt(-float(form.h[0, 0]) * values[below])
+    k = int(np.searchsorted(values, 0.0))
+    return vectors[:, :k] * np.sqrt(-float(form.h[0, 0]) * values[:k])
 
 
 def _residual(gap: float, evaluation: Evaluation) -> float:

@@ -71,8 +71,11 @@ class ProductTerm(Term):
         return self.A.force(U, self.weight * Q) + self.B.force(U, self.weight * P)
 
     def add_gradient_to(self, S: Array, U: Images, features: tuple[Array, Array]) -> None:
-        AU, BU = (combine(form.force(U), U.factor.shape) for form in (self.A, self.B))
-        half = self.weight * (AU @ BU.T)
+        AU = combine(self.A.force(U), U.factor.shape)
+        if self.same:
+            S += 2.0 * self.weight * (AU @ AU.T)
+            return
+        half = self.weight * (AU @ combine(self.B.force(U), U.factor.shape).T)
         S += half
         S += half.T
 

@@ -20,8 +20,11 @@ from psdopt import (
     solve,
 )
 from psdopt.errors import IncompatibleError, InvalidInputError
+from psdopt.linalg import extreme
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods import splitting as module
+from psdopt.problems.diagonal_form import DiagonalDuality
+from psdopt.terms import ProductTerm
 from psdopt_plugins.metric_learning import kta_problem
 from tests.instances import spectrum_matrix, symmetric
 from tests.problems.quadratics import N, data
@@ -69,6 +72,19 @@ def test_a_run_ends_at_the_first_iteration_that_is_proven_to_a_digit(monkeypatch
         assert result.state.taken == len(made) <= most
         gaps = result.history["stationarity"][1:]
         assert all(later <= 0.1 * gap for gap, later in itertools.pairwise(gaps))
+
+
+def test_f_is_evaluated_at_zero_and_by_the_certificate_whatever_the_number_of_steps(monkeypatch):
+    """The form knows F at the points between; the multiplier is looked at once, and S is not factorised beside it."""
+    evaluated, bounded, inside, bound = [], [], ProductTerm.features, DiagonalDuality.dual_bound
+    monkeypatch.setattr(ProductTerm, "features", lambda *a: evaluated.append(1) or inside(*a))
+    monkeypatch.setattr(DiagonalDuality, "dual_bound", lambda *a: bounded.append(1) or bound(*a))
+    monkeypatch.setattr(extreme, "pair_above", lambda *a: pytest.fail("a factor of S decides nothing here"))
+    result = solve(drawn(0, 80, 4.0, 1e-2))
+    assert result.optimal
+    assert result.iterations >= 3
+    assert len(evaluated) == 2 * 3  # of two terms: at the start and for F(0), both at M = 0, and for the certificate
+    assert len(bounded) == 1
 
 
 def test_it_ends_at_fine_tolerances_where_h_varies_much():
