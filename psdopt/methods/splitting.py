@@ -15,7 +15,7 @@ from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.limits import ROUNDS
 from psdopt.linalg.subset import spectrum
 from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
@@ -47,10 +47,10 @@ class EigenSplitting(Method[SplittingState]):
     iteration is N = Z − R / (h + rho), elementwise; T = Z + U + relaxation (N − Z); Z = T₊, U = T − Z ⪯ 0. From M = 0
     it begins with Z and U the positive and the negative part of −c/h, the minimiser over all symmetric N. Ψ proves that
     F exceeds its minimum by at most Σ R²/(2 h), so the gap is known after every iteration; a step ends once it is a
-    tenth of what it was. The penalty rho balances the residuals |N − Z⁺| and |Z⁺ − Z|. It changes at intervals of
-    growing length: within one an iteration contracts, and a change lengthens by the factor BALANCE at most. Cost: 9 n³
-    flops an iteration, whatever the rank of the solution; O(n²) memory. The rate depends on √b / max a, not on the
-    condition number of A.
+    tenth of what it was. The penalty rho, first the curvature of F along −c/h, balances the residuals |N − Z⁺| and
+    |Z⁺ − Z|. It changes at intervals of growing length: within one an iteration contracts, and a change lengthens by
+    the factor BALANCE at most. Cost: 9 n³ flops an iteration, whatever the rank of the solution; O(n²) memory. The rate
+    depends on √b / max a, not on the condition number of A.
 
     Parameters
     ----------
@@ -87,13 +87,14 @@ class EigenSplitting(Method[SplittingState]):
         if Ability.DIAGONAL_FORM not in problem.abilities or _minimizer(problem) is not None:
             return state
         form = _form(problem)
-        rho = math.sqrt(float(form.h.min()) * float(form.h.max()))
+        free = -form.c / form.h
+        rho = -inner(form.c, free) / inner(free, free)
         if evaluation.size > 0.0:
             Z = form.coordinates(LowRankPSD(evaluation.factor))
             return replace(state, Z=Z, U=np.zeros_like(Z), rho=rho)
         values, vectors = form.free
         Z = (vectors * np.maximum(values, 0.0)) @ vectors.T
-        return replace(state, Z=Z, U=-form.c / form.h - Z, rho=rho)
+        return replace(state, Z=Z, U=free - Z, rho=rho)
 
     def step(self, state: SplittingState) -> SplittingState:
         known = _minimizer(state.problem)

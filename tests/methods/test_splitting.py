@@ -60,7 +60,7 @@ def test_neither_condition_nor_ridge_nor_rank_keeps_it_from_a_proof(n, seed, dig
     assert result.certificate.proves(1e-6)
 
 
-@pytest.mark.parametrize(("digits", "ridge", "most"), [(2.0, 1.0, 4), (4.0, 1e-2, 8), (4.0, 1e-4, 12)])
+@pytest.mark.parametrize(("digits", "ridge", "most"), [(2.0, 1.0, 3), (4.0, 1e-2, 8), (4.0, 1e-4, 11)])
 def test_a_run_ends_at_the_first_iteration_that_is_proven_to_a_digit(monkeypatch, digits, ridge, most):
     """The gap is looked at after every iteration: no more decompositions than those that it needs to fall."""
     made, inside = [], module.spectrum
