@@ -22,7 +22,7 @@ from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
 from psdopt.problems.diagonal_form import DiagonalForm
 
 #: A change of the penalty is by the ratio of the residuals, at most by this factor.
-BALANCE = 2.0
+BALANCE = 4.0
 
 
 @dataclass(kw_only=True)
@@ -122,7 +122,7 @@ class EigenSplitting(Method[SplittingState]):
             intervals, rest = divmod(taken, self.iterations)
             if rest == 0 and math.isqrt(8 * intervals + 1) ** 2 == 8 * intervals + 1:  # 1, 3, 6, 10, ...
                 apart, moved = norm(last - D - Z), norm(Z - last)
-                factor = min(max(apart, moved / BALANCE), BALANCE * moved) / moved if moved > 0.0 else 1.0
+                factor = min(max(apart, moved / BALANCE), BALANCE * moved) / moved if moved > 0.0 else BALANCE
                 rho, U = factor * rho, U / factor
             settled = norm(R) <= ROUNDINGS * EPS * (norm(form.c) + rho * norm(T))
             if settled or gap <= SLIGHT * begun:
@@ -136,7 +136,7 @@ class EigenSplitting(Method[SplittingState]):
             gradient_norm=_residual(gap, evaluation),
             step=1.0 / rho,
             dual=vectors[:, :k] * np.sqrt(below),
-            outcome=Outcome.STALLED if settled and evaluation.size > 0.0 else Outcome.RUNNING,
+            outcome=Outcome.STALLED if settled else Outcome.RUNNING,
             Z=Z,
             U=U,
             rho=rho,
@@ -159,8 +159,8 @@ def _multiplier(problem: Problem) -> Array | None:
 
 
 def _residual(gap: float, evaluation: Evaluation) -> float:
-    """The gap in the unit of the factor gradient; 0 at M = 0, where a certificate says whether that is best."""
-    return 2.0 * max(gap, 0.0) / evaluation.size if evaluation.size > 0.0 else 0.0
+    """The gap in the unit of the factor gradient; at M = 0, on the way to another M, there is none."""
+    return 2.0 * max(gap, 0.0) / evaluation.size if evaluation.size > 0.0 else math.inf if gap > 0.0 else 0.0
 
 
 def _form(problem: Any) -> DiagonalForm:
