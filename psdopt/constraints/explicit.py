@@ -10,7 +10,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.checks import CheckedIndices
 from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
 from psdopt.contracts.images import Images
@@ -106,8 +105,8 @@ def _(measurement: Stacked) -> SparseForms | None:
 
 
 def _forms(i: NDArray[Any], j: NDArray[Any], B: Any, n: int) -> SparseForms:
-    """The forms with these entries; places were checked by the measurement they come from."""
-    return SparseForms(CheckedIndices(i, n), CheckedIndices(j, n), B, n)
+    """The forms with these entries, made here; places were checked by the measurement they come from."""
+    return SparseForms.known(i, j, sp.csr_array(B), n)
 
 
 def form_norms(measurement: Measurement) -> Array:

@@ -84,15 +84,22 @@ def random_factor(
     seed: int = 0,
     device: Device | None = None,
 ) -> Array:
-    """Y (n, r) on the face, r > √(2 m), scaled so that A(Y Yᵀ) is as large as the bounds, each over |A_t|."""
-    n = measurement.n
-    r = min(n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
-    Y = _on_face(face, np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r))
-    Y = Y if device is None else cast(Array, placed(Y, device))
+    """Y (n, r) of :func:`random_directions`, scaled so that A(Y Yᵀ) is as large as the bounds, each over |A_t|."""
+    Y = random_directions(measurement, face, seed, device)
     images = Images(measurement.maps, Y)
     reached = float(norm(on_host(measurement.pair(images, images)) / norms))
     aimed = norm(allowed.nearest(np.zeros(measurement.size)) / norms)
     return Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
+
+
+def random_directions(
+    measurement: Measurement, face: Face | None = None, seed: int = 0, device: Device | None = None
+) -> Array:
+    """Y (n, r) on the face, r > √(2 m), its rows of any lengths."""
+    n = measurement.n
+    r = min(n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
+    Y = _on_face(face, np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r))
+    return Y if device is None else cast(Array, placed(Y, device))
 
 
 def _on_face(face: Face | None, V: Array) -> Array:

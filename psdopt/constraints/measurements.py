@@ -16,9 +16,9 @@ from psdopt.checks import CheckedIndices, brief, integer, real, real_array
 from psdopt.contracts.images import Images
 from psdopt.devices import DeviceArray
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
-from psdopt.linalg.arrays import Array, for_products, inner, is_finite, row_dots, with_data
+from psdopt.linalg.arrays import Array, Multiples, for_products, inner, is_finite, row_dots
 from psdopt.linalg.tolerances import asymmetry_allowed
-from psdopt.terms.base import Forces
+from psdopt.terms.base import Forces, combine
 from psdopt.terms.indexed import checked_indices, rows_of
 from psdopt.terms.measurements import Entries, Indices, Measurement
 
@@ -88,6 +88,10 @@ class SparseForms(Measurement):
             raise InvalidInputError(f"B must be (m, {len(i)}), a column for each place; found shape {matrix.shape}")
         if matrix.shape[0] == 0:
             raise InvalidInputError("B must have at least one row; found none")
+        self._set(i, j, matrix)
+
+    def _set(self, i: Indices, j: Indices, matrix: sp.csr_array) -> None:
+        """The attributes, from checked places and a matrix of this object alone."""
         if not is_finite(matrix):
             raise InvalidInputError("B must be finite; found NaN or infinite entries")
         codes = np.minimum(i, j).astype(np.int64) * self.n + np.maximum(i, j)
@@ -100,6 +104,14 @@ class SparseForms(Measurement):
         self.B: sp.csr_array = matrix
         self.i, self.j = (codes // self.n).astype(np.intp), (codes % self.n).astype(np.intp)
         self.size = int(self.B.shape[0])
+
+    @classmethod
+    def known(cls, i: Indices, j: Indices, B: sp.csr_array, n: int) -> SparseForms:
+        """From checked places and a B (m, p) of the new forms alone."""
+        forms = cls.__new__(cls)
+        forms.n = n
+        forms._set(i, j, B)
+        return forms
 
     @classmethod
     def of(cls, matrices: Sequence[Any]) -> SparseForms:
@@ -148,19 +160,20 @@ class SparseForms(Measurement):
 
     @cached_property
     def _forth(self) -> Any:
-        return for_products(self.B)
+        return Multiples.of(self.B) or for_products(self.B)
 
     @cached_property
-    def _back(self) -> sp.csc_array:
-        return self.B.T
+    def _back(self) -> Any:
+        """Bᵀ, sparse or diagonal, so that what is not finite in one w_t stays in its A_t."""
+        return self._forth.T if isinstance(self._forth, Multiples) else self.B.T
 
     @cached_property
     def _absolute(self) -> Any:
-        return for_products(with_data(self.B, np.abs(self.B.data)))
+        return abs(self._forth)
 
     @cached_property
-    def _squares(self) -> sp.csr_array:
-        return with_data(self.B, self.B.data**2)
+    def _squares(self) -> Any:
+        return self._forth**2
 
     def pair(self, U: Images, V: Images) -> Array:
         return np.asarray(self._forth @ self.entries.pair(U, V))
@@ -181,11 +194,17 @@ class SparseForms(Measurement):
         return self.entries.adjoint(self.on_places(weights), V)
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
-        self.entries.add_to(S, self.on_places(weights))
+        halves = 0.5 * self.on_places(weights)
+        S[self.i, self.j] += halves
+        S[self.j, self.i] += halves
 
     def matrix(self, weights: Array) -> sp.csr_array:
         """Σ_t w_t A_t as a sparse (n, n) array."""
         return self.entries.pattern.filled(0.5 * self.on_places(weights))
+
+    def times(self, weights: Array, V: Array) -> Array:
+        """Σ_t w_t A_t V, (n, r), for a dense V (n, r)."""
+        return combine(self.adjoint(weights, Images((), V)), V.shape)
 
     @cached_property
     def row_pairs(self) -> RowPairs:

@@ -29,7 +29,7 @@ from psdopt.constraints.explicit import (
 from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
 from psdopt.constraints.faces.face import Face, found_face
 from psdopt.constraints.faces.hidden_face import inside
-from psdopt.constraints.feasible import feasible_factor, random_factor
+from psdopt.constraints.feasible import feasible_factor, random_directions
 from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.constraints.refusals import on_host_only, refuse_elsewhere, refuse_huge
@@ -141,7 +141,7 @@ class ConstrainedModel(Composite):
         d[rows] = self.lower / forms.B.data
         return d if np.all(d > 0.0) else None
 
-    @property
+    @cached_property
     def allows_zero(self) -> bool:
         """Whether M = 0 is feasible."""
         return not np.any(self.allowed.violation(np.zeros(self.m)))
@@ -236,11 +236,11 @@ class ConstrainedModel(Composite):
 
     def feasible_near(self, start: Array | None) -> Array | None:
         """Y (n, r) with Y Yᵀ feasible, from a factor `start`; under a fixed diagonal by the lengths of its rows."""
-        known = self.measurement, self.allowed, self.norms
         if self.fixed_diagonal is not None:
-            start = random_factor(*known, device=self.device) if start is None else start
+            start = random_directions(self.measurement, device=self.device) if start is None else start
             if (onto := self.at_fixed_diagonal(start)) is not None:
                 return onto
+        known = self.measurement, self.allowed, self.norms
         return feasible_factor(*known, self.face, self.forms, start, self.device)
 
     @cached_property

@@ -10,7 +10,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
@@ -299,9 +299,11 @@ class Problem(ABC):
 
     def once(self, name: Hashable, compute: Callable[[], Made]) -> Made:
         """The result of `compute`, which uses F alone; computed at the first use of `name`, kept with the problem."""
-        if name not in self._made:
-            self._made[name] = compute()
-        return cast(Made, self._made[name])
+        made = self._made
+        if name not in made:
+            made[name] = compute()
+        found: Made = made[name]
+        return found
 
     @cached_property
     def _made(self) -> dict[Hashable, Any]:

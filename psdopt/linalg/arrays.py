@@ -212,6 +212,29 @@ def for_products(A: Any) -> Any:
     return A.toarray() if A.shape[0] * A.shape[1] <= CACHED else A
 
 
+class Multiples:
+    """V ↦ diag(d) V for vectors and matrices V with m rows, d (m,): a diagonal matrix in products from the left."""
+
+    def __init__(self, d: Array) -> None:
+        self.d, self.T = d, self
+
+    def __matmul__(self, V: Array) -> Array:
+        return (self.d if V.ndim == 1 else self.d[:, None]) * V
+
+    def __abs__(self) -> Multiples:
+        return Multiples(np.abs(self.d))
+
+    def __pow__(self, power: int) -> Multiples:
+        return Multiples(self.d**power)
+
+    @classmethod
+    def of(cls, A: sp.csr_array) -> Multiples | None:
+        """Those of a square A with the entries of its diagonal, in their order, and no other; None for another A."""
+        rows, columns = A.shape
+        one = rows == columns == A.nnz and np.array_equal(A.indptr[1:] - 1, A.indices)
+        return cls(A.data) if one and np.array_equal(A.indices, np.arange(rows)) else None
+
+
 def both_ways(A: sp.csr_array) -> tuple[Any, Any]:
     """A and Aᵀ as :func:`for_products`; a sparse Aᵀ by rows as well."""
     forth = for_products(A)

@@ -83,7 +83,7 @@ def newton_direction(parts: Parts, values: Array, V: Array, residual: Array, mos
     def times(x: Array) -> Array:
         deadline.ask()
         x = scale * x
-        half = V @ (weights * (V.T @ (forms.matrix(x) @ Q)))
+        half = V @ (weights * (V.T @ forms.times(x, Q)))
         image = 2.0 * forms.pair(Images((), half), rows)
         return np.asarray(scale * (forms.gram(x) - image if many else image) / rho)
 

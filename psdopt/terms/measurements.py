@@ -84,6 +84,8 @@ class Entries(Measurement):
         self.device = device_of_measurements(None, i=i, j=j)
         self.i, self.j = checked_indices({"i": i, "j": j}, rows)
         self.j = self.i if np.array_equal(self.i, self.j) else self.j  # entries of the diagonal need no second order
+        # all of the diagonal in its order: no row need be gathered
+        self._whole = self.j is self.i and np.array_equal(self.i, np.arange(rows))
         self._there: dict[Device, tuple[Any, Any]] = {}
         self.size = len(self.i)
         self._ends = np.stack([self.i, self.j])
@@ -98,11 +100,15 @@ class Entries(Measurement):
         return {name: part for name, part in vars(self).items() if name != "pattern"}
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
+        if self._whole:
+            return 2.0 * row_dots(U.factor, D.factor), row_dots(D.factor, D.factor)
         on_device = isinstance(U.factor, DeviceArray)
         ends: Any = both_at(self._there, U.factor, self.i, self.j) if on_device else self._ends
         return mixed_row_dots(ends, U.factor, D.factor)
 
     def pair(self, U: Images, V: Images) -> Array:
+        if self._whole:
+            return row_dots(U.factor, V.factor)
         i, j = both_at(self._there, U.factor, self.i, self.j)
         if self._dense and not isinstance(U.factor, DeviceArray):
             products = U.factor @ V.factor.T
@@ -111,13 +117,18 @@ class Entries(Measurement):
         return direct if V is U or i is j else 0.5 * (direct + gathered_row_dots(i, j, V.factor, U.factor))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
+        if self._whole:
+            return [(None, weights[:, None] * V.factor)]
         A = self.pattern(0.5 * weights)
         if self._dense and not isinstance(weights, DeviceArray) and A.nnz * GATHERING > self.n**2:
             return [(None, A.toarray() @ V.factor)]
         return [(None, sparse_product(A, V.factor))]
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
-        self.pattern.add_to(S, 0.5 * weights)
+        if self._whole:
+            S.reshape(-1)[:: self.n + 1] += weights
+        else:
+            self.pattern.add_to(S, 0.5 * weights)
 
     def part(self, chosen: Any) -> Entries:
         return Entries(self.i[chosen], self.j[chosen], self.n)

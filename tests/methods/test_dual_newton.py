@@ -229,9 +229,9 @@ def test_directions_take_few_products_where_constraints_differ_in_curvature(monk
         return d
 
     calls: list[int] = []
-    direction, matrix = DualNewton._direction, SparseForms.matrix
+    direction, times = DualNewton._direction, SparseForms.times
     monkeypatch.setattr(DualNewton, "_direction", counted)
-    monkeypatch.setattr(SparseForms, "matrix", lambda self, x: (calls.append(1), matrix(self, x))[1])
+    monkeypatch.setattr(SparseForms, "times", lambda self, x, V: (calls.append(1), times(self, x, V))[1])
 
     def most(w) -> int:
         products.clear()
@@ -246,13 +246,15 @@ def test_directions_take_few_products_where_constraints_differ_in_curvature(monk
 
 
 def test_the_places_of_the_constraints_are_sorted_once(monkeypatch) -> None:
-    """Neither a constraint nor the certificate sorts them again for sparse sums of the A_t."""
+    """Neither a constraint nor the certificate sorts them again for sparse sums of the A_t; a diagonal never is."""
     made: list[int] = []
     sort = SymmetricPattern.__init__
     monkeypatch.setattr(SymmetricPattern, "__init__", lambda self, i, j, n: (made.append(n), sort(self, i, j, n))[1])
-    result = solve(nearest(correlation(20)), PSDCone(20), DualNewton())
-    assert result.status is Status.OPTIMAL
-    assert made == [20]
+    for groups, times in (((), 0), ((constraints.entries([0], [3], 20, 0.5),), 1)):
+        made.clear()
+        problem = nearest(correlation(20), constraints.diagonal(20, 1.0), *groups)
+        assert solve(problem, PSDCone(20), DualNewton()).status is Status.OPTIMAL
+        assert made == [20] * times
 
 
 @pytest.mark.parametrize(("n", "steps"), [(20, 2), (100, 2), (200, 2)])
