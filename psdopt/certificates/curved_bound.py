@@ -12,7 +12,7 @@ from psdopt.linalg.arrays import Array, inner, matrix_of, norm, vector_of
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.simplex import shift_to
 from psdopt.linalg.subset import spectrum
-from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
+from psdopt.linalg.tolerances import EPS, ROOT_EPS, ROUNDINGS, SLIGHT
 
 
 def curved_gap(S: Array, Y: Array, curvature: Curvature, trace: float | None = None, most: float = math.inf) -> float:
@@ -122,6 +122,9 @@ def _rounding_scaled(rest: Array, P: Array, C: Array) -> float:
 
 
 def norm_of_any_size(A: Array) -> float:
-    """|A|, its squares without underflow."""
+    """|A|, its squares without underflow or overflow."""
+    plain = norm(A)
+    if ROOT_EPS < plain < 1.0 / ROOT_EPS:
+        return plain
     largest = float(np.abs(A).max(initial=0.0))
     return largest * norm(A / largest) if largest > 0.0 else 0.0

@@ -12,7 +12,7 @@ from psdopt.checks import CheckedIndices
 from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
-from psdopt.linalg.arrays import Array, Multiples, scaled
+from psdopt.linalg.arrays import Array, only_diagonal, scaled
 from psdopt.terms.measurement import Measurement
 
 
@@ -68,8 +68,7 @@ class DirectedCouplings:
 
     def __init__(self, signs: sp.csr_array, D: Array) -> None:
         self.signs, self.D = signs, D
-        one = Multiples.of(signs)
-        self.scale = None if one is None else one.d
+        self.scale = only_diagonal(signs)
 
     def add(self, M: Array, X: Array, Q: Array, fresh: bool = False) -> None:
         """M (m, m) += the products. `fresh` : whether M is zero."""

@@ -8,7 +8,6 @@ from typing import Any, TypeGuard
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms, Stacked, Trace
@@ -44,14 +43,17 @@ def _(measurement: SparseForms) -> SparseForms | None:
 @explicit_forms.register
 def _(measurement: Trace) -> SparseForms | None:
     i = np.arange(measurement.n)
-    return _forms(i, i, np.ones((1, measurement.n)), measurement.n)
+    return SparseForms.known(i, i, sp.csr_array(np.ones((1, measurement.n))), measurement.n)
 
 
 @explicit_forms.register
 def _(measurement: Entries) -> SparseForms | None:
     each = np.arange(measurement.size + 1)
     B = sp.csr_array((np.ones(measurement.size), each[:-1], each), shape=(measurement.size, measurement.size))
-    return _forms(measurement.i, measurement.j, B, measurement.n)
+    forms = SparseForms.known(measurement.i, measurement.j, B, measurement.n)
+    if np.array_equal(forms.i, measurement.i) and np.array_equal(forms.j, measurement.j):
+        forms.entries = measurement
+    return forms
 
 
 @explicit_forms.register
@@ -61,7 +63,7 @@ def _(measurement: PairDistances) -> SparseForms | None:
     i, j, m = measurement.i, measurement.j, measurement.size
     t = np.arange(m)
     B = sp.csr_array((np.repeat([1.0, 1.0, -2.0], m), (np.tile(t, 3), np.arange(3 * m))), shape=(m, 3 * m))
-    return _forms(np.concatenate([i, j, i]), np.concatenate([i, j, j]), B, measurement.n)
+    return SparseForms.known(np.concatenate([i, j, i]), np.concatenate([i, j, j]), B, measurement.n)
 
 
 @explicit_forms.register
@@ -79,19 +81,19 @@ def _(measurement: QuadraticForms) -> SparseForms | None:
     a, b = np.concatenate(pairs, axis=1)
     numbers, ends = np.where(a == b, 1.0, 2.0) * X.data[a] * X.data[b], np.cumsum(counts * (counts + 1) // 2)
     B = sp.csr_array((numbers, np.arange(len(a)), np.append(0, ends)), shape=(X.shape[0], len(a)))
-    return _forms(X.indices[a], X.indices[b], B, measurement.n)
+    return SparseForms.known(X.indices[a], X.indices[b], B, measurement.n)
 
 
 @explicit_forms.register
 def _(measurement: TripletDifferences) -> SparseForms | None:
     forms = explicit_forms(measurement.pairs)
-    return None if forms is None else _forms(forms.i, forms.j, measurement.signs @ forms.B, measurement.n)
+    return None if forms is None else SparseForms.known(forms.i, forms.j, measurement.signs @ forms.B, measurement.n)
 
 
 @explicit_forms.register
 def _(measurement: Combined) -> SparseForms | None:
     forms = explicit_forms(measurement.measurement)
-    return None if forms is None else _forms(forms.i, forms.j, measurement.B @ forms.B, measurement.n)
+    return None if forms is None else SparseForms.known(forms.i, forms.j, measurement.B @ forms.B, measurement.n)
 
 
 @explicit_forms.register
@@ -101,12 +103,7 @@ def _(measurement: Stacked) -> SparseForms | None:
     if len(known) < len(parts) or sum(part.B.nnz for part in known) > NUMBERS:
         return None
     i, j = np.concatenate([part.i for part in known]), np.concatenate([part.j for part in known])
-    return _forms(i, j, sp.block_diag([part.B for part in known], format="csr"), measurement.n)
-
-
-def _forms(i: NDArray[Any], j: NDArray[Any], B: Any, n: int) -> SparseForms:
-    """The forms with these entries, made here; places were checked by the measurement they come from."""
-    return SparseForms.known(i, j, sp.csr_array(B), n)
+    return SparseForms.known(i, j, sp.block_diag([part.B for part in known], format="csr"), measurement.n)
 
 
 def form_norms(measurement: Measurement) -> Array:

@@ -53,7 +53,9 @@ def feasible_factor(
         return np.asarray(on_host(measurement.pair(images, images)))
 
     norms = np.where(norms > 0.0, norms, 1.0)
-    Y = random_factor(measurement, allowed, norms, face, device=device) if start is None else _on_face(face, start)
+    if start is None:
+        start = as_large(measurement, allowed, norms, random_directions(measurement, face, device=device))
+    Y = _on_face(face, start)
     for _ in range(MOST_STEPS):
         a = measured(Y)
         v, scales = allowed.violation(a), row_scales(forms, norms, allowed.nearest(a), Y)
@@ -76,16 +78,8 @@ def feasible_factor(
     return None
 
 
-def random_factor(
-    measurement: Measurement,
-    allowed: Allowed,
-    norms: Array,
-    face: Face | None = None,
-    seed: int = 0,
-    device: Device | None = None,
-) -> Array:
-    """Y (n, r) of :func:`random_directions`, scaled so that A(Y Yᵀ) is as large as the bounds, each over |A_t|."""
-    Y = random_directions(measurement, face, seed, device)
+def as_large(measurement: Measurement, allowed: Allowed, norms: Array, Y: Array) -> Array:
+    """A multiple of Y for which A(Y Yᵀ) is as large as the bounds, each over |A_t|."""
     images = Images(measurement.maps, Y)
     reached = float(norm(on_host(measurement.pair(images, images)) / norms))
     aimed = norm(allowed.nearest(np.zeros(measurement.size)) / norms)

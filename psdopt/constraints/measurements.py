@@ -16,7 +16,7 @@ from psdopt.checks import CheckedIndices, brief, integer, real, real_array
 from psdopt.contracts.images import Images
 from psdopt.devices import DeviceArray
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
-from psdopt.linalg.arrays import Array, Multiples, for_products, inner, is_finite, row_dots
+from psdopt.linalg.arrays import Array, applied, for_products, inner, is_finite, only_diagonal, row_dots
 from psdopt.linalg.tolerances import asymmetry_allowed
 from psdopt.terms.base import Forces, combine
 from psdopt.terms.indexed import checked_indices, rows_of
@@ -152,35 +152,28 @@ class SparseForms(Measurement):
     @cached_property
     def norms(self) -> Array:
         """|A_t|_F, (m,)."""
-        return np.asarray(np.sqrt(self._squares @ self.halves))
+        return np.sqrt(applied(self._forth**2, self.halves))
 
     def sizes(self, d: Array) -> Array:
         """Σ_ij |A_t,ij| d_i d_j for d (n,), (m,): the largest possible |⟨A_t, M⟩| if |M_ij| <= d_i d_j."""
-        return np.asarray(self._absolute @ (d[self.i] * d[self.j]))
+        return applied(abs(self._forth), d[self.i] * d[self.j])
 
     @cached_property
     def _forth(self) -> Any:
-        return Multiples.of(self.B) or for_products(self.B)
+        diagonal = only_diagonal(self.B)
+        return for_products(self.B) if diagonal is None else diagonal
 
     @cached_property
     def _back(self) -> Any:
         """Bᵀ, sparse or diagonal, so that what is not finite in one w_t stays in its A_t."""
-        return self._forth.T if isinstance(self._forth, Multiples) else self.B.T
-
-    @cached_property
-    def _absolute(self) -> Any:
-        return abs(self._forth)
-
-    @cached_property
-    def _squares(self) -> Any:
-        return self._forth**2
+        return self._forth if self._forth.ndim == 1 else self.B.T
 
     def pair(self, U: Images, V: Images) -> Array:
-        return np.asarray(self._forth @ self.entries.pair(U, V))
+        return applied(self._forth, self.entries.pair(U, V))
 
     def pair_squares(self, U: Array, V: Array) -> Array:
         """Σ_k (B_tk)² (U Vᵀ + V Uᵀ)_{i_k j_k}, half of it for places off the diagonal, (m,), of dense U, V (n, r)."""
-        return np.asarray(self._squares @ (2.0 * self.halves * self.entries.pair(Images((), U), Images((), V))))
+        return applied(self._forth**2, 2.0 * self.halves * self.entries.pair(Images((), U), Images((), V)))
 
     def along(self, U: Images, D: Images) -> tuple[Array, Array]:
         first, second = self.entries.along(U, D)
@@ -188,15 +181,13 @@ class SparseForms(Measurement):
 
     def on_places(self, weights: Array) -> Array:
         """Bᵀ w (p,): entries of Σ_t w_t A_t at the places, both orders of a pair added up."""
-        return np.asarray(self._back @ weights)
+        return applied(self._back, weights)
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         return self.entries.adjoint(self.on_places(weights), V)
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
-        halves = 0.5 * self.on_places(weights)
-        S[self.i, self.j] += halves
-        S[self.j, self.i] += halves
+        self.entries.add_to(S, self.on_places(weights))
 
     def matrix(self, weights: Array) -> sp.csr_array:
         """Σ_t w_t A_t as a sparse (n, n) array."""
@@ -220,7 +211,7 @@ class SparseForms(Measurement):
 
     def gram(self, weights: Array) -> Array:
         """(⟨A_t, Σ_s w_s A_s⟩)_t, (m,)."""
-        return np.asarray(self.B @ (self.halves * self.on_places(weights)))
+        return applied(self._forth, self.halves * self.on_places(weights))
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         K = np.triu(self.entries.coupling(P, Q, identity))

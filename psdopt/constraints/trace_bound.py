@@ -9,7 +9,7 @@ import scipy.sparse as sp
 
 from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, scaled
+from psdopt.linalg.arrays import Array, chosen_rows, scaled
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import MOST_STEPS
@@ -53,9 +53,8 @@ def found_trace_bound(forms: SparseForms | None, allowed: Allowed, norms: Array)
     for _ in range(MOST_STEPS):  # each drops the constraints whose w_t has the sign of an infinite bound
         if not usable.any():
             return None
-        columns = unit if usable.all() else unit[np.flatnonzero(usable)]
         w = np.zeros(forms.size)
-        w[usable] = least_squares(columns.T, target * weights)
+        w[usable] = least_squares(chosen_rows(unit, np.flatnonzero(usable)).T, target * weights)
         w *= scale
         w[np.abs(w) * norms <= ROOT_EPS * float(np.max(np.abs(w) * norms))] = 0.0
         wrong = bounded & (((w > 0.0) & np.isinf(upper)) | ((w < 0.0) & np.isinf(lower)))

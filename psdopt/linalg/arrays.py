@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import cached_property
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -199,6 +198,11 @@ def scaled(A: sp.csr_array, rows: Array | None = None, columns: Array | None = N
     return with_data(A, data if columns is None else data * columns[A.indices])
 
 
+def chosen_rows(A: sp.csr_array, rows: NDArray[np.intp]) -> sp.csr_array:
+    """A[rows] for ascending `rows`, each once: A itself if they are all."""
+    return A if len(rows) == A.shape[0] else A[rows]
+
+
 def sparse_product(A: sp.csr_array, X: Array, start: Array | None = None) -> Array:
     """`start` + A X for X (n, k), as a new array."""
     product = as_array(A @ X)
@@ -212,27 +216,16 @@ def for_products(A: Any) -> Any:
     return A.toarray() if A.shape[0] * A.shape[1] <= CACHED else A
 
 
-class Multiples:
-    """V ↦ diag(d) V for vectors and matrices V with m rows, d (m,): a diagonal matrix in products from the left."""
+def only_diagonal(A: sp.csr_array) -> Array | None:
+    """d (m,) of A = diag(d), stored without other entries; None for another A."""
+    rows, columns = A.shape
+    one = rows == columns == A.nnz and np.array_equal(A.indptr[1:] - 1, A.indices)
+    return A.data if one and np.array_equal(A.indices, np.arange(rows)) else None
 
-    def __init__(self, d: Array) -> None:
-        self.d, self.T = d, self
 
-    def __matmul__(self, V: Array) -> Array:
-        return (self.d if V.ndim == 1 else self.d[:, None]) * V
-
-    def __abs__(self) -> Multiples:
-        return Multiples(np.abs(self.d))
-
-    def __pow__(self, power: int) -> Multiples:
-        return Multiples(self.d**power)
-
-    @classmethod
-    def of(cls, A: sp.csr_array) -> Multiples | None:
-        """Those of a square A with the entries of its diagonal, in their order, and no other; None for another A."""
-        rows, columns = A.shape
-        one = rows == columns == A.nnz and np.array_equal(A.indptr[1:] - 1, A.indices)
-        return cls(A.data) if one and np.array_equal(A.indices, np.arange(rows)) else None
+def applied(A: Any, v: Array) -> Array:
+    """A v (m,), where an array A (m,) stands for diag(A)."""
+    return np.asarray(A * v if A.ndim == 1 else A @ v)
 
 
 def both_ways(A: sp.csr_array) -> tuple[Any, Any]:
@@ -284,15 +277,6 @@ class SymmetricPattern:
     def filled(self, w: Array) -> sp.csr_array:
         """The sum with zero entries stored as well, so that its pattern is the same for every w."""
         return with_data(self._pattern, self._sums @ w)
-
-    def add_to(self, S: Array, w: Array) -> None:
-        """S += the sum, S a dense (n, n) array stored by rows. O(p)."""
-        S.reshape(-1)[self._flat] += self._sums @ w
-
-    @cached_property
-    def _flat(self) -> NDArray[np.intp]:
-        """Places of the entries in a dense array stored by rows."""
-        return np.repeat(np.arange(self._n), np.diff(self._pattern.indptr)) * self._n + self._pattern.indices
 
     def __call__(self, w: Array) -> sp.csr_array:
         if isinstance(w, DeviceArray):

@@ -9,11 +9,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
-from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.refutation import proven_infeasible, suspected_ray
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.checks import integer
-from psdopt.constraints.limits import FEASIBLE, LARGE
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.abilities import Ability, Requires, name_of
 from psdopt.contracts.geometry import Geometry
@@ -133,9 +132,7 @@ class ConstrainedGradient(Method[ConstrainedGradientState]):
         gap = abs(inner(error, state.now[0])) + abs(float(y @ off)) + norm(error) * trace
         unit = problem.duality.value_unit(value, trace) or 1.0
         relative = max(infeasibility, gap / unit, rounding(1.0, 1)) if math.isfinite(infeasibility) else 1.0
-        size = norm(problem.norms * y)
-        large = size > LARGE * max(norm(state.now[1]), np.finfo(float).tiny)
-        ray = y / size if large and infeasibility > FEASIBLE else None
+        ray = suspected_ray(problem, y, norm(state.now[1]), infeasibility)
         state.dual = Multipliers(y, ray=ray)
         state.gradient_norm = 2.0 * relative * (stationarity_scale(problem, value, evaluation.size) or 1.0)
         state.extras = {"infeasibility": infeasibility, "curvature": state.curvature}

@@ -9,12 +9,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
-from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.refutation import proven_infeasible, suspected_ray
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.checks import integer
 from psdopt.constraints.explicit import Nearest
-from psdopt.constraints.limits import FEASIBLE, LARGE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.abilities import Ability, Requires, name_of
@@ -93,14 +92,15 @@ class DualNewton(Method[DualNewtonState]):
         rho = nearest.rho
         k = int(np.count_nonzero(values <= 0.0))
         Y = V[:, k:] * np.sqrt(values[k:] / rho) if k < len(values) else np.zeros((problem.n, 1))
-        off = problem.measured(Y) - problem.lower
+        measured = problem.measured(Y)
+        residual = problem.scale * (measured - problem.lower)
         bound, feasible = nearest.constant - theta, problem.at_fixed_diagonal(Y)
         if feasible is not None:
             infeasibility, evaluation = 0.0, problem.at(feasible)
             Y, value = feasible, evaluation.value
         else:
-            infeasibility, evaluation = relative_violation(problem, off + problem.lower, Y), problem.at(Y)
-            value = bound - float(y @ off)  # F(M(y)), as S M(y) = 0
+            infeasibility, evaluation = relative_violation(problem, measured, Y), problem.at(Y)
+            value = bound - float(y @ (measured - problem.lower))  # F(M(y)), as S M(y) = 0
         scale = stationarity_scale(problem, value, evaluation.size)
         gap = abs(value - bound)
         # the gap is also to be small beside half the squared distance from M to −C / rho, however close that is
@@ -108,11 +108,9 @@ class DualNewton(Method[DualNewtonState]):
         unit = problem.duality.value_unit(value, evaluation.size**2) or 1.0
         unit = min(unit, max(half, EPS * nearest.size**2 / rho) or unit)
         # the gap falls like the square of the error of y, which is also to be small beside its tolerance
-        wrong = MINOR * norm(problem.scale * off) / (norm(problem.scale * problem.lower) or 1.0)
+        wrong = MINOR * norm(residual) / (norm(problem.scale * problem.lower) or 1.0)
         relative = max(infeasibility, gap / unit, wrong, rounding(1.0, 1)) if math.isfinite(infeasibility) else 1.0
-        size = norm(problem.norms * y)
-        large = size > LARGE * max(nearest.size, np.finfo(float).tiny)
-        ray = y / size if large and infeasibility > FEASIBLE else None
+        ray = suspected_ray(problem, y, nearest.size, infeasibility)
         ended = ray is not None and proven_infeasible(problem, [ray]) is not None
         return DualNewtonState(
             problem,
@@ -127,7 +125,7 @@ class DualNewton(Method[DualNewtonState]):
             values=values,
             vectors=V,
             theta=theta,
-            residual=problem.scale * off,
+            residual=residual,
             dual=Multipliers(y, ray=ray, slack=V[:, :k] * np.sqrt(-values[:k])),
         )
 
@@ -140,15 +138,13 @@ class DualNewton(Method[DualNewtonState]):
     def step(self, state: DualNewtonState) -> DualNewtonState:
         parts = problem, *_ = _parts_of(state.problem)
         scale, residual = problem.scale, state.residual
-        d = scale * self._direction(state, parts) if norm(residual) > 0.0 else residual
-        found = searched(parts, state.y, d, state.theta, -float(residual @ (d / scale)))
+        at = parts, state.values, state.vectors, residual
+        d = newton_direction(*at, self.inner) if norm(residual) > 0.0 else residual
+        found = searched(parts, state.y, scale * d, state.theta, -inner(residual, d))
         if found is None:
             return replace(state, step=0.0, outcome=Outcome.STALLED)
         t, y, known = found
         return self._at(parts, state.geometry, y, t, known)
-
-    def _direction(self, state: DualNewtonState, parts: DistanceParts) -> Array:
-        return newton_direction(parts, state.values, state.vectors, state.residual, self.inner)
 
 
 #: The first y leaves at least this share of the eigenvalues positive that are so at y = 0.

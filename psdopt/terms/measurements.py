@@ -125,10 +125,9 @@ class Entries(Measurement):
         return [(None, sparse_product(A, V.factor))]
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
-        if self._whole:
-            S.reshape(-1)[:: self.n + 1] += weights
-        else:
-            self.pattern.add_to(S, 0.5 * weights)
+        flat, halves = S.reshape(-1), 0.5 * weights
+        for rows, columns in ((self.i, self.j), (self.j, self.i)):
+            np.add.at(flat, rows * self.n + columns, halves)  # as fast as the pattern, which it does not need
 
     def part(self, chosen: Any) -> Entries:
         return Entries(self.i[chosen], self.j[chosen], self.n)

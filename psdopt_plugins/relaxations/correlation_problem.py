@@ -11,7 +11,7 @@ from psdopt import Constrained, Problem, QuadraticSDP, TermSum
 from psdopt.checks import finite, indices
 from psdopt.constraints import Constraint, diagonal, entries
 from psdopt.errors import InvalidInputError
-from psdopt.linalg import Array, LinearMap, as_dense, symmetric_map
+from psdopt.linalg import Array, LinearMap, as_dense, inner, symmetric_map
 from psdopt.terms import Entries, LeastSquares, MatrixForm, MeasuredTerm
 
 
@@ -49,9 +49,9 @@ def correlation_problem(G: Any, weights: Any = None, fixed: Any = None) -> Const
         own = 0.5 * float(np.sum((np.diagonal(W) * (1.0 - np.diagonal(G))) ** 2))
         problem = TermSum([MeasuredTerm(Entries(k, t, n), LeastSquares(G[k, t], W[k, t] ** 2))], own)
     else:
-        H = (w[:, None] * G) * w
+        H = G if W is None else (w[:, None] * G) * w
         C = MatrixForm(LinearMap(-0.5 * H, "C", checked=W is None))  # weights may be so large that H overflows
-        problem = QuadraticSDP(B=0.5, C=C, constant=0.5 * float(np.sum(H * H)))
+        problem = QuadraticSDP(B=0.5, C=C, constant=0.5 * inner(H, H))
     return Constrained(problem, constraints)
 
 
@@ -78,8 +78,9 @@ def checked_weights(weights: Any, n: int) -> Array | None:
 
 def checked_pairs(fixed: Any, G: Array) -> NDArray[np.intp]:
     """The fixed pairs (p, 2), i < j, each once."""
-    pairs = indices([] if fixed is None else fixed, "fixed", len(G), 2)
-    pairs = np.sort(pairs, axis=1)
+    if fixed is None:
+        return np.empty((0, 2), dtype=np.intp)
+    pairs = np.sort(indices(fixed, "fixed", len(G), 2), axis=1)
     if np.any(pairs[:, 0] == pairs[:, 1]):
         raise InvalidInputError("fixed must hold pairs of different indices: the diagonal is fixed to 1 anyway")
     pairs = np.unique(pairs, axis=0) if len(pairs) else pairs

@@ -11,8 +11,9 @@ from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import SymmetricPattern
-from psdopt.methods import AugmentedLagrangian, DualNewton
+from psdopt.methods import AugmentedLagrangian, DualNewton, dual_newton
 from psdopt.methods.dual_newton import DualNewtonState, _parts_of, decomposed
+from psdopt.methods.nearest import newton_direction
 
 
 def correlation(n: int, seed: int = 0) -> np.ndarray:
@@ -118,7 +119,7 @@ def test_directions_solve_the_damped_newton_system_in_units_of_the_constraints(s
         r = np.array([1.0, -2.0, 0.5, 1.5])
         r *= share * np.linalg.norm(scale * b) / np.linalg.norm(r)
         damping = 1e-3 * share / 3.4
-        d = method._direction(replace(state, residual=r), _parts_of(moved))
+        d = newton_direction(_parts_of(moved), state.values, state.vectors, r, method.inner)
         left = np.linalg.norm(H @ d + damping * d - r)
         assert left <= (min(0.1, share) + 1e-5) * np.linalg.norm(r)
         if share < 1e-3:
@@ -137,7 +138,7 @@ def test_a_step_descends_by_armijo_along_the_direction() -> None:
         scale = 1.0 / problem.norms
         residual = scale * (problem.measured(state.evaluation.factor) - b)
         np.testing.assert_allclose(state.residual, residual, rtol=1e-12, atol=1e-15)
-        d = scale * method._direction(replace(state, residual=residual), _parts_of(problem))
+        d = scale * newton_direction(_parts_of(problem), state.values, state.vectors, residual, method.inner)
         np.testing.assert_allclose(after.y, state.y + after.step * d, atol=1e-10)
         gradient = b - problem.measured(state.evaluation.factor)
         rounding = 8.0 * np.finfo(float).eps * abs(state.theta)
@@ -222,15 +223,15 @@ def test_directions_take_few_products_where_constraints_differ_in_curvature(monk
     """The diagonal of the Hessian scales them: a dozen products at most with weights of 0.1 to 10; else dozens."""
     products: list[int] = []
 
-    def counted(self, state, parts):
+    def counted(*arguments):
         before = len(calls)
-        d = direction(self, state, parts)
+        d = newton_direction(*arguments)
         products.append(len(calls) - before)
         return d
 
     calls: list[int] = []
-    direction, times = DualNewton._direction, SparseForms.times
-    monkeypatch.setattr(DualNewton, "_direction", counted)
+    times = SparseForms.times
+    monkeypatch.setattr(dual_newton, "newton_direction", counted)
     monkeypatch.setattr(SparseForms, "times", lambda self, x, V: (calls.append(1), times(self, x, V))[1])
 
     def most(w) -> int:

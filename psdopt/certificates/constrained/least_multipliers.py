@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import scipy.sparse as sp
-from numpy.typing import NDArray
 
 from psdopt.constraints.limits import CANCELLED, NEGLIGIBLE, SPARED
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.violation import row_scales
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, chosen_rows, norm, scaled
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import EPS, rounding
@@ -33,11 +32,11 @@ def least_multipliers(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -
         return y
     side = _sides(problem, y, a, Y)
     used = np.flatnonzero(np.isfinite(side) & (problem.norms > 0.0))
-    columns = sp.csr_array(sp.diags_array(np.sqrt(forms.halves)) @ forms.B[used].T)  # of the lengths |A_t|
-    aimed = columns @ y[used]
+    unit = scaled(chosen_rows(forms.B, used), columns=np.sqrt(forms.halves))  # rows of the lengths |A_t|
+    aimed = unit.T @ y[used]
     kept = np.arange(len(used))
     while len(kept):
-        x = _shortest(sp.csr_array(columns[:, kept]), aimed)
+        x = _shortest(chosen_rows(unit, kept), aimed)
         wrong = side[used[kept]] * x < 0.0
         if not np.any(wrong):
             found = y.copy()
@@ -73,13 +72,12 @@ def _sides(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -> Array:
     return side if problem.cones is None else np.where(problem.cones.member, np.nan, side)
 
 
-def _shortest(columns: sp.csr_array, aimed: Array) -> Array:
-    """The shortest x that minimises |columns x − aimed|: by a decomposition where it is affordable, else by LSQR."""
-    rows: NDArray[np.intp] = np.flatnonzero(np.diff(columns.indptr))
-    p, k = len(rows), columns.shape[1]
+def _shortest(rows: sp.csr_array, aimed: Array) -> Array:
+    """The shortest x that minimises |rowsᵀ x − aimed|: by a decomposition where it is affordable, else by LSQR."""
+    k, p = rows.shape
     if float(p) * k * min(p, k) <= SPARED:
-        return np.asarray(np.linalg.lstsq(columns[rows].toarray(), aimed[rows], rcond=None)[0])
-    return least_squares(columns, aimed)
+        return np.asarray(np.linalg.lstsq(rows.toarray().T, aimed, rcond=None)[0])
+    return least_squares(rows.T, aimed)
 
 
 def _serves(problem: ConstrainedModel, forms: SparseForms, y: Array, found: Array) -> bool:

@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 
 from psdopt.certificates.constrained.slack import adjoint_operator, slack_eigenpair
 from psdopt.constraints.conic import diagonal_blocks
-from psdopt.constraints.limits import CANCELLED, NEGLIGIBLE
+from psdopt.constraints.limits import CANCELLED, FEASIBLE, LARGE, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.linalg.arrays import Array, norm, scaled
+from psdopt.linalg.arrays import Array, chosen_rows, norm, scaled
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, rounding
@@ -80,6 +80,16 @@ def proven_infeasible(
     return None
 
 
+def suspected_ray(problem: ConstrainedModel, y: Array, size: float, infeasibility: float) -> Array | None:
+    """y / |y|, a candidate for such a proof, where y is very large beside `size` and M violates constraints; else None.
+
+    `size` : of ∇F or of the first multipliers. `infeasibility` : the largest relative violation of M.
+    """
+    length = norm(problem.norms * y)
+    large = length > LARGE * max(size, np.finfo(float).tiny)
+    return y / length if large and infeasibility > FEASIBLE else None
+
+
 def _vanishes(problem: ConstrainedModel, y: Array) -> bool:
     """Whether A*(y) = 0 up to rounding; on a face, WᵀA*(y)W."""
     forms = _forms(problem)
@@ -125,7 +135,7 @@ def _inward(problem: ConstrainedModel, y: Array) -> list[Array]:
         bounded |= problem.cones.member
     usable = np.flatnonzero((problem.norms > 0.0) & bounded)
     scale = 1.0 / problem.norms[usable]
-    columns = scaled(forms.B[usable], scale).T
+    columns = scaled(chosen_rows(forms.B, usable), scale).T
     touched = np.zeros(forms.n, dtype=bool)
     places = forms.on_places(y) != 0.0
     touched[forms.i[places]] = touched[forms.j[places]] = True

@@ -13,7 +13,7 @@ from psdopt.constraints.explicit import Measured, explicit_forms
 from psdopt.constraints.measurements import SparseForms, Stacked
 from psdopt.contracts.images import Images
 from psdopt.contracts.roles import Preconditioner
-from psdopt.linalg.arrays import Array, sparse_product
+from psdopt.linalg.arrays import Array
 from psdopt.linalg.limits import SPECTRUM_ORDER
 from psdopt.linalg.ridged import ridged_factor
 from psdopt.linalg.tolerances import SLIGHT
@@ -87,7 +87,7 @@ class PenaltyPreconditioner(Preconditioner):
             b = 2.0 * forms.pair(images, Images((), Z))
             b[~active] = 0.0
             y = units * dpotrs(factor.T, units * b, lower=1)[0]
-            return np.asarray(Z - 2.0 * sparse_product(forms.matrix(y), Y) / s[:, None])
+            return np.asarray(Z - 2.0 * forms.times(y, Y) / s[:, None])
 
         return inverse
 
@@ -99,7 +99,7 @@ class PenaltyPreconditioner(Preconditioner):
         """
         forms, images = self.forms, Images((), D)
         _, w = self.derivatives(evaluation)
-        pull = sparse_product(forms.matrix(w * forms.pair(images, images)), evaluation.factor)
+        pull = forms.times(w * forms.pair(images, images), evaluation.factor)
         return np.asarray(-2.0 * evaluation.preconditioner()(pull))
 
 

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.limits import CANCELLED, LARGE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, entries_of, scaled
+from psdopt.linalg.arrays import Array, chosen_rows, entries_of, scaled
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import BLOCK
@@ -50,14 +50,14 @@ def combined(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0)
 
 def _overlapping(forms: SparseForms, rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """Those of `rows` that share a place with another: elimination leaves the others as they are."""
-    B = forms.B[rows]
+    B = chosen_rows(forms.B, rows)
     shared = np.bincount(B.indices, minlength=B.shape[1]) > 1
     return rows[np.add.reduceat(shared[B.indices], B.indptr[:-1]) > 0] if len(rows) else rows
 
 
 def _of_zeros(forms: SparseForms, rows: NDArray[np.intp], noise: float) -> tuple[Array, Array] | None:
     """w on `rows`, all with b_t = 0, for which A*(w) is nearest to the identity on the places that the rows touch."""
-    B = forms.B[rows]
+    B = chosen_rows(forms.B, rows)
     diagonal = forms.i == forms.j
     touched = np.zeros(len(diagonal), dtype=bool)
     touched[B.indices] = True

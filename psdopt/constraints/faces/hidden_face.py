@@ -22,7 +22,7 @@ from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import CANCELLED, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, chosen_rows, inner, norm
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import EPS, SLIGHT
 
@@ -102,7 +102,8 @@ def _scaled(
 ) -> tuple[_Equations, Array]:
     """The equations in D⁻¹ M D⁻¹, with the same w, and d (n,)."""
     d = _units(forms, equations)
-    return _Equations(forms, forms.B[equations].toarray() * (d[forms.i] * d[forms.j]), lower[equations], noise), d
+    rows = chosen_rows(forms.B, equations).toarray() * (d[forms.i] * d[forms.j])
+    return _Equations(forms, rows, lower[equations], noise), d
 
 
 def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
@@ -110,7 +111,7 @@ def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
 
     Ruiz (2001), in rounds until all sizes are within a factor of two; where they never are, the best round.
     """
-    B = forms.B[equations]
+    B = chosen_rows(forms.B, equations)
     starts, counts, (i, j) = B.indptr[:-1], np.diff(B.indptr), (forms.i[B.indices], forms.j[B.indices])
     entries, twice = np.abs(B.data) * np.where(i == j, 1.0, 0.5), np.where(i == j, 1.0, 2.0)
     d = best = np.ones(forms.n)
@@ -149,7 +150,7 @@ class _Equations:
         rank = np.count_nonzero(left > max(CANCELLED * places.n * EPS, noise) * left[0])
         self.independent = order[:rank].astype(np.intp)
         self._Q, self.R, self.scale = Q[:, :rank], R[:rank, :rank], scale[self.independent]
-        self.forms = SparseForms(places.i, places.j, rows[self.independent], places.n)
+        self.forms = SparseForms.known(places.i, places.j, sp.csr_array(rows[self.independent]), places.n)
         self.b = b[self.independent] * self.scale
         self.size = norm(self.b)
         self.b /= self.size or 1.0

@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
 from psdopt.certificates.constrained.recession import proven_ray
-from psdopt.certificates.constrained.refutation import proven_infeasible
+from psdopt.certificates.constrained.refutation import proven_infeasible, suspected_ray
 from psdopt.certificates.constrained.scales import relative_gap, relative_violation
 from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
 from psdopt.certificates.scales import stationarity_scale
@@ -18,7 +18,7 @@ from psdopt.checks import integer, integer_or_none, number, positive
 from psdopt.constraints.augmented.problem import augmented, weights
 from psdopt.constraints.augmented.start import first_multipliers, stiff_penalty
 from psdopt.constraints.feasible import least_move
-from psdopt.constraints.limits import FEASIBLE, LARGE
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, Requires, missing_needs, require_inner
 from psdopt.contracts.geometry import Geometry
@@ -248,8 +248,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         last, state.infeasibility = state.infeasibility, infeasibility
         state.y, state.rounds = y, state.rounds + 1
         best = state.dual.best if state.dual is not None and not self._binds(state) else None
-        size = norm(problem.norms * y)
-        ray = y / size if size > LARGE * state.first_size and infeasibility > FEASIBLE else None
+        ray = suspected_ray(problem, y, state.first_size, infeasibility)
         state.dual = Multipliers(y, best, ray)
         if ray is not None and proven_infeasible(problem, [ray]) is not None:
             state.outcome = Outcome.FINISHED

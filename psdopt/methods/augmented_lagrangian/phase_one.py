@@ -6,7 +6,7 @@ import numpy as np
 
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.augmented.problem import squared_distance, weights
-from psdopt.constraints.feasible import random_factor
+from psdopt.constraints.feasible import as_large, random_directions
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.method import Outcome
@@ -28,7 +28,7 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
     Newton steps on Y, without evaluations of F.
     """
     norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
-    Y = random_factor(problem.measurement, problem.allowed, norms, seed=seed)
+    Y = as_large(problem.measurement, problem.allowed, norms, random_directions(problem.measurement, seed=seed))
     method = TruncatedNewton()
     state = method.init(squared_distance(problem), FlatQuotient(*Y.shape), Y)
     reached = MINOR * FEASIBLE
