@@ -27,6 +27,7 @@ X = RNG.standard_normal((4, N))
 MEASUREMENTS: list[Measurement] = [
     Trace(N),
     Entries([0, 1, 4], [0, 3, 2], N),
+    Entries(range(N), range(N), N),
     PairDistances([0, 1], [2, 4], None, N),
     QuadraticForms(X),
     QuadraticForms(sp.csr_array(np.where(np.abs(X) > 0.7, X, 0.0))),

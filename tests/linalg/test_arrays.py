@@ -127,3 +127,22 @@ def test_rows_and_columns_are_scaled() -> None:
         expected = A.toarray() * (1.0 if rows is None else rows[:, None]) * (1.0 if columns is None else columns)
         assert np.array_equal(arrays.scaled(A, rows, columns).toarray(), expected)
     assert A.data.tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_diagonal_matrix_is_applied_as_its_diagonal() -> None:
+    d, v = np.array([2.0, 0.5, -3.0]), np.array([1.0, 4.0, 5.0])
+    D = sp.csr_array(sp.diags_array(d))
+    found = arrays.only_diagonal(D)
+    assert found is not None
+    assert found.tolist() == d.tolist()
+    for A in (found, D, D.toarray()):
+        assert arrays.applied(A, v).tolist() == (d * v).tolist()
+    others = [D[[1, 0, 2]], D[:2], sp.csr_array(np.diag([1.0, 0.0, 2.0])), sp.csr_array(np.triu(np.ones((3, 3))))]
+    wide = sp.csr_array(([1.0, 2.0, 3.0], [0, 1, 2], [0, 2, 2, 3]), shape=(3, 3))
+    assert all(arrays.only_diagonal(A) is None for A in (*others, wide))
+
+
+def test_rows_are_chosen_without_a_copy_if_they_are_all() -> None:
+    A = sp.csr_array(np.arange(12.0).reshape(4, 3))
+    assert arrays.chosen_rows(A, np.arange(4)) is A
+    assert arrays.chosen_rows(A, np.array([1, 3])).toarray().tolist() == A.toarray()[[1, 3]].tolist()

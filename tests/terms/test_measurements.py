@@ -156,3 +156,27 @@ def test_places_that_are_sorted_at_first_use_are_no_change_of_the_term():
     w = np.arange(1.0, 5.0)
     again = pickle.loads(pickle.dumps(term.measurement))
     np.testing.assert_array_equal(again.pattern(w).toarray(), term.measurement.pattern(w).toarray())
+
+
+def test_all_of_the_diagonal_is_measured_without_a_gathered_row_or_a_sorted_place(monkeypatch):
+    rng, n = np.random.default_rng(0), 6
+    U, V = (Images((), rng.standard_normal((n, 3))) for _ in range(2))
+    w, back = rng.standard_normal(n), np.arange(n)[::-1]
+    whole, turned = Entries(range(n), range(n), n), Entries(back, back, n)
+    expected = turned.pair(U, V)[back], turned.along(U, V), turned.adjoint(w[back], V)[0][1]
+    for name in ("gathered_row_dots", "mixed_row_dots", "SymmetricPattern"):
+        monkeypatch.setattr(f"psdopt.terms.measurements.{name}", None)
+    np.testing.assert_allclose(whole.pair(U, V), expected[0], rtol=8 * EPS, atol=8 * EPS)
+    for found, other in zip(whole.along(U, V), expected[1], strict=True):
+        np.testing.assert_allclose(found, other[back], rtol=8 * EPS, atol=8 * EPS)
+    np.testing.assert_allclose(whole.adjoint(w, V)[0][1], expected[2], rtol=8 * EPS, atol=8 * EPS)
+
+
+def test_entries_are_added_to_an_array_however_often_a_pair_occurs():
+    i, j, w = np.array([0, 1, 2, 1, 0]), np.array([1, 0, 2, 3, 1]), np.arange(1.0, 6.0)
+    S, expected = np.eye(4), np.eye(4)
+    Entries(i, j, 4).add_to(S, w)
+    for a, b, number in zip(i, j, w, strict=True):
+        expected[a, b] += 0.5 * number
+        expected[b, a] += 0.5 * number
+    np.testing.assert_array_equal(S, expected)
