@@ -90,9 +90,8 @@ def random_directions(
     measurement: Measurement, face: Face | None = None, seed: int = 0, device: Device | None = None
 ) -> Array:
     """Y (n, r) on the face, r > √(2 m), its rows of any lengths."""
-    n = measurement.n
-    r = min(n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
-    Y = _on_face(face, np.random.default_rng(seed).standard_normal((n, r)) / math.sqrt(r))
+    r = min(measurement.n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
+    Y = _on_face(face, np.random.default_rng(seed).standard_normal((measurement.n, r)) / math.sqrt(r))
     return Y if device is None else cast(Array, placed(Y, device))
 
 

@@ -81,20 +81,20 @@ class SparseForms(Measurement):
     couples = True
 
     def __init__(self, i: Any, j: Any, B: Any, n: int) -> None:
-        _, _, self.n = rows_of(None, n)
-        i, j = checked_indices({"i": i, "j": j}, self.n)
+        _, _, n = rows_of(None, n)
+        i, j = checked_indices({"i": i, "j": j}, n)
         matrix = _sparse(B, "B")
         if matrix.ndim != 2 or matrix.shape[1] != len(i):
             raise InvalidInputError(f"B must be (m, {len(i)}), a column for each place; found shape {matrix.shape}")
         if matrix.shape[0] == 0:
             raise InvalidInputError("B must have at least one row; found none")
-        self._set(i, j, matrix)
+        self._set(i, j, matrix, n)
 
-    def _set(self, i: Indices, j: Indices, matrix: sp.csr_array) -> None:
+    def _set(self, i: Indices, j: Indices, matrix: sp.csr_array, n: int) -> None:
         """The attributes, from checked places and a matrix of this object alone."""
         if not is_finite(matrix):
             raise InvalidInputError("B must be finite; found NaN or infinite entries")
-        codes = np.minimum(i, j).astype(np.int64) * self.n + np.maximum(i, j)
+        codes = np.minimum(i, j).astype(np.int64) * n + np.maximum(i, j)
         if np.any(np.diff(codes) <= 0):  # places in another order, or listed again
             codes, where = np.unique(codes, return_inverse=True)
             join = sp.csr_array((np.ones(len(where)), (np.arange(len(where)), where)), shape=(len(where), len(codes)))
@@ -102,15 +102,14 @@ class SparseForms(Measurement):
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         self.B: sp.csr_array = matrix
-        self.i, self.j = (codes // self.n).astype(np.intp), (codes % self.n).astype(np.intp)
-        self.size = int(self.B.shape[0])
+        self.i, self.j = (codes // n).astype(np.intp), (codes % n).astype(np.intp)
+        self.n, self.size = n, int(self.B.shape[0])
 
     @classmethod
     def known(cls, i: Indices, j: Indices, B: sp.csr_array, n: int) -> SparseForms:
         """From checked places and a B (m, p) of the new forms alone."""
         forms = cls.__new__(cls)
-        forms.n = n
-        forms._set(i, j, B)
+        forms._set(i, j, B, n)
         return forms
 
     @classmethod

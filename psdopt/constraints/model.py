@@ -137,8 +137,7 @@ class ConstrainedModel(Composite):
         rows, equations = forms.B.indices, bool(np.all(self.lower == self.upper))
         if not (equations and np.all(np.diff(forms.B.indptr) == 1) and np.all(np.bincount(rows) == 1)):
             return None
-        d = np.empty(forms.n)
-        d[rows] = self.lower / forms.B.data
+        d = as_array(np.bincount(rows, self.lower / forms.B.data))
         return d if np.all(d > 0.0) else None
 
     @cached_property
@@ -240,8 +239,7 @@ class ConstrainedModel(Composite):
             start = random_directions(self.measurement, device=self.device) if start is None else start
             if (onto := self.at_fixed_diagonal(start)) is not None:
                 return onto
-        known = self.measurement, self.allowed, self.norms
-        return feasible_factor(*known, self.face, self.forms, start, self.device)
+        return feasible_factor(self.measurement, self.allowed, self.norms, self.face, self.forms, start, self.device)
 
     @cached_property
     def scale(self) -> Array:

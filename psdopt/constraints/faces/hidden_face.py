@@ -101,17 +101,16 @@ def _scaled(
     forms: SparseForms, lower: Array, equations: NDArray[np.intp], noise: float = 0.0
 ) -> tuple[_Equations, Array]:
     """The equations in D⁻¹ M D⁻¹, with the same w, and d (n,)."""
-    d = _units(forms, equations)
-    rows = chosen_rows(forms.B, equations).toarray() * (d[forms.i] * d[forms.j])
-    return _Equations(forms, rows, lower[equations], noise), d
+    B = chosen_rows(forms.B, equations)
+    d = _units(forms, B)
+    return _Equations(forms, B.toarray() * (d[forms.i] * d[forms.j]), lower[equations], noise), d
 
 
-def _units(forms: SparseForms, equations: NDArray[np.intp]) -> Array:
-    """d (n,), powers of two, for which the largest entries of the rows of all D A_t D / |D A_t D| are of one size.
+def _units(forms: SparseForms, B: sp.csr_array) -> Array:
+    """d (n,), powers of two, for which the largest entries of all D A_t D / |D A_t D| of the rows B are of one size.
 
     Ruiz (2001), in rounds until all sizes are within a factor of two; where they never are, the best round.
     """
-    B = chosen_rows(forms.B, equations)
     starts, counts, (i, j) = B.indptr[:-1], np.diff(B.indptr), (forms.i[B.indices], forms.j[B.indices])
     entries, twice = np.abs(B.data) * np.where(i == j, 1.0, 0.5), np.where(i == j, 1.0, 2.0)
     d = best = np.ones(forms.n)
