@@ -187,7 +187,9 @@ class Computation:
 
     @property
     def outside(self) -> bool:
-        """Whether tr M differs from the fixed trace."""
+        """Whether tr M differs from the fixed trace, or F(M) or ⟨S, M⟩ overflows: nothing is proven then."""
+        if not math.isfinite(self.value) or not math.isfinite(self.product):
+            return True
         return self.trace is not None and abs(self.tr - self.trace) > OFF_TRACE * self.trace
 
     @property
@@ -239,13 +241,13 @@ class Computation:
         return self.tol * self.unit if self.proof == "needed" else min(self.gaps, default=math.inf)
 
     def _take_gap(self, gap: float | None) -> None:
-        if gap is not None and gap < math.inf:
+        if gap is not None and gap < math.inf and not self.outside:
             self.gaps.append(gap)
 
     def _take_bound(self, bound: float | None) -> None:
         if bound is not None and (self.bound is None or bound > self.bound):
             self.bound = bound
-            self.gaps.append(max(self.value - bound, 0.0))
+            self._take_gap(max(self.value - bound, 0.0))
 
     def fields(self) -> dict[str, Any]:
         """All that was found, by the names of the attributes of :class:`psdopt.Certificate`."""

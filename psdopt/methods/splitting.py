@@ -88,7 +88,8 @@ class EigenSplitting(Method[SplittingState]):
             return state
         form = _form(problem)
         free = -form.c / form.h
-        rho = -inner(form.c, free) / inner(free, free)
+        along = free / np.abs(free).max()  # so that no square vanishes
+        rho = inner(form.h * along, along) / inner(along, along)
         if evaluation.size > 0.0:
             Z = form.coordinates(LowRankPSD(evaluation.factor))
             return replace(state, Z=Z, U=np.zeros_like(Z), rho=rho)

@@ -183,6 +183,8 @@ class Judge:
                 certificate = nearest
         if not certificate.proves(self.tol) and self._zero_by_multipliers(certificate) and run.certificate:
             certificate = run.certificate
+        if not math.isfinite(certificate.value):
+            return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({message})"
         final = settled(certificate, self.tol)
         if final is not None:
             reason = "" if status in FINAL else f" ({message})"

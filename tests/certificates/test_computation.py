@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, Polar, Status, certify, solve
+from psdopt import Constrained, ConjugateGradient, FlatQuotient, Polar, Status, certify, constraints, solve
 from psdopt.certificates import bounds
 from psdopt.certificates.computation import Computation
 from psdopt.contracts.roles import Duality
@@ -179,3 +179,16 @@ def test_a_gap_by_strong_convexity_is_not_lost_where_squares_underflow() -> None
     assert problem.at(np.array([[0.0], [1e17]])).value == pytest.approx(least)
     assert certify(problem, np.zeros((2, 1))).gap >= -least * (1.0 - 1e-9)
     assert solve(problem).value == pytest.approx(least)
+
+
+@pytest.mark.filterwarnings("ignore:(overflow|invalid):RuntimeWarning")
+@pytest.mark.parametrize("constrained", [False, True])
+@pytest.mark.parametrize(("scale", "weight"), [(1e45, 1e100), (1e40, 1e110), (1e47, 1e95)])
+def test_nothing_is_proven_where_f_overflows(scale, weight, constrained):
+    rng = np.random.default_rng(7)
+    A, C = symmetric(rng, 6), symmetric(rng, 6)
+    problem = QuadraticSDP(weight * A @ A, weight, C)
+    inside = Constrained(problem, constraints.entries([0], [1], 6, lower=-1e99, upper=1e99)) if constrained else problem
+    certificate = certify(inside, scale * rng.standard_normal((6, 2)))
+    assert not math.isfinite(certificate.value)
+    assert certificate.gap is None and not certificate.proves(1e-6)

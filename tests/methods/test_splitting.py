@@ -224,3 +224,19 @@ def test_closed_form_is_chosen_and_certified():
     assert result.iterations <= 1
     explicit = solve(QuadraticSDP(None, 2.0, C), PSDCone(N), EigenSplitting())
     assert explicit.value == pytest.approx(result.value, rel=1e-12)
+
+
+@pytest.mark.parametrize("scale", [1e-300, 1e-170, 1e-100, 1e100])
+def test_data_whose_squares_vanish_or_nearly_overflow_are_split(scale):
+    _, A, _, C = data(2)
+    result = solve(QuadraticSDP(A, 1.0, scale * C), PSDCone(N), EigenSplitting())
+    assert result.status is Status.OPTIMAL
+    expected = solve(QuadraticSDP(A, 1.0, C), PSDCone(N), EigenSplitting()).value
+    assert result.value / scale / scale == pytest.approx(expected, rel=1e-5, abs=1e-5 if scale > 1e-150 else np.inf)
+
+
+@pytest.mark.filterwarnings("ignore:overflow:RuntimeWarning")
+def test_a_minimiser_at_which_f_overflows_is_no_answer():
+    rng = np.random.default_rng(3)
+    A, C = symmetric(rng, 12), symmetric(rng, 12)
+    assert solve(QuadraticSDP(1e-160 * A @ A, 1e-300, C)).status is Status.NON_FINITE

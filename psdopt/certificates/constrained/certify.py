@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from typing import Any
@@ -149,6 +150,8 @@ def certify_constrained(
     if gap is not None and gap <= lost and lost > max(abs(value), abs(at_zero)):
         # the bound leaves no digit of F(M): rounding that is measured, a sample, counts instead, with room for its tail
         lost = min(lost, share_of_trace(problem, trace) * measured_rounding(problem, evaluation) / MINOR)
+    if gap is not None and not math.isfinite(gap + lost):
+        gap = None  # F(M) overflows
     gap_relative = None if gap is None else ratio(gap, decrease) if gap > lost else 0.0
     if gap is not None and trace == 0.0 and _zero_to_rounding(problem, best, value, norm_C):
         gap_relative, lost = 0.0, max(lost, gap)
