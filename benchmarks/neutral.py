@@ -115,7 +115,7 @@ def panel() -> dict[str, Callable[[], Any]]:
         "block": lambda: solve(flat, FlatQuotient(n, 10), methods.BlockConjugateGradient()),
         "truncated Newton": lambda: solve(quartic, FlatQuotient(6, 6), methods.TruncatedNewton()),
         "trust regions": lambda: solve(quadratic, FlatQuotient(n, 4), methods.TrustRegions()),
-        "gradient": lambda: solve(quadratic, FlatQuotient(n, 3), methods.RiemannianGradient(), max_iterations=300),
+        "gradient": lambda: solve(quadratic, FlatQuotient(n, 3), methods.ConjugateGradient("none"), max_iterations=300),
         "polar": lambda: solve(quadratic, Polar(n, 3), methods.ConjugateGradient(), max_iterations=200),
         "definite": lambda: solve(small, PositiveDefinite(8), methods.ConjugateGradient(), max_iterations=200),
         "BILGO": lambda: solve(flat, PSDCone(n), methods.BILGO()),

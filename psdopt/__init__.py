@@ -22,7 +22,7 @@ from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.contracts.roles import Duality, Preconditioner, Starts
 from psdopt.contracts.splitting import BiconvexSplit
 from psdopt.data.streams import ArrayStream, Batch, BatchStream, IteratorStream
-from psdopt.deprecated import FormerModules, former_names
+from psdopt.deprecated import FORMER_METHODS, FormerModules, former_names
 from psdopt.errors import PsdoptError
 from psdopt.geometries import *  # noqa: F403
 from psdopt.margins import MarginProblem
@@ -60,7 +60,7 @@ from psdopt.running.stopping import (
 from psdopt.version import __version__
 
 sys.meta_path += [FormerModules(), Elsewhere()]
-__getattr__ = former_names(__name__, {"ClosedForm": "psdopt.methods:EigenSplitting"})
+__getattr__ = former_names(__name__, FORMER_METHODS)
 
 __all__ = [
     "Ability",

@@ -15,6 +15,7 @@ Class = TypeVar("Class", bound=type)
 #: Former module -> where its names are now: module -> names, "old=new" where the name is another.
 FORMER_MODULES: dict[str, dict[str, str]] = {
     "psdopt.methods.closed_form": {"psdopt.methods.splitting": "ClosedForm=EigenSplitting"},
+    "psdopt.methods.riemannian_gradient": {"psdopt.methods.conjugate_gradient": "RiemannianGradient=ConjugateGradient"},
     "psdopt.oracles": {"psdopt.linalg": "BACKENDS least_eigenpairs"},
     "psdopt.plotting": {
         "psdopt.plugins": "BLUE COLOURS GREY MARKERS draw_certificate draw_gap new_figure plot_convergence plot_run",
@@ -22,7 +23,15 @@ FORMER_MODULES: dict[str, dict[str, str]] = {
     },
 }
 #: Former name of a component, as (kind, name) -> its name now.
-FORMER_COMPONENTS = {("method", "closed-form"): "eigen-splitting"}
+FORMER_COMPONENTS = {
+    ("method", "closed-form"): "eigen-splitting",
+    ("method", "riemannian-gradient"): "conjugate-gradient",
+}
+#: Former name of a method -> "module:name" now.
+FORMER_METHODS = {
+    "ClosedForm": "psdopt.methods:EigenSplitting",
+    "RiemannianGradient": "psdopt.methods:ConjugateGradient",
+}
 
 
 def former_component(kind: str, name: str) -> str:

@@ -13,6 +13,8 @@ from psdopt.terms import LinearTerm
 FORMER = {
     "psdopt.ClosedForm": "psdopt.methods.EigenSplitting",
     "psdopt.methods.ClosedForm": "psdopt.methods.EigenSplitting",
+    "psdopt.RiemannianGradient": "psdopt.methods.ConjugateGradient",
+    "psdopt.methods.RiemannianGradient": "psdopt.methods.ConjugateGradient",
     "psdopt.problems.MarginProblem": "psdopt.MarginProblem",
     "psdopt.plotting.plot_embedding": "psdopt_plugins.pictures.plot_embedding",
     "psdopt.plotting.plot_metric": "psdopt_plugins.pictures.plot_metric",

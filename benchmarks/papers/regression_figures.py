@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.papers.data import Array
+from benchmarks.papers.printed_gradient import PrintedGradient
 from benchmarks.reproduction.experiments import Comparison, Experiment, ExperimentCase, Findings, ResultTable
 from psdopt import (
     ConjugateGradient,
@@ -17,7 +18,6 @@ from psdopt import (
     LowRankPSD,
     OnlineRiemannianGradient,
     Polar,
-    RiemannianGradient,
     State,
     solve,
 )
@@ -100,7 +100,7 @@ def _measure_weight(case: ExperimentCase) -> dict[str, Any]:
         start = LowRankPSD(rng.standard_normal((10, 5)))
         train, test = psd_regression_problem(X[:500], y[:500]), psd_regression_problem(X[500:], y[500:])
         for i, weight in enumerate(WEIGHTS):
-            method = RiemannianGradient(change_tol=case.settings["tol"])
+            method = PrintedGradient(change_tol=case.settings["tol"])
             result = solve(train, Polar(10, 5, weight), method, start=start, max_iterations=400, tol=1e-10)
             errors[i, k], steps[i, k] = test.at(result.matrix.factor).value, result.iterations
     return {"errors": errors.mean(axis=1), "steps": steps.mean(axis=1)}
@@ -154,7 +154,7 @@ def _measure_online(case: ExperimentCase) -> dict[str, Any]:
     else:
         problem = psd_regression_problem(X[:train], y[:train])
         method, steps = (
-            (RiemannianGradient(), 40) if case.settings["method"] == "batch gradient" else (ConjugateGradient(), 20)
+            (PrintedGradient(), 40) if case.settings["method"] == "batch gradient" else (ConjugateGradient(), 20)
         )
     start = geometry.from_factor(Y0)
     costs, seconds, begin = [test.at(Y0).value], [0.0], time.process_time()

@@ -9,8 +9,9 @@ import numpy as np
 from sklearn.datasets import load_diabetes, load_iris
 
 from benchmarks.papers.data import Array
+from benchmarks.papers.printed_gradient import PrintedGradient
 from benchmarks.reproduction.experiments import Experiment, ExperimentCase, Findings, ResultTable
-from psdopt import FlatQuotient, LowRankPSD, Polar, RiemannianGradient, solve
+from psdopt import FlatQuotient, LowRankPSD, Polar, solve
 from psdopt_plugins.regression import psd_regression_problem
 
 FORMS: dict[str, Callable[[Array], Array | None]] = {
@@ -67,7 +68,7 @@ def _measure(case: ExperimentCase) -> dict[str, Any]:
         ]
         found[label] = [[run.iterations, bool(run.converged), run.status.label] for run in runs]
     best = solve(problem, tol=1e-8).value
-    printed = solve(problem, Polar(d, r), RiemannianGradient(), start=LowRankPSD(Y), max_iterations=500, tol=1e-9)
+    printed = solve(problem, Polar(d, r), PrintedGradient(), start=LowRankPSD(Y), max_iterations=500, tol=1e-9)
     return {"steps": found, "printed": printed.value / best if best > 0.0 else None}
 
 

@@ -1,7 +1,7 @@
 """Shipped methods: one algorithm a file, or a folder where it needs more."""
 
 from psdopt.contracts.method import Method
-from psdopt.deprecated import former_names
+from psdopt.deprecated import FORMER_METHODS, former_names
 from psdopt.margins.column_generation import ColumnGeneration
 from psdopt.methods.admm import ADMM
 from psdopt.methods.alternating import Alternating
@@ -19,7 +19,6 @@ from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.methods.primal_dual.boundary_point import BoundaryPoint
 from psdopt.methods.primal_dual.interior_point import InteriorPoint
 from psdopt.methods.projected_gradient import ProjectedGradient
-from psdopt.methods.riemannian_gradient import RiemannianGradient
 from psdopt.methods.sphere_gradient import SphereGradient
 from psdopt.methods.splitting import EigenSplitting
 from psdopt.methods.truncated_newton import TruncatedNewton
@@ -44,13 +43,12 @@ __all__ = [
     "LagrangeNewton",
     "OnlineRiemannianGradient",
     "ProjectedGradient",
-    "RiemannianGradient",
     "SphereGradient",
     "TruncatedNewton",
     "TrustRegions",
 ]
 
-__getattr__ = former_names(__name__, {"ClosedForm": f"{__name__}:EigenSplitting"})
+__getattr__ = former_names(__name__, FORMER_METHODS)
 
 
 def shipped_methods() -> list[Method]:

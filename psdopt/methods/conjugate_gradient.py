@@ -25,6 +25,7 @@ RULES: dict[str, Rule] = {
     "FR": lambda new, mixed, old, curvature: new / old,
     "HS": lambda new, mixed, old, curvature: (new - mixed) / curvature if curvature != 0.0 else 0.0,
     "DY": lambda new, mixed, old, curvature: new / curvature if curvature != 0.0 else 0.0,
+    "none": lambda new, mixed, old, curvature: 0.0,
 }
 
 
@@ -57,7 +58,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
     Parameters
     ----------
     update : "PR+" (Polak-Ribière, restarting), "FR" (Fletcher-Reeves), "HS" (Hestenes-Stiefel) or
-        "DY" (Dai-Yuan).
+        "DY" (Dai-Yuan); "none" is gradient descent, beta = 0.
     search : "exact", the global minimiser of F along a straight line, and along other curves a step from the minimiser
         of the tangent line, corrected once; or "armijo", doubling or halving until F decreases enough.
     preconditioner : "auto" takes the problem's own approximation of the factor Hessian if it has one,
@@ -74,7 +75,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.EXACT_LINE),
-        "geometry": (Ability.FACTOR, (Ability.STRAIGHT, Ability.RIEMANNIAN)),
+        "geometry": ((Ability.STRAIGHT, Ability.RIEMANNIAN),),
     }
     takes_device_arrays: ClassVar[bool] = True
     descends: ClassVar[bool] = True

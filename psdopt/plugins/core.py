@@ -48,7 +48,7 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
     methods.ConjugateGradient: (
         "nonlinear conjugate gradient on the factor, exact line search",
         YUAN,
-        {"update": "rule for beta: PR+, FR, HS or DY", **_SEARCH, **_PRECONDITIONER},
+        {"update": "rule for beta: PR+, FR, HS, DY or none", **_SEARCH, **_PRECONDITIONER},
     ),
     methods.BlockConjugateGradient: (
         "best M in the span of factor, gradient and last direction",
@@ -106,7 +106,6 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
         "Povh, Rendl, Wiegele (2006)",
         {"overshoot": "step of the multiplier, relative to the penalty"},
     ),
-    methods.RiemannianGradient: ("gradient descent along a retraction", MEYER, {}),
     methods.OnlineRiemannianGradient: (
         "mini-batch gradient steps over a stream of samples",
         MEYER,

@@ -34,7 +34,6 @@ from psdopt.methods import (
     LagrangeNewton,
     OnlineRiemannianGradient,
     ProjectedGradient,
-    RiemannianGradient,
     SphereGradient,
     TruncatedNewton,
 )
@@ -48,7 +47,6 @@ PARTNERS: tuple[Method, ...] = (
     BILGO(),
     ProjectedGradient(),
     FrankWolfe(),
-    RiemannianGradient(),
     ColumnGeneration(),
     OnlineRiemannianGradient(),
 )

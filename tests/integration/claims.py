@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from psdopt import Geometry, Method, Problem, ProjectedGradient, Result, RiemannianGradient, Status, TrustRegions, solve
+from psdopt import Geometry, Method, Problem, ProjectedGradient, Result, Status, TrustRegions, solve
 from psdopt.errors import PsdoptError
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
 from psdopt.linalg.tolerances import EPS
@@ -107,7 +107,7 @@ def pairs(instance: Instance) -> list[Pair]:
         usual: list[Pair] = [(Spectraplex(n, t), ProjectedGradient()), (Spectraplex(n, t), FrankWolfe()),
                  (FixedTrace(n, n, t), ConjugateGradient())]  # fmt: skip
         other: list[Pair] = [
-            (FixedTrace(n, n, t), RiemannianGradient()), (FixedTrace(n, n, t), TrustRegions()),
+            (FixedTrace(n, n, t), ConjugateGradient("none")), (FixedTrace(n, n, t), TrustRegions()),
             (Spectraplex(n, t), None),
             (FixedTrace(n, 1, t), ConjugateGradient()), (Spectraplex(n, t), FrankWolfe(variant="vanilla")),
         ]  # fmt: skip
@@ -116,7 +116,7 @@ def pairs(instance: Instance) -> list[Pair]:
                  (PSDCone(n), ProjectedGradient()), (PSDCone(n), InteriorPoint())]  # fmt: skip
         flat = FlatQuotient(n, n)
         other = [
-            (flat, LBFGS()), (flat, TrustRegions()), (flat, RiemannianGradient()), (flat, LagrangeNewton()),
+            (flat, LBFGS()), (flat, TrustRegions()), (flat, ConjugateGradient("none")), (flat, LagrangeNewton()),
             (flat, BlockConjugateGradient()), (Polar(n, n), ConjugateGradient()),
             (PositiveDefinite(n), ConjugateGradient()), (FlatQuotient(n, 1), ConjugateGradient()),
         ]  # fmt: skip

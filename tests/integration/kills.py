@@ -55,7 +55,7 @@ CASES: dict[str, Case] = {
     "lbfgs": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.LBFGS()),
     "block-cg": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.BlockConjugateGradient()),
     "trust-regions": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.TrustRegions()),
-    "steepest": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.RiemannianGradient()),
+    "steepest": (_kta, lambda: psdopt.FlatQuotient(20, 5), psdopt.ConjugateGradient("none")),
     "projected": (_kta, lambda: psdopt.PSDCone(20), psdopt.ProjectedGradient()),
     "frank-wolfe": (_kta, lambda: psdopt.Spectraplex(20), psdopt.FrankWolfe()),
     "bilgo": (_kta, lambda: psdopt.PSDCone(20), psdopt.BILGO()),

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, RiemannianGradient, Spectraplex, Status, certify, solve
+from psdopt import ConjugateGradient, FlatQuotient, LowRankPSD, Spectraplex, Status, certify, solve
 from tests.fuzz import examples
 
 from .claims import conic_points, drawn, examine, false_claims, foreign_points
@@ -70,7 +70,7 @@ def test_a_run_that_is_widened_at_every_step_keeps_its_budget():
     problem = drawn("triplets", 7000064).problem
     geometry = FlatQuotient(problem.n, problem.n)
     result = solve(
-        problem, geometry, RiemannianGradient(), tol=1e-8, rng=7000064, max_iterations=60, escape=True,
+        problem, geometry, ConjugateGradient("none"), tol=1e-8, rng=7000064, max_iterations=60, escape=True,
         callback=lambda snapshot: snapshot.iteration >= 90,
     )  # fmt: skip
     assert result.status is not Status.STOPPED

@@ -86,9 +86,9 @@ def pairs() -> Iterator[tuple[str, str, Any, Any]]:
         "cg": methods.ConjugateGradient(), "cg-hs-armijo": methods.ConjugateGradient("HS", "armijo"),
         "lbfgs": methods.LBFGS(), "lbfgs-armijo": methods.LBFGS(memory=3, search="armijo", preconditioner="none"),
         "block-cg": methods.BlockConjugateGradient(), "trust": methods.TrustRegions(), "admm": methods.ADMM(),
-        "gradient": methods.RiemannianGradient(), "newton": methods.TruncatedNewton(),
+        "gradient": methods.ConjugateGradient("none"), "newton": methods.TruncatedNewton(),
         "lagrange-newton": methods.LagrangeNewton(),
-        "then": methods.Alternating(methods.RiemannianGradient(), methods.LBFGS(), AfterSteps(4)),
+        "then": methods.Alternating(methods.ConjugateGradient("none"), methods.LBFGS(), AfterSteps(4)),
         "then-back": methods.Alternating(methods.ConjugateGradient(), methods.LBFGS(), AfterSteps(3), AfterSteps(2)),
     }  # fmt: skip
     greedy: dict[str, Any] = {

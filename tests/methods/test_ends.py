@@ -24,9 +24,9 @@ from tests.methods.constrained import cut, intervals, random_program, theta
 
 FALLING = [
     methods.BlockConjugateGradient("none"), methods.ConjugateGradient(), methods.LBFGS(),
-    methods.RiemannianGradient("modelled"), methods.TruncatedNewton(),
+    methods.ConjugateGradient("none"), methods.TruncatedNewton(),
 ]  # fmt: skip
-RESTING = [*FALLING, methods.RiemannianGradient(), methods.TrustRegions()]
+RESTING = [*FALLING, methods.TrustRegions()]
 
 
 @pytest.mark.parametrize("method", RESTING, ids=str)

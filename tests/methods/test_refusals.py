@@ -47,8 +47,6 @@ TOLD = [
     (methods.LBFGS, {"search": "wolfe"}, "unknown search 'wolfe'; known: armijo, exact"),
     (methods.OnlineRiemannianGradient, {"batch_size": 0}, "batch_size must be an integer of at least 1"),
     (methods.OnlineRiemannianGradient, {"scale": 1.0}, "scale and annealing go together"),
-    (methods.RiemannianGradient, {"search": "wolfe"}, "unknown search 'wolfe'; known: armijo, modelled"),
-    (methods.RiemannianGradient, {"sufficient": 1.0}, "sufficient must be a finite number above 0 and below 1"),
     (Alternating, {"first": CG, "second": CG, "switch": 3}, "must be a function of an AlternatingState; found 3"),
     (Alternating, {"first": CG, "second": CG, "switch": AfterSteps(1), "switch_back": 3}, "switch_back must be"),
     *((make, {name: value}, f"^{name}[ ,].*must be") for make in LIMITS for name in LIMITS[make]

@@ -9,7 +9,7 @@ import pytest
 from psdopt import AutogradProblem, QuadraticSDP, Status, TermSum, certify, solve
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
-from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe, ProjectedGradient, RiemannianGradient
+from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe, ProjectedGradient
 from psdopt.terms import IdentityForm, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
 from tests.instances import psd
 from tests.running.problems import kta, planted
@@ -146,7 +146,7 @@ def test_each_operator_is_applied_once_in_an_iteration(make, method, products):
 
 
 GEOMETRIES = [Spectraplex(6), FixedTrace(6, 3), Polar(6, 2), PositiveDefinite(6), PSDCone(6)]
-PARTNERED = [ProjectedGradient(), FrankWolfe(), BILGO(), RiemannianGradient(), LBFGS()]
+PARTNERED = [ProjectedGradient(), FrankWolfe(), BILGO(), ConjugateGradient("none"), LBFGS()]
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ import psdopt.methods
 from psdopt import AutogradProblem, FlatQuotient, Polar, PositiveDefinite, PSDCone, QuadraticSDP, Spectraplex
 from psdopt.contracts.method import Method
 from psdopt.geometries.fixed_trace import FixedTrace
-from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe, RiemannianGradient
+from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe
 from psdopt.methods.alternating import AfterSteps, Alternating
 from psdopt.plugins import plugin_manager
 from psdopt.testing import parametrize_with_checks
@@ -169,7 +169,7 @@ def test_the_retraction_that_leaves_the_cone(check):
 
 OTHER_METHODS = [
     FrankWolfe(variant="vanilla"), MatrixGeneration(),
-    BILGO(local_search=LBFGS()), RiemannianGradient(search="modelled"),
+    BILGO(local_search=LBFGS()), ConjugateGradient("none"),
     Alternating(ConjugateGradient(), LBFGS(), AfterSteps(3)),
 ]  # fmt: skip
 

@@ -16,7 +16,6 @@ from psdopt import (
     ConjugateGradient,
     FlatQuotient,
     PSDCone,
-    RiemannianGradient,
     TermSum,
     compatible,
     solve,
@@ -47,7 +46,7 @@ factors = FlatQuotient(100, 20)
 pairs = {
     "conjugate gradient": (factors, ConjugateGradient()),
     "L-BFGS": (factors, LBFGS()),
-    "gradient": (factors, RiemannianGradient()),
+    "gradient": (factors, ConjugateGradient("none", preconditioner="none")),
     "BILGO (atoms)": (PSDCone(100), BILGO()),
 }
 results = {}

@@ -51,23 +51,19 @@ def armijo_step(value: Callable[[float], float], start: float, slope: float, lon
     return 0.0
 
 
-def halved(path: Path, value: float, slope: float, first: float, sufficient: float, by_slopes: bool = False) -> float:
+def halved(path: Path, value: float, slope: float, first: float, sufficient: float) -> float:
     """The first of first, first/2, first/4, ... with F(s) <= F(0) + sufficient · s · slope; 0.0 if there is none.
 
     Meyer et al., eq. (22) with the sign that makes it a decrease: slope = −|grad|² along −grad. A required decrease
-    below the rounding of F counts as met, so that a search near the minimiser ends. There, values alone accept every
-    step up to twice the best one, so that a run keeps jumping across the minimiser; `by_slopes` also requires a smaller
-    slope at s (:meth:`~psdopt.methods.searches.paths.Path.slope`). That costs one gradient for each such s, none on
-    straight lines.
+    below the rounding of F counts as met, so that a search near the minimiser ends.
     """
     if not slope < 0.0:
         return 0.0
     noise = 8.0 * EPS * abs(value)
-    s, least = min(first, path.longest), noise * (EPS if by_slopes else sufficient)
-    while s * -slope > least:
+    s = min(first, path.longest)
+    while s * -slope > noise * sufficient:
         hidden = s * -slope < 64.0 * noise
-        falls = path.value(s) <= value + sufficient * s * slope + (noise if hidden else 0.0)
-        if falls and (not (by_slopes and hidden) or _levels(path, s, slope)):
+        if path.value(s) <= value + sufficient * s * slope + (noise if hidden else 0.0):
             return s
         s *= 0.5
     return 0.0

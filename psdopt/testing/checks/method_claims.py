@@ -15,7 +15,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.geometries import FixedTrace, FlatQuotient, PSDCone, Spectraplex
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods import RiemannianGradient
+from psdopt.methods import ConjugateGradient
 from psdopt.problems import EntryFit, QuadraticSDP
 from psdopt.running.compatibility import fits
 from psdopt.running.result import Status
@@ -108,6 +108,7 @@ def units_independent(subject: MethodSubject, case: Case) -> Deviations:
 
 #: If no number of steps is declared: SLOWER times that of steepest descent, plus EXTRA_STEPS.
 SLOWER, EXTRA_STEPS = 1.5, 10
+STEEPEST = ConjugateGradient("none", preconditioner="none")
 #: Condition number of the quadratic on which steps are counted, and the accuracy that is asked for.
 CONDITION, COUNTED_TOL = 10.0, 1e-5
 
@@ -144,7 +145,7 @@ def steps_counted(subject: MethodSubject, case: Case) -> Deviation:
     declared = getattr(subject.method, "conformance_steps", None)
     if declared is None:
         reference = FlatQuotient(ORDER, ORDER) if geometry.trace is None else FixedTrace(ORDER, ORDER)
-        allowed = int(SLOWER * steps(RiemannianGradient(), reference, 1000)) + EXTRA_STEPS
+        allowed = int(SLOWER * steps(STEEPEST, reference, 1000)) + EXTRA_STEPS
         source = "steepest descent, and half as many again,"
     else:
         allowed, source = int(declared), "conformance_steps"
