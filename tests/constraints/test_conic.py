@@ -9,6 +9,7 @@ from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.central_path.coupled_systems import schur_solver
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate
 from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.central_path.vectors import Metric
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import SPARSE
 from psdopt.constraints.measurements import SparseForms
@@ -48,11 +49,17 @@ def test_places_are_those_of_forms_and_objective_once_each() -> None:
     assert conic.entries(np.array([4.0])).tolist() == [4.0, 4.0, 3.0]
 
 
+def metrics_at(form: StandardForm, at: Iterate) -> list[Metric]:
+    """Those of the linearised equations, D ↦ X D Z⁻¹."""
+    states = zip(form.parts, at.X, at.Z, at.Lx, at.Lz, strict=True)
+    return [part.local(X, Z, L, K, at.v, False).metric for part, X, Z, L, K in states]
+
+
 def complement(conic: Conic) -> sp.csr_array:
     """The Schur complement at the start of the path."""
     form = StandardForm(conic)
     at = Iterate.of(form, *first_iterate(form), np.zeros(form.m))
-    metrics = [part.metric(X, L) for part, X, L in zip(form.parts, at.X, at.Lx, strict=True)]
+    metrics = metrics_at(form, at)
     return sp.csr_array(sum((metric.sparse() for metric in metrics[1:]), metrics[0].sparse()))
 
 
@@ -140,7 +147,7 @@ def test_sparse_and_dense_complements_solve_the_same_system(monkeypatch) -> None
     conic = neighbours(12, -1.0, 1.0).conic
     form = StandardForm(conic)
     at = Iterate.of(form, *first_iterate(form), np.zeros(form.m))
-    metrics = [part.metric(X, L) for part, X, L in zip(form.parts, at.X, at.Lx, strict=True)]
+    metrics = metrics_at(form, at)
     right = np.random.default_rng(0).standard_normal(form.m)
     dense = schur_solver(form, metrics)(right)
     monkeypatch.setattr(Conic, "sparse", True)

@@ -56,13 +56,24 @@ def newton_step(
 
     The step goes at least `share` of the way to the boundary. `careful` : factor the root of the system
     (:class:`~psdopt.constraints.central_path.coupled_systems.RootedSystem`) and refine the direction. If rounding
-    spoils the direction of a plain step and the root is affordable, the step is repeated as a careful one. `last` :
-    whether nothing else is left to try.
+    leaves no plain step, or spoils its direction, and the root is affordable, the step is repeated as a careful one.
+    `last` : whether nothing else is left to try.
 
     A step takes one factor of each block of X and Z, one inverse of those of Z, one Schur complement and one
     factor of it; three products of n x n matrices, and two more for each block as long as the dual equation is off.
     Raises numpy.linalg.LinAlgError where there is no step.
     """
+    try:
+        return _newton_step(form, at, share, careful, last)
+    except np.linalg.LinAlgError:
+        if careful or not affordable(form, last):
+            raise
+        return _newton_step(form, at, share, True, last)
+
+
+def _newton_step(
+    form: StandardForm, at: Iterate, share: float, careful: bool, last: bool
+) -> tuple[Iterate, float, bool]:
     step = _Step(form, at, careful)
     if step.mu == 0.0 and form.conic.weights is None:
         raise np.linalg.LinAlgError("<X, Z> has fallen to zero")
@@ -78,7 +89,7 @@ def newton_step(
     dX, dZ, dv = step.direction(sigma * step.mu)
     if careful or not step.sound(dX, dv):
         if not careful and affordable(form, last):
-            return newton_step(form, at, share, careful=True)
+            return _newton_step(form, at, share, True, last)
         dX, dZ, dv = step.refined(dX, dZ, dv)
     # lengths of the step, and directions, are accurate to two digits, those of the predictor to one
     ap, ad = (min(1.0, near * alpha) for alpha in step.reaches(dX, dZ, SLIGHT**2))

@@ -103,10 +103,6 @@ class Orthant:
         """The linearised equations at x, z and v."""
         return LocalVector(self, OrthantMetric(self, x / z), x, z, 1.0 / z, v, (root, other))
 
-    def metric(self, x: Array, root: Array) -> OrthantMetric:
-        """d ↦ x² d."""
-        return OrthantMetric(self, x * x)
-
 
 class OrthantMetric:
     """d ↦ h d for positive h (p,), and B diag(h) Bᵀ."""

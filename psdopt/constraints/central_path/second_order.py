@@ -138,11 +138,6 @@ class SecondOrder:
         scaling = SecondOrderMetric(self, *_scaling(x, z))
         return LocalVector(self, scaling, x, z, _reflected(z) / _det(z)[:, None], v, (L, K))
 
-    def metric(self, x: Array, root: Array) -> SecondOrderMetric:
-        """d ↦ 2 x (xᵀd) − det(x) J d, which takes x⁻¹ to x."""
-        det = _det(x)
-        return SecondOrderMetric(self, np.sqrt(det), x / np.sqrt(det)[:, None])
-
 
 class SecondOrderSlacks(SecondOrder):
     """K cones of dimension d that no rows of M stand for: the slacks x = A_k(M) − b_k of constraints, without costs."""

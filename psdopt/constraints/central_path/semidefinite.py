@@ -183,10 +183,6 @@ class Semidefinite:
         """The linearised equations at X = L Lᵀ, Z = K Kᵀ and v; `careful` : with a root of the metric."""
         return LocalSemidefinite(self, X, Z, L, K, v, careful)
 
-    def metric(self, X: Array, L: Array) -> SemidefiniteMetric:
-        """D ↦ X D X."""
-        return SemidefiniteMetric(self, X, X, L, np.asarray(L.mT))
-
 
 class SemidefiniteMetric:
     """D ↦ P D Q for X-like P = L Lᵀ and Z⁻¹-like Q = KᵀK, and its products A (P ⊗ Q) A*."""

@@ -11,8 +11,7 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.checks import integer, number
-from psdopt.constraints.central_path.coupled_systems import RootedSystem, affordable, schur_solver
-from psdopt.constraints.central_path.interior_steps import Iterate, definite_move, first_iterate, newton_step
+from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
@@ -164,20 +163,11 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
         here = (state.X, state.Z, state.v)
         last = state.anew or state.since > 0  # then the costlier factorisation of the system's root is allowed
         at = Iterate.of(state.form, *here) if state.halves is None else Iterate(*here, *state.halves)
-        try:
-            new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
-        except np.linalg.LinAlgError:
-            if state.careful or not affordable(state.form, last):
-                raise
-            new, length, careful = newton_step(state.form, at, self.share, careful=True)
+        new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
         if not norm(new.v) <= HUGE:
             raise FloatingPointError("products of the multipliers overflow")
-        # near the end, X is moved onto the constraints if violating them changes the gap
-        close = state.extras.get("gap", math.inf) <= MINOR
-        factor = _met(state.form, new, careful) if close else None
         outcome = Outcome.STALLED if length < NEGLIGIBLE else Outcome.RUNNING
-        if factor is None:
-            factor = state.form.assembled(new.Lx)
+        factor = state.form.assembled(new.Lx)
         after = moved(
             state,
             new.X,
@@ -230,22 +220,3 @@ def _dense_forms(forms: SparseForms, W: sp.csr_array, zero: NDArray[np.intp]) ->
         e[t] = 1.0
         B[t] = twice * (W.T @ (forms.matrix(e) @ W)).toarray()[i, j]
     return SparseForms(i, j, sp.csr_array(B), W.shape[1])
-
-
-def _met(form: StandardForm, at: Iterate, careful: bool) -> Array | None:
-    """The factor of X moved to A(X) = b by the least move in the metric of X⁻¹.
-
-    None if the violation hardly changes bᵀv, or the move does not reduce it. As Z⁻¹ grows, X dZ Z⁻¹ loses digits, and
-    large multipliers turn the small infeasibility that results into a large gap; X A*(w) X loses no digits. Costs a
-    second Schur complement. The path itself continues from X, which is better centred.
-    """
-    rest = form.b - form.measure(at.X)
-    if norm(rest) * norm(at.v) <= NEGLIGIBLE * abs(float(form.b @ at.v)):
-        return None
-    metrics = [part.metric(X, L) for part, X, L in zip(form.parts, at.X, at.Lx, strict=True)]
-    try:
-        w = (RootedSystem(form, metrics).solve if careful else schur_solver(form, metrics))(rest)
-        onto, roots, _ = definite_move(form, at.X, [metric.moved(w) for metric in metrics], 1.0)
-    except np.linalg.LinAlgError:
-        return None
-    return form.assembled(roots) if norm(form.b - form.measure(onto)) < 0.1 * norm(rest) else None

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from psdopt.certificates.scales import stationarity_scale, unit_on_the_cone
-from psdopt.constraints.central_path.coupled_systems import affordable
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
 from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.constraints.central_path.standard import StandardForm
@@ -51,16 +50,9 @@ def begun(problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluati
 
 def stepped(state: SoftState, share: float, patience: int) -> SoftState:
     """The next state; stalled where there is no step, or none that gains within `patience` steps."""
-    form, last = state.form, state.since > 0
     try:
         with np.errstate(over="raise"):
-            try:
-                at, step, careful = newton_step(form, state.at, share, state.careful, last)
-            except np.linalg.LinAlgError:
-                if state.careful or not affordable(form, last):
-                    raise
-                at, step, careful = newton_step(form, state.at, share, careful=True)
-            return _moved(state, at, step, careful, patience)
+            return _moved(state, *newton_step(state.form, state.at, share, state.careful, state.since > 0), patience)
     except (np.linalg.LinAlgError, FloatingPointError):
         return replace(state, step=0.0, outcome=Outcome.STALLED)
 

@@ -193,35 +193,6 @@ def bounded_program() -> Constrained:
     return Constrained(problem.problem, [*problem.constraints, constraints.trace(8, upper=100.0)])
 
 
-@pytest.mark.parametrize("careful", [False, True])
-@pytest.mark.parametrize("problem", [random_program(8, 4, 5), bounded_program()])
-def test_x_is_moved_onto_the_constraints_by_the_least_move_in_its_own_metric(careful, problem) -> None:
-    """X + X A*(w) X, x + x² Aᵀw with A of it = b; nothing where what is missing is next to nothing."""
-    form = StandardForm(problem.conic)
-    _, Z = first_iterate(form)
-    v = np.random.default_rng(0).standard_normal(form.m)
-    rng = np.random.default_rng(1)
-    G = 0.2 * rng.standard_normal((8, 8))
-    base = [np.eye(8)[None] + G @ G.T, *(rng.random(part.degree) + 0.5 for part in form.parts[1:])]
-    assert len(base) == len(form.parts)
-    form.b = form.measure(base)  # met exactly
-    form.b = form.b + 1e-3 * rng.standard_normal(form.m)  # and now nearly
-    at = Iterate.of(form, base, Z, v)
-    Y = interior_point._met(form, at, careful)
-
-    def through(w: np.ndarray) -> list[np.ndarray]:
-        A = [part.adjoint(w) for part in form.parts]
-        return [base[0] @ A[0] @ base[0], *(x * a * x for x, a in zip(base[1:], A[1:], strict=True))]
-
-    gram = np.array([form.measure(through(e)) for e in np.eye(form.m)])
-    w = np.linalg.solve(gram, form.b - form.measure(base))
-    onto = [P + D for P, D in zip(base, through(w), strict=True)]
-    (rows,) = form.parts[0].rows
-    np.testing.assert_allclose(Y[rows] @ Y[rows].T, form.beta * onto[0][0], atol=1e-9)
-    form.b = form.b + form.b - form.measure(onto)
-    assert interior_point._met(form, Iterate.of(form, onto, Z, v), careful) is None
-
-
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
 @pytest.mark.parametrize("kind", ["Laplacian", "singular", "no edges"])
 def test_programs_whose_optimal_value_is_zero_are_solved(kind: str, scale: float) -> None:
