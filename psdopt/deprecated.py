@@ -56,16 +56,19 @@ def former_names(module: str, names: Mapping[str, str]) -> Callable[[str], Any]:
 
 
 def former_argument(old: str, new: str | None, hint: str) -> Callable[[Class], Class]:
-    """A class decorator: the constructor still takes `old` and passes it as `new`; ignored if `new` is None."""
+    """A class decorator: the constructor still takes `old` and passes it as `new`; ignored if `new` is None.
+
+    Several names in `old` are separated by blanks.
+    """
 
     def decorate(cls: Class) -> Class:
         initialise: Callable[..., None] = cls.__dict__["__init__"]
 
         @wraps(initialise)
         def __init__(self: Any, *args: Any, **named: Any) -> None:
-            if old in named:
-                warnings.warn(f"{cls.__name__}({old}=...) is deprecated: {hint}", DeprecationWarning, stacklevel=2)
-                value = named.pop(old)
+            for name in set(old.split()) & named.keys():
+                warnings.warn(f"{cls.__name__}({name}=...) is deprecated: {hint}", DeprecationWarning, stacklevel=2)
+                value = named.pop(name)
                 named |= {} if new is None else {new: value}
             initialise(self, *args, **named)
 

@@ -65,9 +65,9 @@ def test_a_former_component_is_the_one_of_the_new_name() -> None:
 
 
 def test_former_arguments_are_taken_as_the_new_ones_or_have_no_effect() -> None:
-    with pytest.warns(DeprecationWarning, match=r"FrankWolfe\(step=...\) is deprecated: use rule=..."):
-        assert FrankWolfe(step="hazan") == FrankWolfe(rule="hazan")  # type: ignore[call-arg]
-    assert list(inspect.signature(FrankWolfe).parameters) == ["rule", "variant", "corrections"]
+    with pytest.warns(DeprecationWarning, match=r"FrankWolfe\(step=...\) is deprecated: the exact line search is used"):
+        assert FrankWolfe(step="hazan") == FrankWolfe()  # type: ignore[call-arg]
+    assert list(inspect.signature(FrankWolfe).parameters) == ["variant", "corrections"]
     with pytest.warns(DeprecationWarning, match=r"ColumnGeneration\(solver=...\) is deprecated"):
         assert ColumnGeneration(solver="clarabel") == ColumnGeneration()  # type: ignore[call-arg]
     with pytest.warns(DeprecationWarning, match=r"TermSum\(curvature=...\) is deprecated: Hessians are computed term"):

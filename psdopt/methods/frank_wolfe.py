@@ -16,7 +16,6 @@ from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite
 from psdopt.contracts.problem import Evaluation, PlaneModel, Problem
 from psdopt.deprecated import former_argument
-from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
 from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.simplex import project_simplex
@@ -24,7 +23,6 @@ from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS, SLIGHT
 from psdopt.methods.projected_gradient import Momentum, accelerated_step
 
-RULES = ("exact", "hazan")
 VARIANTS = ("fully-corrective", "vanilla")
 
 
@@ -38,10 +36,9 @@ class FrankWolfeState(State):
 
     atom: Atom
     gap: float
-    iteration: int
 
 
-@former_argument("step", "rule", "use rule=...")
+@former_argument("rule step", None, "the exact line search is used")
 @dataclass(frozen=True)
 class FrankWolfe(Method[FrankWolfeState]):
     """M⁺ = (1 − gamma) M + gamma N, N = argmin ⟨∇F(M), N⟩ over the set; global for convex F, gap at every step.
@@ -54,23 +51,19 @@ class FrankWolfe(Method[FrankWolfeState]):
 
     Parameters
     ----------
-    rule : for the step length gamma, "exact" line search, or "hazan": gamma = 2/(k + 2). The latter is
-        not monotone, and is for the vanilla variant only.
-    variant : "fully-corrective" or "vanilla"; "auto" is "fully-corrective" with exact steps and "vanilla" with Hazan's.
+    variant : "fully-corrective", which "auto" stands for, or "vanilla": gamma by an exact line search.
     corrections : most inner steps of a fully corrective step; it ends earlier once the gap within the span is a tenth
         of the gap.
 
-    The former name of `rule`, ``step``, is deprecated, and so are the variants "away" and "pairwise", which stand for
-    "fully-corrective" now.
+    The variants "away" and "pairwise" are deprecated, and stand for "fully-corrective"; so is ``rule``, since Hazan's
+    steps 2/(k + 2) are no monotone method and never a faster one.
 
     Cost of a step: one eigenvector of S, warm-started and with a proven bound on its error that is part of the
     gap, and one application of the maps to one column; the fully corrective variant works in the span otherwise.
 
-    Raises UnknownNameError for a rule or variant that is not in the list, InvalidInputError for Hazan's rule with
-    another variant than the vanilla one.
+    Raises UnknownNameError for a variant that is not in the list.
     """
 
-    rule: str = "exact"
     variant: str = "auto"
     corrections: int = 100
 
@@ -79,57 +72,45 @@ class FrankWolfe(Method[FrankWolfeState]):
         "geometry": (Ability.LINEAR_ORACLE,),
     }
     residual: ClassVar[Residual] = Residual.GAP
+    descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        one_of(self.rule, "rule", RULES)
         integer(self.corrections, "corrections")
         if is_name(self.variant, "away") or is_name(self.variant, "pairwise"):
             text = f"FrankWolfe(variant={self.variant!r}) is deprecated: 'fully-corrective' is used"
             warnings.warn(text, DeprecationWarning, stacklevel=4)
             object.__setattr__(self, "variant", "fully-corrective")
         one_of(self.variant, "variant", ("auto", *VARIANTS))
-        if self.rule == "hazan" and self.kind != "vanilla":
-            raise InvalidInputError(f"rule 'hazan' goes with variant 'vanilla' only; found variant {self.variant!r}")
 
     @property
-    def kind(self) -> str:
-        """The variant in use, with "auto" resolved."""
-        if self.variant != "auto":
-            return self.variant
-        return "vanilla" if self.rule == "hazan" else "fully-corrective"
-
-    @property
-    def descends(self) -> bool:  # type: ignore[override]
-        """With exact steps the value never increases; Hazan's rule may increase it."""
-        return self.rule == "exact"
+    def corrects(self) -> bool:
+        """Whether the variant is the fully corrective one."""
+        return self.variant != "vanilla"
 
     @property
     def sublinear_order(self) -> float | None:  # type: ignore[override]
         """One, that is O(1/k), for the vanilla variant."""
-        return None if self.kind == "fully-corrective" else 1.0
+        return None if self.corrects else 1.0
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> FrankWolfeState:
         evaluation = evaluation or problem.at(geometry.factor(start))
-        if self.kind == "fully-corrective":
+        if self.corrects:
             evaluation = _principal(evaluation)
         return _with_oracle(problem, geometry, evaluation)
 
     def step(self, state: FrankWolfeState) -> FrankWolfeState:
-        if self.rule == "hazan":
-            evaluation, size = self._toward(state, 2.0 / (state.iteration + 2.0))
-        else:
-            evaluation, size = self._toward(state) if self.kind == "vanilla" else self._corrected(state)
-        if self.descends and not ensure_finite(evaluation).value < state.evaluation.value:
+        evaluation, size = self._corrected(state) if self.corrects else self._toward(state)
+        if not ensure_finite(evaluation).value < state.evaluation.value:
             return replace(state, outcome=Outcome.STALLED, step=0.0)
         return _with_oracle(state.problem, state.geometry, evaluation, state, size)
 
-    def _toward(self, state: FrankWolfeState, gamma: float | None = None) -> tuple[Evaluation, float]:
-        """M + gamma (N − M), by default with the best gamma in [0, 1]."""
+    def _toward(self, state: FrankWolfeState) -> tuple[Evaluation, float]:
+        """M + gamma (N − M) with the best gamma in [0, 1]."""
         plane = state.evaluation.along_atom(state.atom.vector)
-        size = minimize_smooth(_toward_atom(plane), 1.0) if gamma is None else gamma
+        size = minimize_smooth(_toward_atom(plane), 1.0)
         moved = plane.step(1.0 - size, size)
         used = row_dots(moved.factor.T, moved.factor.T) > 0.0
         return moved if np.all(used) else moved.mix(np.eye(len(used))[:, used]), size
@@ -196,7 +177,6 @@ def _with_oracle(
         extras=extras,
         atom=atom,
         gap=gap,
-        iteration=0 if previous is None else previous.iteration + 1,
     )
 
 

@@ -105,8 +105,8 @@ def pairs() -> Iterator[tuple[str, str, Any, Any]]:
             yield f"{name}-polar", problem, Polar(n, 2), method
             yield f"{name}-sphere", problem, FixedTrace(n, 2, 2.0), method
         yield "gradient-definite", problem, PositiveDefinite(n), flat["gradient"]
-        for rule, variant in (("exact", "fully-corrective"), ("exact", "vanilla"), ("hazan", "vanilla")):
-            yield f"frank-wolfe-{rule}-{variant}", problem, Spectraplex(n, 2.0), methods.FrankWolfe(rule, variant)
+        for variant in ("fully-corrective", "vanilla"):
+            yield f"frank-wolfe-{variant}", problem, Spectraplex(n, 2.0), methods.FrankWolfe(variant)
         yield "projected-spectraplex", problem, Spectraplex(n, 2.0), greedy["projected"]
     for problem in HELD:
         n = PROBLEMS[problem]().n

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import psdopt
-from psdopt import QuadraticSDP, Spectraplex, TermSum
+from psdopt import LowRankPSD, QuadraticSDP, Spectraplex, TermSum
 from psdopt.methods import frank_wolfe
 from psdopt.methods.frank_wolfe import VARIANTS, FrankWolfe
 from psdopt.terms import MeasuredTerm, QuadraticForms, SquaredHinge
@@ -38,8 +38,7 @@ def test_fully_corrective_converges_linearly_and_vanilla_does_not():
     problem, best, _ = spread()
     fast = psdopt.solve(problem, Spectraplex(20), FrankWolfe(), tol=1e-6, max_iterations=60)
     slow = psdopt.solve(problem, Spectraplex(20), FrankWolfe(variant="vanilla"), tol=1e-6, max_iterations=60)
-    assert (FrankWolfe().kind, FrankWolfe("hazan").kind) == ("fully-corrective", "vanilla")
-    assert (FrankWolfe().sublinear_order, FrankWolfe("hazan").sublinear_order) == (None, 1.0)
+    assert (FrankWolfe().sublinear_order, FrankWolfe("vanilla").sublinear_order) == (None, 1.0)
     assert fast.optimal
     assert not slow.optimal
     assert fast.certificate.gap_relative <= 1e-6
@@ -84,7 +83,8 @@ def test_sublinear_towards_a_face_and_linear_towards_a_vertex():
     [
         ({"variant": "away"}, "away", FrankWolfe(variant="fully-corrective")),
         ({"variant": "pairwise"}, "pairwise", FrankWolfe(variant="fully-corrective")),
-        ({"step": "hazan"}, r"FrankWolfe\(step=...\) is deprecated: use rule=", FrankWolfe("hazan")),
+        ({"step": "hazan"}, r"FrankWolfe\(step=...\) is deprecated: the exact line search", FrankWolfe()),
+        ({"rule": "hazan"}, r"FrankWolfe\(rule=...\) is deprecated: the exact line search", FrankWolfe()),
     ],
 )
 def test_former_words_warn_where_they_are_used(former, text, now):
@@ -107,23 +107,24 @@ def test_the_basis_of_nearly_parallel_atoms_is_orthonormal(apart):
 
 
 @pytest.mark.parametrize("trace", [0.5, 3.0])
-def test_steps_of_hazans_rule_are_those_of_the_textbook(trace):
-    """M ← M + 2/(k + 2) (trace v vᵀ − M), v the least eigenvector of S; the gap and its units are those of S there."""
+def test_vanilla_steps_are_those_of_the_textbook(trace):
+    """M ← M + gamma (trace v vᵀ − M), v the least eigenvector of S, for the best gamma in [0, 1] of a quadratic F."""
     problem = spread(n=7, trace=trace)[0]
-    method, geometry = FrankWolfe("hazan"), Spectraplex(7, trace)
+    method, geometry = FrankWolfe("vanilla"), Spectraplex(7, trace)
     state = method.init(problem, geometry, geometry.from_factor(np.sqrt(trace / 7.0) * np.eye(7)))
     M, gamma = trace / 7.0 * np.eye(7), 0.0
-    for k in range(5):
+    for _ in range(5):
         S = state.evaluation.gradient @ np.eye(7)
         values, vectors = np.linalg.eigh(S)
         gap = np.sum(S * M) - trace * values[0]
         np.testing.assert_allclose(state.evaluation.matrix.to_dense(), M, atol=1e-9)
         assert state.gap == state.extras["gap"] == pytest.approx(gap, rel=1e-9)
         assert state.gradient_norm == pytest.approx(2.0 * gap / np.sqrt(trace), rel=1e-9)
-        assert (state.iteration, state.step) == (k, gamma)
-        assert state.extras.get("gamma", 0.0) == gamma
-        gamma = 2.0 / (k + 2.0)
-        M = M + gamma * (trace * np.outer(vectors[:, 0], vectors[:, 0]) - M)
+        assert state.step == state.extras.get("gamma", 0.0) == pytest.approx(gamma, rel=1e-6)
+        D = trace * np.outer(vectors[:, 0], vectors[:, 0]) - M
+        there = problem.at(LowRankPSD.from_dense(M + D).factor).gradient @ np.eye(7)
+        gamma = min(-np.sum(S * D) / np.sum((there - S) * D), 1.0)
+        M = M + gamma * D
         state = method.step(state)
 
 

@@ -248,7 +248,9 @@ class SlowerThanDeclared(_Greedy):
 
     def step(self, state: Any) -> Any:
         _, best = self._toward(state)
-        evaluation, size = self._toward(state, min(best, 0.1 / (state.iteration + 1.0) ** 1.5))
+        count = (0.1 / state.step) ** (2.0 / 3.0) if state.step > 0.0 else 0.0  # of the steps so far
+        size = min(best, 0.1 / (count + 1.0) ** 1.5)
+        evaluation = state.evaluation.along_atom(state.atom.vector).step(1.0 - size, size)
         return _with_oracle(state.problem, state.geometry, _principal(evaluation), state, size)
 
 
