@@ -25,11 +25,13 @@ FORMER_MODULES: dict[str, dict[str, str]] = {
 #: Former name of a component, as (kind, name) -> its name now.
 FORMER_COMPONENTS = {
     ("method", "closed-form"): "eigen-splitting",
+    ("method", "constrained-gradient"): "dual-newton",
     ("method", "riemannian-gradient"): "conjugate-gradient",
 }
 #: Former name of a method -> "module:name" now.
 FORMER_METHODS = {
     "ClosedForm": "psdopt.methods:EigenSplitting",
+    "ConstrainedGradient": "psdopt.methods:DualNewton",
     "RiemannianGradient": "psdopt.methods:ConjugateGradient",
 }
 

@@ -13,6 +13,8 @@ from psdopt.terms import LinearTerm
 FORMER = {
     "psdopt.ClosedForm": "psdopt.methods.EigenSplitting",
     "psdopt.methods.ClosedForm": "psdopt.methods.EigenSplitting",
+    "psdopt.ConstrainedGradient": "psdopt.methods.DualNewton",
+    "psdopt.methods.ConstrainedGradient": "psdopt.methods.DualNewton",
     "psdopt.RiemannianGradient": "psdopt.methods.ConjugateGradient",
     "psdopt.methods.RiemannianGradient": "psdopt.methods.ConjugateGradient",
     "psdopt.problems.MarginProblem": "psdopt.MarginProblem",

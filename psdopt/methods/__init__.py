@@ -9,7 +9,6 @@ from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.bilgo.method import BILGO
 from psdopt.methods.block_conjugate_gradient import BlockConjugateGradient
 from psdopt.methods.conjugate_gradient import ConjugateGradient
-from psdopt.methods.constrained_gradient import ConstrainedGradient
 from psdopt.methods.dual_newton import DualNewton
 from psdopt.methods.frank_wolfe import FrankWolfe
 from psdopt.methods.growing_samples import GrowingSamples
@@ -34,7 +33,6 @@ __all__ = [
     "BoundaryPoint",
     "ColumnGeneration",
     "ConjugateGradient",
-    "ConstrainedGradient",
     "DualNewton",
     "EigenSplitting",
     "FrankWolfe",

@@ -12,7 +12,6 @@ from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_
 from psdopt.certificates.constrained.refutation import proven_infeasible, suspected_ray
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
-from psdopt.checks import integer
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.abilities import Ability, Requires, name_of
 from psdopt.contracts.geometry import Geometry
@@ -41,11 +40,12 @@ class ConstrainedGradientState(State):
 class ConstrainedGradient(Method[ConstrainedGradientState]):
     """M⁺ = argmin ⟨∇F(N), M⟩ + (L/2) |M − N|² over M ⪰ 0 with A(M) = b, for a quadratic F; N = M + beta (M − M₋).
 
-    Each M⁺ is the nearest feasible matrix to N − ∇F(N)/L, found by Newton steps as :class:`DualNewton` makes them, from
-    the last multipliers: a step or two once these settle. ∇F is affine, so that ∇F(N) is at hand, and L is raised to
-    the curvature of F along M⁺ − N where that is larger. Momentum begins anew where it leads against the step. If F is
-    curved by at least μ in the directions in which M may move, an error falls by 1 − √(μ/L) a step: fast where F
-    measures most of M about evenly, as a distance of which some entries are left out, and slow where F is flat.
+    :class:`~psdopt.DualNewton` as it runs where F is no distance.
+
+    Each M⁺ is the nearest feasible matrix to N − ∇F(N)/L, found by Newton steps on the multipliers, from the last ones:
+    a step or two once these settle. ∇F is affine, so that ∇F(N) is at hand, and L is raised to the curvature of F along
+    M⁺ − N where that is larger. Momentum begins anew where it leads against the step. If F is curved by at least μ in
+    the directions in which M may move, an error falls by 1 − √(μ/L) a step.
 
     Beck, Teboulle (2009); O'Donoghue, Candès (2015) for the new beginnings.
 
@@ -54,7 +54,7 @@ class ConstrainedGradient(Method[ConstrainedGradientState]):
     inner : largest number of products with the Hessian of the dual per Newton step, at least 1.
 
     Cost per step: an evaluation and a gradient as arrays (n, n), and one to three eigendecompositions, 9 n³ flops or
-    so, with products of O(n² p) as in :class:`DualNewton`.
+    so, with products of O(n² p) as in :class:`~psdopt.DualNewton`.
     """
 
     inner: int = 100
@@ -63,9 +63,6 @@ class ConstrainedGradient(Method[ConstrainedGradientState]):
     ranks_by_value: ClassVar[bool] = False
     starts_at_zero: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.CERTIFICATE
-
-    def __post_init__(self) -> None:
-        integer(self.inner, "inner")
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
@@ -148,7 +145,7 @@ def _of_equations(problem: Problem) -> Constrained:
     known = constrained_of(problem)
     if Ability.EQUATIONS not in known.abilities:
         raise IncompatibleError(
-            f"ConstrainedGradient needs Constrained(F, equations) with a quadratic F; found {name_of(problem)}"
+            f"DualNewton needs Constrained(F, equations) with a quadratic F; found {name_of(problem)}"
         )
     return known
 

@@ -24,6 +24,7 @@ from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.simplex import shift_to
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
+from psdopt.methods.constrained_gradient import ConstrainedGradient, ConstrainedGradientState
 from psdopt.methods.nearest import Known, decomposed, newton_direction, searched
 
 
@@ -43,7 +44,7 @@ class DualNewtonState(State):
 
 
 @dataclass(frozen=True)
-class DualNewton(Method[DualNewtonState]):
+class DualNewton(Method[DualNewtonState | ConstrainedGradientState]):
     """min (rho/2) |M|² + ⟨C, M⟩ over M ⪰ 0 with A(M) = b, by its dual: min |Π(−C − A*(y))|²/(2 rho) + bᵀy.
 
     Π is the projection to the cone, M = Π(−C − A*(y))/rho. The dual is convex and once differentiable, with gradient
@@ -52,6 +53,10 @@ class DualNewton(Method[DualNewtonState]):
     S = rho M + C + A*(y) ⪰ 0 by itself, and its factor, from the same eigenvectors, goes to the certificate. With
     S M = 0, F(M) is the dual bound less ⟨y, A(M) − b⟩. Where A*(w) = I for some w, so that the trace is fixed, the
     first y is the best multiple of w: it costs no decomposition beside that at y = 0.
+
+    Any other quadratic F is minimised by gradient steps, each ended at the nearest feasible matrix in this way
+    (:class:`~psdopt.methods.constrained_gradient.ConstrainedGradient`): fast where F measures most of M about evenly,
+    as a distance of which some entries are left out, and slow where F is flat.
 
     Qi, Sun: A quadratically convergent Newton method for computing the nearest correlation matrix, SIAM J. Matrix Anal.
     Appl. 28 (2006).
@@ -66,7 +71,7 @@ class DualNewton(Method[DualNewtonState]):
 
     inner: int = 100
 
-    requires: ClassVar[Requires] = {"problem": (Ability.NEAREST,), "geometry": (Ability.FULL_CONE,)}
+    requires: ClassVar[Requires] = ConstrainedGradient.requires
     ranks_by_value: ClassVar[bool] = False
     starts_at_zero: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.CERTIFICATE
@@ -76,7 +81,9 @@ class DualNewton(Method[DualNewtonState]):
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
-    ) -> DualNewtonState:
+    ) -> DualNewtonState | ConstrainedGradientState:
+        if Ability.NEAREST not in problem.abilities:
+            return ConstrainedGradient(self.inner).init(problem, geometry, start, evaluation)
         parts = problem, *_ = _parts_of(problem)
         y, known = _begun(parts)
         first = self._at(parts, geometry, y, math.nan, known)
@@ -129,13 +136,19 @@ class DualNewton(Method[DualNewtonState]):
             dual=Multipliers(y, ray=ray, slack=V[:, :k] * np.sqrt(-values[:k])),
         )
 
-    def warmed(self, state: DualNewtonState, multipliers: Array) -> DualNewtonState:
+    def warmed(
+        self, state: DualNewtonState | ConstrainedGradientState, multipliers: Array
+    ) -> DualNewtonState | ConstrainedGradientState:
         """The state at y = `multipliers`, if the dual function is lower there than at the first y."""
+        if isinstance(state, ConstrainedGradientState):
+            return ConstrainedGradient(self.inner).warmed(state, multipliers)
         parts = _parts_of(state.problem)
         known = decomposed(parts, multipliers)
         return self._at(parts, state.geometry, multipliers, math.nan, known) if known[2] < state.theta else state
 
-    def step(self, state: DualNewtonState) -> DualNewtonState:
+    def step(self, state: DualNewtonState | ConstrainedGradientState) -> DualNewtonState | ConstrainedGradientState:
+        if isinstance(state, ConstrainedGradientState):
+            return ConstrainedGradient(self.inner).step(state)
         parts = problem, *_ = _parts_of(state.problem)
         scale, residual = problem.scale, state.residual
         at = parts, state.values, state.vectors, residual

@@ -86,14 +86,9 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
         "Burer, Monteiro (2003)",
         {"iterations": "iterations per step"},
     ),
-    methods.ConstrainedGradient: (
-        "quadratic F under equations: gradient steps to the nearest feasible matrix",
-        "Beck, Teboulle (2009); Qi, Sun (2006)",
-        {"inner": "most Hessian products per Newton step"},
-    ),
     methods.DualNewton: (
-        "nearest matrix under linear equations: semismooth Newton on the multipliers",
-        "Qi, Sun (2006)",
+        "quadratic F, linear equations: semismooth Newton on the multipliers",
+        "Qi, Sun (2006); Beck, Teboulle (2009)",
         {"inner": "most Hessian products per step"},
     ),
     methods.InteriorPoint: (

@@ -26,7 +26,6 @@ from psdopt.methods import (
     BoundaryPoint,
     ColumnGeneration,
     ConjugateGradient,
-    ConstrainedGradient,
     DualNewton,
     EigenSplitting,
     FrankWolfe,
@@ -128,8 +127,8 @@ def _constrained(
 
     With a limit `most` of the rank the choice is among methods on factors.
     SphereGradient for a linear F on matrices of a fixed diagonal; DualNewton for a distance, unless equations leave a
-    face, on which its dual has no minimiser; for a distance of weighted entries ConstrainedGradient, and the method
-    below if its steps do not suffice; BoundaryPoint for very many equations; InteriorPoint if a step is
+    face, on which its dual has no minimiser; for a distance of weighted entries its gradient steps, and the method
+    below if they do not suffice; BoundaryPoint for very many equations; InteriorPoint if a step is
     affordable; else, for nuclear norms, for very sparse equations and very many inequalities, AugmentedLagrangian.
 
     The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
@@ -149,7 +148,7 @@ def _constrained(
             method = DualNewton()  # methods on a face need a geometry of factors
         elif full and _even(problem) and (geometry is not None or problem.face is None):
             rest = _on_factors(problem)
-            method = Alternating(ConstrainedGradient(), rest, AfterSteps(THRESHOLDS.gradient_steps))
+            method = Alternating(DualNewton(), rest, AfterSteps(THRESHOLDS.gradient_steps))
             geometry = geometry or FlatQuotient(problem.n, problem.n)
             method = method if fits(problem, geometry, method) else method.first
         else:

@@ -40,7 +40,7 @@ class Thresholds:
     binding : solutions for m measurements have up to √(2 m) columns; a limit below that divided by this number binds:
         at 1/25 to 1/6, steps on the factor took .2 to 1 times as long as those on Lagrange's conditions, at 1/3 to 3/5
         1 to 10 times.
-    gradient_steps : steps of ConstrainedGradient before another method takes its place. Correlation matrices of order
+    gradient_steps : gradient steps of DualNewton before another method takes its place. Correlation matrices of order
         30 to 300 under weights from 0 to 1 took 15 to 250, at most 1.7 times as long as LagrangeNewton (order 30) and
         down to less than 1/20 (order 300). Weights that span 1e3 took 300 to 1,200: with LagrangeNewton from the 300th
         step on 0.6 to 2.1 times as long as with that alone.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt import Ability, Constrained, ConstrainedGradient, PSDCone, QuadraticSDP, TermSum, solve
+from psdopt import Ability, Constrained, DualNewton, PSDCone, QuadraticSDP, TermSum, solve
 from psdopt.checks import real_array
 from psdopt.constraints import Constraint
 from psdopt.errors import InvalidInputError, InvalidTypeError
@@ -72,7 +72,7 @@ def process_tomography(transfer: Any, **options: Any) -> HermitianEstimate:
     chosen = any(options.get(name) is not None for name in ("geometry", "method"))
     if Ability.NEAREST not in problem.abilities and not chosen:
         # measured strings are orthogonal, so that F is curved evenly in all that was measured
-        options = {**options, "geometry": PSDCone(problem.n), "method": ConstrainedGradient()}
+        options = {**options, "geometry": PSDCone(problem.n), "method": DualNewton()}
     result = finished(solve(problem, **{"rng": 0, **options}))
     return HermitianEstimate(result.matrix.hermitian(), result)
 

@@ -6,7 +6,6 @@ import pytest
 from psdopt import (
     Ability,
     Constrained,
-    ConstrainedGradient,
     EntryFit,
     FlatQuotient,
     PSDCone,
@@ -19,7 +18,7 @@ from psdopt import (
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg.arrays import norm
 from psdopt.methods import DualNewton, LagrangeNewton
-from psdopt.methods.constrained_gradient import ConstrainedGradientState
+from psdopt.methods.constrained_gradient import ConstrainedGradient, ConstrainedGradientState
 from psdopt.testing.constrained import conic_optimum
 
 
@@ -45,7 +44,7 @@ def test_minima_are_proven_and_those_of_another_method(share, weights):
     problem = partly(20, share, 1, weights)
     assert Ability.EQUATIONS in problem.abilities
     assert Ability.NEAREST not in problem.abilities
-    found = solve(problem, PSDCone(20), ConstrainedGradient(), tol=1e-8)
+    found = solve(problem, PSDCone(20), DualNewton(), tol=1e-8)
     other = solve(problem, FlatQuotient(20, 10), LagrangeNewton(), tol=1e-8, escape=True)
     assert found.optimal
     assert other.optimal
@@ -59,7 +58,7 @@ def test_other_equations_and_a_factor_of_all_columns():
     A = rng.standard_normal((8, 8))
     problem = Constrained(QuadraticSDP(A @ A.T + np.eye(8), 0.0, target(8)),
                           [constraints.trace(8, 3.0), constraints.entries([0, 1], [1, 4], 8, [0.2, -0.1])])  # fmt: skip
-    found = solve(problem, FlatQuotient(8, 8), ConstrainedGradient(), tol=1e-7)
+    found = solve(problem, FlatQuotient(8, 8), DualNewton(), tol=1e-7)
     assert found.optimal
     assert found.value == pytest.approx(conic_optimum(problem).value, rel=1e-5)
 
@@ -74,7 +73,7 @@ def test_one_step_solves_what_one_run_of_newton_solves():
 
 def test_a_step_is_the_minimum_of_its_model_and_raises_the_curvature():
     problem = partly(12, 0.7, 2, 1.0)
-    method = ConstrainedGradient()
+    method = DualNewton()
     state = method.init(problem, PSDCone(12), np.zeros((12, 1)))
     curvatures = [state.curvature]
     for _ in range(4):
@@ -95,32 +94,32 @@ def test_a_step_is_the_minimum_of_its_model_and_raises_the_curvature():
 
 
 def test_steps_for_equally_measured_entries_do_not_grow_with_the_order():
-    steps = [solve(partly(n, 0.8), PSDCone(n), ConstrainedGradient()).iterations for n in (20, 60)]
+    steps = [solve(partly(n, 0.8), PSDCone(n), DualNewton()).iterations for n in (20, 60)]
     assert steps[1] <= steps[0] + 5
 
 
 def test_a_run_continues_from_a_matrix_and_multipliers():
     problem = partly(15, 0.8)
-    first = solve(problem, PSDCone(15), ConstrainedGradient(), tol=1e-9)
+    first = solve(problem, PSDCone(15), DualNewton(), tol=1e-9)
     begun = {"start": first.matrix, "dual": first.state.y}
-    again = solve(problem, PSDCone(15), ConstrainedGradient(), **begun)
+    again = solve(problem, PSDCone(15), DualNewton(), **begun)
     assert again.optimal
     assert again.iterations <= 3
-    assert solve(problem, PSDCone(15), ConstrainedGradient()).iterations > 10
+    assert solve(problem, PSDCone(15), DualNewton()).iterations > 10
 
 
 def test_endings():
     wrong = Constrained(EntryFit(None, [0], [1], [0.5], n=3), constraints.entries([0], [0], 3, -1.0))
-    assert solve(wrong, PSDCone(3), ConstrainedGradient(), max_iterations=200).status is Status.INFEASIBLE
+    assert solve(wrong, PSDCone(3), DualNewton(), max_iterations=200).status is Status.INFEASIBLE
     beyond = Constrained(
         EntryFit(None, [0], [1], [0.5], n=3),
         [constraints.diagonal(3, 1.0), constraints.entries([0], [2], 3, 1.5)],
     )
-    assert solve(beyond, PSDCone(3), ConstrainedGradient(), max_iterations=200).status is Status.INFEASIBLE
+    assert solve(beyond, PSDCone(3), DualNewton(), max_iterations=200).status is Status.INFEASIBLE
     zero = Constrained(EntryFit(None, [0], [1], [0.5], n=3), constraints.trace(3, 0.0))
-    assert solve(zero, PSDCone(3), ConstrainedGradient()).matrix.to_dense() == pytest.approx(0.0)
+    assert solve(zero, PSDCone(3), DualNewton()).matrix.to_dense() == pytest.approx(0.0)
     linear = Constrained(QuadraticSDP(C=np.eye(3)), constraints.diagonal(3, 1.0))
     loose = Constrained(EntryFit(None, [0], [1], [0.5], n=3), constraints.trace(3, upper=1.0))
     for problem in (linear, loose):
-        assert not compatible(problem, PSDCone(3), ConstrainedGradient())
-    assert isinstance(ConstrainedGradient().init(wrong, PSDCone(3), np.zeros((3, 1))), ConstrainedGradientState)
+        assert not compatible(problem, PSDCone(3), DualNewton())
+    assert isinstance(DualNewton().init(wrong, PSDCone(3), np.zeros((3, 1))), ConstrainedGradientState)

@@ -24,7 +24,7 @@ LIMITS = {
                     "first_steps": (0,)},
     methods.BlockConjugateGradient: {"inner_iterations": (0,)},
     methods.BoundaryPoint: {"overshoot": (0.0, GOLDEN, GOLDEN + 1e-6), "factor": (1.0,), "patience": (0,)},
-    methods.ConstrainedGradient: {"inner": (0,)}, methods.DualNewton: {"inner": (0,)},
+    methods.DualNewton: {"inner": (0,)},
     methods.FrankWolfe: {"corrections": (0,)},
     methods.InteriorPoint: {"share": (1.0,), "patience": (0,)},
     methods.LagrangeNewton: {"steps": (1.5, True), "approach": ("cg",), "patience": (0,)},
@@ -89,8 +89,7 @@ FLAT, WIDE = FlatQuotient(4, 2), FlatQuotient(24, 24)
         (PLAIN, FLAT, methods.AugmentedLagrangian(), "constraints"),
         (LINEAR, FLAT, methods.BlockConjugateGradient(), "restriction"),
         (PLAIN, PSDCone(4), methods.BoundaryPoint(), "BoundaryPoint"),
-        (HELD, PSDCone(4), methods.DualNewton(), "nearest"),
-        (HELD, PSDCone(4), methods.ConstrainedGradient(), "equations"),
+        (HELD, PSDCone(4), methods.DualNewton(), "equations"),
         (cut(4), FLAT, methods.LagrangeNewton(CG), "approach="),
         (cut(4), PSDCone(4), methods.LagrangeNewton(), "factor"),
         (PLAIN, FLAT, methods.LagrangeNewton(), "quadratic-fit"),
@@ -123,7 +122,7 @@ class Promises(QuadraticSDP):
         *(
             (lambda problem, method=method: method.init(problem, FlatQuotient(3, 3), np.eye(3)),
              r"Promises offers no constraints: .* must have constrained")
-            for method in (methods.AugmentedLagrangian(), methods.ConstrainedGradient(), methods.DualNewton())
+            for method in (methods.AugmentedLagrangian(), methods.DualNewton())
         ),
     ],
 )  # fmt: skip

@@ -14,7 +14,6 @@ from benchmarks.papers.sdp_low_rank import completion, sensors
 from psdopt import (
     ConjugateGradient,
     Constrained,
-    ConstrainedGradient,
     DualNewton,
     EigenSplitting,
     EntryFit,
@@ -99,9 +98,9 @@ def test_a_distance_of_weighted_entries_begins_with_steps_to_the_nearest_feasibl
     entries = Constrained(EntryFit(None, i[::2], j[::2], rng.uniform(-1.0, 1.0, len(i[::2])), n=n), ones)
     geometry, method, _ = choose(entries, None, None)
     assert isinstance(method, Alternating)
-    assert isinstance(method.first, ConstrainedGradient)
+    assert isinstance(method.first, DualNewton)
     assert geometry.r == n
-    assert isinstance(choose(entries, PSDCone(n), None)[1], ConstrainedGradient)
+    assert isinstance(choose(entries, PSDCone(n), None)[1], DualNewton)
     assert isinstance(choose(entries, None, None, 3)[1], LagrangeNewton)
     squares = LeastSquares(rng.random(len(i)))
     lengths = Constrained(TermSum([MeasuredTerm(PairDistances(i, j, n=n), squares)]), constraints.trace(n, 9.0))
@@ -196,8 +195,7 @@ def claiming(ability):
     (Ability.CONSTRAINTS, FlatQuotient(5, 2), AugmentedLagrangian()),
     (Ability.CONIC, PSDCone(5), InteriorPoint()),
     (Ability.CONIC, PSDCone(5), BoundaryPoint()),
-    (Ability.NEAREST, PSDCone(5), DualNewton()),
-    (Ability.EQUATIONS, PSDCone(5), ConstrainedGradient()),
+    (Ability.EQUATIONS, PSDCone(5), DualNewton()),
 ])  # fmt: skip
 def test_an_ability_without_its_members_is_no_ability(ability, geometry, method):
     verdict = compatible(claiming(ability), geometry, method)

@@ -49,11 +49,11 @@ def test_channels_are_recovered(q, missing):
 def test_missing_entries_leave_geometry_and_method_to_the_caller():
     R = transfer_matrix(channel(np.random.default_rng(1), 1, 2)[0])
     R[1, 2] = np.nan
-    assert process_tomography(R).result.method == "ConstrainedGradient"
+    assert process_tomography(R).result.method == "DualNewton"
     assert process_tomography(R, method=AugmentedLagrangian()).result.method == "AugmentedLagrangian"
     low = process_tomography(R, geometry=FlatQuotient(8, 2), max_iterations=20)
     assert low.factor.shape[1] <= 4
-    assert "ConstrainedGradient" not in low.result.method
+    assert "DualNewton" not in low.result.method
 
 
 def test_the_nearest_channel_agrees_with_a_dense_solver_and_with_the_general_form():
