@@ -6,7 +6,7 @@ from importlib import import_module
 import numpy as np
 import pytest
 
-from psdopt import ColumnGeneration, FrankWolfe, TermSum
+from psdopt import LBFGS, ColumnGeneration, ConjugateGradient, FrankWolfe, TermSum
 from psdopt.deprecated import FORMER_MODULES, former_argument, former_component, former_names
 from psdopt.terms import LinearTerm
 
@@ -69,6 +69,9 @@ def test_a_former_component_is_the_one_of_the_new_name() -> None:
 def test_former_arguments_are_taken_as_the_new_ones_or_have_no_effect() -> None:
     with pytest.warns(DeprecationWarning, match=r"FrankWolfe\(step=...\) is deprecated: the exact line search is used"):
         assert FrankWolfe(step="hazan") == FrankWolfe()  # type: ignore[call-arg]
+    for former in (ConjugateGradient, LBFGS):
+        with pytest.warns(DeprecationWarning, match=r"\(search=...\) is deprecated: the exact search is used"):
+            assert former(search="armijo") == former()
     assert list(inspect.signature(FrankWolfe).parameters) == ["variant", "corrections"]
     with pytest.warns(DeprecationWarning, match=r"ColumnGeneration\(solver=...\) is deprecated"):
         assert ColumnGeneration(solver="clarabel") == ColumnGeneration()  # type: ignore[call-arg]

@@ -12,11 +12,12 @@ from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State, factor_residual, without_step
 from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.deprecated import former_argument
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import EPS
 from psdopt.methods.searches.paths import Carried, Located, Path, locate, path_along
 from psdopt.methods.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned_on, resolved
-from psdopt.methods.searches.step_lengths import SEARCHES, searched
+from psdopt.methods.searches.step_lengths import modelled
 
 #: beta from (⟨g⁺,z⁺⟩, ⟨g,z⁺⟩, ⟨g,z⟩, ⟨y,d⟩), with z = P⁻¹g and y = g⁺ − g (numerators of the field's rules).
 Rule = Callable[[float, float, float, float], float]
@@ -44,12 +45,14 @@ class ConjugateGradientState(State):
     curvature: float | None = None
 
 
+@former_argument("search", None, "the exact search is used")
 @dataclass(frozen=True)
 class ConjugateGradient(Method[ConjugateGradientState]):
     """d⁺ = −P⁻¹g⁺ + beta T(d), x⁺ = R(x, s d⁺), with s the best step along the curve (Yuan et al., algorithm 1).
 
-    On geometries with straight lines R(x, s d) is Y + s D and T the identity. On others R is the retraction, or a
-    cheaper curve that the geometry offers, and T the vector transport.
+    On geometries with straight lines R(x, s d) is Y + s D, T the identity, and s the global minimiser of F along the
+    line. On others R is the retraction, or a cheaper curve that the geometry offers, T the vector transport, and s a
+    step from the minimiser along the tangent line, corrected once.
 
     Corrections to the printed algorithm: beta divides by the *old* ⟨g, P⁻¹g⟩; every positive
     stationary point of the quartic along a line is a candidate, not only those in (0, 1); a direction that is not a
@@ -59,8 +62,6 @@ class ConjugateGradient(Method[ConjugateGradientState]):
     ----------
     update : "PR+" (Polak-Ribière, restarting), "FR" (Fletcher-Reeves), "HS" (Hestenes-Stiefel) or
         "DY" (Dai-Yuan); "none" is gradient descent, beta = 0.
-    search : "exact", the global minimiser of F along a straight line, and along other curves a step from the minimiser
-        of the tangent line, corrected once; or "armijo", doubling or halving until F decreases enough.
     preconditioner : "auto" takes the problem's own approximation of the factor Hessian if it has one,
         else "gram"; "gram" scales by (YᵀY + eta I)⁻¹; "problem"; "diagonal", the problem's own in a form
         that needs no set-up; "none". InvalidInputError if a curved geometry does not support the given one.
@@ -70,7 +71,6 @@ class ConjugateGradient(Method[ConjugateGradientState]):
     """
 
     update: str = "PR+"
-    search: str = "exact"
     preconditioner: str = "auto"
 
     requires: ClassVar[Requires] = {
@@ -84,7 +84,6 @@ class ConjugateGradient(Method[ConjugateGradientState]):
 
     def __post_init__(self) -> None:
         one_of(self.update, "update", tuple(RULES))
-        one_of(self.search, "search", SEARCHES)
         one_of(self.preconditioner, "preconditioner", PRECONDITIONERS)
 
     def init(
@@ -154,7 +153,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
 
     def _search(self, state: ConjugateGradientState, d: Any, slope: float) -> tuple[Path, float]:
         path = path_along(state.problem, state.geometry, state.here, d, straight=True)
-        return path, searched(self.search, path, state.evaluation.value, slope)
+        return path, modelled(path, state.evaluation.value, slope)
 
 
 def _mean_curvature(state: ConjugateGradientState, path: Path, s: float) -> float | None:

@@ -11,10 +11,11 @@ from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State, without_step
 from psdopt.contracts.problem import Evaluation, Problem
+from psdopt.deprecated import former_argument
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.methods.searches.paths import LinePath, Located, Path
 from psdopt.methods.searches.preconditioning import PRECONDITIONERS, ask_ahead, preconditioned, resolved
-from psdopt.methods.searches.step_lengths import SEARCHES, searched
+from psdopt.methods.searches.step_lengths import modelled
 
 
 @dataclass(kw_only=True)
@@ -25,6 +26,7 @@ class LBFGSState(State):
     pairs: list[tuple[Array, Array, float]] = field(default_factory=list)
 
 
+@former_argument("search", None, "the exact search is used")
 @dataclass(frozen=True)
 class LBFGS(Method[LBFGSState]):
     """Two-loop L-BFGS on Y, initial matrix gamma P⁻¹, exact search (Yuan et al., section 5.4).
@@ -32,14 +34,12 @@ class LBFGS(Method[LBFGSState]):
     Parameters
     ----------
     memory : number of pairs kept, at least 1.
-    search : "exact" or "armijo".
     preconditioner : initial matrix, as in :class:`ConjugateGradient`.
 
     Cost per iteration: one application of the maps in each direction, O(memory · n r).
     """
 
     memory: int = 20
-    search: str = "exact"
     preconditioner: str = "auto"
 
     requires: ClassVar[Requires] = {
@@ -53,7 +53,6 @@ class LBFGS(Method[LBFGSState]):
 
     def __post_init__(self) -> None:
         integer(self.memory, "memory")
-        one_of(self.search, "search", SEARCHES)
         one_of(self.preconditioner, "preconditioner", PRECONDITIONERS)
 
     def init(
@@ -87,7 +86,7 @@ class LBFGS(Method[LBFGSState]):
 
     def _search(self, state: LBFGSState, D: Array) -> tuple[Path, float]:
         path = LinePath(state.geometry, Located(state.point, state.evaluation), D)
-        return path, searched(self.search, path, state.evaluation.value, inner(state.gradient, D))
+        return path, modelled(path, state.evaluation.value, inner(state.gradient, D))
 
     def _apply_inverse(self, evaluation: Evaluation, G: Array, pairs: list[tuple[Array, Array, float]]) -> Array:
         """Two-loop recursion; H0 = gamma P⁻¹ with gamma from the newest pair in the metric of P."""

@@ -26,7 +26,6 @@ HAO = "Hao, Yuan, Ghanem: BILGO, Bilateral Greedy Optimization for Large Scale S
 MEYER = "Meyer, Bonnabel, Sepulchre: Regression on Fixed-Rank Positive Semidefinite Matrices"
 HELMBERG = "Helmberg, Rendl, Vanderbei, Wolkowicz (1996)"
 
-_SEARCH = {"search": "line search: exact or armijo"}
 _PRECONDITIONER = {"preconditioner": "auto, gram, problem, diagonal or none"}
 _RANK = Parameter("r", int, None, "rank (also --rank)")
 _TRACE = Parameter("trace", float, 1.0, "of all members")
@@ -48,7 +47,7 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
     methods.ConjugateGradient: (
         "nonlinear conjugate gradient on the factor, exact line search",
         YUAN,
-        {"update": "rule for beta: PR+, FR, HS, DY or none", **_SEARCH, **_PRECONDITIONER},
+        {"update": "rule for beta: PR+, FR, HS, DY or none", **_PRECONDITIONER},
     ),
     methods.BlockConjugateGradient: (
         "best M in the span of factor, gradient and last direction",
@@ -58,7 +57,7 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
     methods.LBFGS: (
         "limited-memory BFGS on the factor, exact line search",
         YUAN,
-        {"memory": "pairs kept", **_SEARCH, **_PRECONDITIONER},
+        {"memory": "pairs kept", **_PRECONDITIONER},
     ),
     methods.LagrangeNewton: (
         "Newton on factor and multipliers, for quadratic fits of few measurements",

@@ -9,10 +9,9 @@ from tests.geometries.test_own_sets import Elliptope
 from tests.methods.searched import N, R, problem
 
 
-@pytest.mark.parametrize("search", ["exact", "armijo"])
-def test_the_minimal_riemannian_group_is_enough(search):
+def test_the_minimal_riemannian_group_is_enough():
     """No velocity, no transport, no word on what is kept: the run ends where the tangent part of 2 S Y vanishes."""
-    geometry, f, method = Elliptope(N, R), problem(), ConjugateGradient(search=search)
+    geometry, f, method = Elliptope(N, R), problem(), ConjugateGradient()
     assert compatible(f, geometry, method).ok
     result = solve(f, geometry, method, max_iterations=2000)
     assert result.status is Status.STATIONARY, result.message

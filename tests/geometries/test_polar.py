@@ -130,7 +130,7 @@ def test_a_run_that_keeps_part_of_the_matrix_ends_stationary_in_the_rest(weight,
 
 @pytest.mark.parametrize(
     "method",
-    [ConjugateGradient(), ConjugateGradient(search="armijo"), ConjugateGradient("none")],
+    [ConjugateGradient(), ConjugateGradient("none")],
 )
 @pytest.mark.parametrize("geometry", [Polar(1, 1), Polar(3, 2), Polar(3, 3)], ids=str)
 def test_a_minimum_at_zero_which_the_set_lacks_is_approached_without_an_error(geometry, method):

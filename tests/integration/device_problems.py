@@ -114,7 +114,7 @@ QUADRATIC = (with_matrices, with_gram_forms, with_terms, closest)
 PROBLEMS = {build.__name__: build for build in (*QUADRATIC, *MEASURED, *APPLIED)}
 METHODS: dict[str, Method] = {
     "conjugate gradient": ConjugateGradient(),
-    "gram": ConjugateGradient(preconditioner="gram", search="armijo", update="HS"),
+    "gram": ConjugateGradient(preconditioner="gram", update="HS"),
     "diagonal": ConjugateGradient(preconditioner="diagonal"),
     "unscaled": ConjugateGradient(preconditioner="none"),
     "LBFGS": LBFGS(memory=4),

@@ -12,7 +12,7 @@ from psdopt.linalg.tolerances import EPS
 from psdopt.methods import LBFGS, ConjugateGradient
 from psdopt.methods.conjugate_gradient import RULES
 from psdopt.methods.searches.paths import Carried
-from tests.methods.searched import GEOMETRIES, N, problem, regression, values
+from tests.methods.searched import N, problem
 
 from .quadratics import N as ORDER
 from .quadratics import dense_quadratic, exact_step, quadratic_gradient, quadratic_value, residual_after
@@ -28,17 +28,6 @@ def test_finite_termination_on_a_quadratic(method):
     """In exact arithmetic ORDER steps suffice; a textbook loop leaves 2e-13 here, and loses it at condition 100 too."""
     assert residual_after(method, ORDER) <= 1e4 * ORDER * EPS
     assert residual_after(method, ORDER // 2) > 1e-6
-
-
-@pytest.mark.parametrize("name", GEOMETRIES)
-@pytest.mark.parametrize("f", [problem(), regression()], ids=["quadratic", "measured"])
-def test_both_searches_decrease_and_differ(name, f):
-    exact, armijo = (values(ConjugateGradient(search=s), GEOMETRIES[name], f) for s in ("exact", "armijo"))
-    for run in (exact, armijo):
-        assert np.all(np.diff(run) <= 8.0 * EPS * abs(run[0]))
-        assert run[-1] < run[0]
-    k = min(len(exact), len(armijo))
-    assert np.any(np.abs(exact[:k] - armijo[:k]) > 1e-6 * abs(exact[0]))
 
 
 @pytest.mark.parametrize("rank", [1, 2])

@@ -93,7 +93,7 @@ def test_time_limit(clock):
     """The callback moves the clock on: the step after its fifth call is cut."""
     problem = kta(np.random.default_rng(0))
     result = solve(
-        problem, FlatQuotient(8, 8), ConjugateGradient("FR", "armijo"), tol=1e-15, max_time=4.5, max_iterations=10**6,
+        problem, FlatQuotient(8, 8), ConjugateGradient("FR"), tol=1e-15, max_time=4.5, max_iterations=10**6,
         callback=lambda snapshot: setattr(clock, "time", clock.time + 1.0),
     )  # fmt: skip
     assert result.status is Status.TIME_LIMIT
@@ -209,7 +209,7 @@ def test_wrong_kinds_of_pieces():
 def test_incompatible_pieces_are_refused_before_any_work():
     problem, _ = planted(np.random.default_rng(2))
     before = problem.counts()
-    with pytest.raises(IncompatibleError, match="the geometry PSDCone lacks factor"):
+    with pytest.raises(IncompatibleError, match="the geometry PSDCone lacks straight-lines or riemannian"):
         solve(problem, PSDCone(12), ConjugateGradient())
     with pytest.raises(IncompatibleError) as refusal:
         solve(problem, FlatQuotient(12, 2), EigenSplitting())

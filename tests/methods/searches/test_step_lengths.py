@@ -3,11 +3,9 @@
 import math
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from psdopt.linalg.tolerances import EPS
-from psdopt.methods.searches.step_lengths import SUFFICIENT, armijo_step, halved, modelled
+from psdopt.methods.searches.step_lengths import SUFFICIENT, halved, modelled
 
 
 class Prescribed:
@@ -25,43 +23,6 @@ class Prescribed:
 
     def minimize(self):
         return self.model
-
-
-def listed(pairs):
-    """A function of powers of two, by a table; above all of it elsewhere."""
-    return lambda mu: pairs.get(mu, 10.0)
-
-
-@pytest.mark.parametrize(
-    ("values", "expected"),
-    [
-        ({1.0: -0.5, 2.0: -0.9, 4.0: -0.7}, 2.0),  # the last that falls
-        ({1.0: -2.5e-4, 2.0: -3e-4, 4.0: -3.5e-4}, 2.0),  # falls, but less than asked at 4
-        ({1.0: -0.5, 2.0: -0.5}, 1.0),  # no fall is not enough
-        ({1.0: -SUFFICIENT, 2.0: 0.0}, 1.0),  # exactly as much as asked is enough
-        ({1.0: -1.5e-4, 2.0: -1.6e-4}, 1.0), ({0.5: -1e-4, 0.25: -1e-3}, 0.5), ({0.5: -2e-5, 0.25: -1e-3}, 0.25),
-        ({2.0**-60: -1.0}, 2.0**-60), ({}, 0.0),
-    ],
-)  # fmt: skip
-def test_armijo_steps_by_a_table(values, expected):
-    assert armijo_step(listed(values), 0.0, -1.0) == expected
-
-
-@pytest.mark.parametrize(("longest", "expected"), [(math.inf, 8.0), (8.0, 8.0), (7.9, 4.0), (1.0, 1.0), (0.3, 0.3)])
-def test_armijo_steps_stay_below_the_longest(longest, expected):
-    asked = []
-    step = armijo_step(lambda mu: (asked.append(mu), abs(mu - 9.0) - 9.0)[1], 0.0, -1.0, longest)
-    assert step == expected
-    assert max(asked) <= longest
-
-
-def test_armijo_without_end_and_without_descent():
-    assert armijo_step(lambda mu: -mu, 0.0, -1.0) == math.inf
-    assert armijo_step(lambda mu: math.nan if mu else 0.0, 0.0, -1.0) == 0.0
-    tried = []
-    for slope in (0.0, 0.5, 1.0, math.nan):
-        assert armijo_step(lambda mu: tried.append(mu) or -mu, 0.0, slope) == 0.0
-    assert tried == []
 
 
 def test_halving_takes_the_first_that_falls_enough():
@@ -187,18 +148,3 @@ def test_where_values_tie_the_smaller_slope_decides(size):
         assert asked == 1
     assert step(0.0, rise=7.0) == (0.5, 0)  # no tie
     assert step(0.0, slope=-2e3 * EPS * size)[1] == 0  # a fall that values would show
-
-
-@settings(max_examples=50, deadline=None)
-@given(st.floats(-12, 12), st.floats(-12, 12))
-def test_armijo_decreases_enough_at_any_scale(log_size, log_place):
-    size, place = 10.0**log_size, 10.0**log_place
-
-    def f(t):
-        return size * (t / place - 1.0) ** 2
-
-    slope = -2.0 * size / place
-    mu = armijo_step(f, f(0.0), slope)
-    assert 0.0 < mu < 2.0 * place
-    assert f(mu) <= f(0.0) + 1e-4 * mu * slope
-    assert mu > 0.1 * place  # doubling keeps it from being needlessly short

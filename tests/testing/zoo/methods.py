@@ -197,7 +197,7 @@ class RemembersMore(Watched, LBFGS):
     rejected_by = ("method.memory_kept",)
 
     def step(self, state: Any) -> Any:
-        return LBFGS(self.memory + 1, self.search, self.preconditioner).step(state)
+        return LBFGS(self.memory + 1, self.preconditioner).step(state)
 
 
 @dataclass(frozen=True)
