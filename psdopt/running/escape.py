@@ -12,11 +12,11 @@ from psdopt.certificates.certificate import Certificate
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.subset import principal_axes
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, SLIGHT
 from psdopt.running.result import Status
 
-#: Steps after a widening before the next certificate. New columns are short at first, so that stationarity is still
-#: small, and the method has just restarted.
+#: Steps after a widening before the next certificate, unless stationarity is slight beside what it was. New columns are
+#: short at first, so that stationarity is still small, and the method has just restarted.
 SETTLING = 10
 #: An error is clearly smaller than another one if it is below this share of it.
 CLEARLY = 0.5
@@ -29,8 +29,8 @@ class Escape:
     """The policy by which a run adds columns, and its record of the last widening.
 
     `allowed` : whether columns may be added, up to `max_rank`. `last` : iteration of the last widening; the next one
-    waits for `wait` steps. `last_infeasibility`, `columns` : the relative dual infeasibility and the number of columns
-    before the last widening.
+    waits for `wait` steps. `last_infeasibility`, `stationarity`, `columns` : the relative dual infeasibility, the
+    stationarity and the number of columns before the last widening.
     """
 
     allowed: bool
@@ -39,10 +39,11 @@ class Escape:
     wait: int = 0
     last_infeasibility: float = math.inf
     columns: int = 0
+    stationarity: float = 0.0
 
-    def settles(self, iteration: int) -> bool:
-        """Whether the last widening is too recent for a certificate."""
-        return iteration < self.last + min(self.wait, SETTLING)
+    def settles(self, iteration: int, stationarity: float = math.inf) -> bool:
+        """Whether the last widening is too recent for a certificate; by default for more columns."""
+        return iteration < self.last + min(self.wait, SETTLING) and stationarity > SLIGHT * self.stationarity
 
     def waits(self, iteration: int, binds: Callable[[], bool]) -> bool:
         """Whether to take more steps before the next widening."""
@@ -55,7 +56,9 @@ class Escape:
             return False
         return CLEARLY * infeasible > max(tol, stationarity) or binds()
 
-    def note(self, iteration: int, certificate: Certificate, spare: bool, columns: int) -> None:
+    def note(
+        self, iteration: int, certificate: Certificate, spare: bool, columns: int, stationarity: float = 0.0
+    ) -> None:
         """Record a widening at `iteration` from `columns` columns. `spare` : some of these were hardly used.
 
         If the infeasibility is then not clearly smaller than before the last widening, the run needs steps rather than
@@ -65,6 +68,7 @@ class Escape:
         stuck = spare and infeasible > CLEARLY * self.last_infeasibility
         self.wait = 2 * self.wait if stuck else SETTLING
         self.last_infeasibility, self.last, self.columns = infeasible, iteration, columns
+        self.stationarity = stationarity
 
 
 def clearly_bound(certificate: Certificate, stationarity: float, tol: float) -> bool:

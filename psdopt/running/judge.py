@@ -88,7 +88,7 @@ class Judge:
     def is_due(self, stationarity: float) -> bool:
         """Whether to compute a certificate: stationarity has reached its target, or the last certificate is old."""
         run = self.run
-        if run.judged == run.iteration or run.escape.settles(run.iteration):
+        if run.judged == run.iteration or run.escape.settles(run.iteration, stationarity):
             return False  # the same point is not judged twice, and new columns need steps first
         again = run.judged >= 0 and run.iteration >= run.judged + max(10.0, LONGER * run.judged)
         return stationarity <= (max(run.inner_tol, self.tol) if again else run.inner_tol)
@@ -108,7 +108,8 @@ class Judge:
         if proven is not None:
             return proven
         binds = cache(self._rank_binds)
-        movable = ended or not run.escape.waits(run.iteration, binds)
+        early = run.escape.settles(run.iteration) or run.escape.waits(run.iteration, binds)
+        movable = ended or not early
         if movable and self._moved(certificate, stationarity, ended, binds):
             return None
         finest = ended or run.inner_tol <= MINOR * certificate.target(self.tol)
@@ -265,7 +266,7 @@ class Judge:
         if kept or run.geometry.trace is not None or not certificate.convex:
             return False
         wanted = run.escape.wants(certificate, stationarity, self.tol, (lambda: True) if ended else binds)
-        return wanted and self._widen(certificate, spare=not binds())
+        return wanted and self._widen(certificate, stationarity, spare=not binds())
 
     def _stationary(self, certificate: Certificate, stationarity: float, finest: bool, binds: Binds) -> bool:
         """Whether this is a first-order point that no further step of the method improves on."""
@@ -301,7 +302,7 @@ class Judge:
         evaluation, before = self.run.state.evaluation, self.run.escape.columns
         return before < int(evaluation.factor.shape[1]) < self.problem.n and rank_binds(evaluation, self.tol)
 
-    def _widen(self, certificate: Certificate, spare: bool) -> bool:
+    def _widen(self, certificate: Certificate, stationarity: float, spare: bool) -> bool:
         """Add columns along eigenvectors of the least eigenvalues of S; False if the rank limit leaves no room."""
         run, columns = self.run, self.run.state.evaluation.factor.shape[1]
         wider = widened(run.state.evaluation, run.escape.max_rank, certificate.smallest_eigenvalue)
@@ -310,6 +311,6 @@ class Judge:
         geometry = run.geometry.with_rank(wider.factor.shape[1])
         if not run.go_on(self.method, geometry, geometry.from_factor(wider.factor), wider):
             return False
-        run.escape.note(run.iteration, certificate, spare, columns)
+        run.escape.note(run.iteration, certificate, spare, columns, stationarity)
         run.history.note("widened_to", wider.factor.shape[1])
         return True

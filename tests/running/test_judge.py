@@ -60,6 +60,7 @@ def test_a_run_that_gets_longer_is_asked_again_though_stationarity_stands_still(
 
 
 def test_a_widened_run_settles_before_it_is_judged_again():
+    """Ten steps, or until stationarity is slight beside its target, which it had reached at the widening."""
     problem, best = planted(np.random.default_rng(3))
     result = solve(problem, FlatQuotient(12, 1), ConjugateGradient(), rng=0, escape=True)
     assert result.optimal
@@ -68,7 +69,9 @@ def test_a_widened_run_settles_before_it_is_judged_again():
     assert len(widened) >= 1
     assert set(widened) < set(at)
     for iteration in widened:
-        assert at[at > iteration].min() >= iteration + psdopt.running.escape.SETTLING
+        following, stationarity = at[at > iteration].min(), result.history["stationarity"]
+        early = following < iteration + psdopt.running.escape.SETTLING
+        assert not early or stationarity[following] <= 0.1 * stationarity[iteration]
 
 
 def missed(monkeypatch, columns, method, misses, **options):

@@ -10,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from psdopt.contracts.gradient import GradientOperator
-from psdopt.contracts.problem import Evaluation, LineModel, Problem
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.devices import DeviceArray, placed, released
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.interpolation import minimize_interpolated
@@ -181,6 +181,23 @@ class FunctionLine(LineModel):
         if self._last is not None and self._last[0] == mu:
             return self._last[1]
         return self.evaluation.at(self.evaluation.factor + mu * self.D)
+
+
+class FunctionPlane(PlaneModel):
+    """F over alpha M + beta v vᵀ by direct evaluation."""
+
+    evaluation: FunctionEvaluation
+
+    def minimize(
+        self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
+    ) -> tuple[float, float]:
+        """As in :class:`PlaneModel`; for alpha M alone from gradients at a few √alpha Y."""
+        here = self.evaluation
+        if beta[1] > 0.0 or alpha != (0.0, np.inf) or not here.size > 0.0 or not math.isfinite(here.value):
+            return super().minimize(alpha, beta)
+        sign = -1.0 if inner(here.factor_gradient(), here.factor) > 0.0 else 1.0
+        mu = here.along(sign * here.factor).minimize(np.inf if sign > 0.0 else 1.0)
+        return (1.0 + sign * mu) ** 2, 0.0
 
 
 def dot(problem: Problem, A: Any, B: Any) -> float:

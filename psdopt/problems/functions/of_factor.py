@@ -9,13 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.problem import PlaneModel
 from psdopt.devices import released
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.interpolation import minimize_interpolated
 from psdopt.linalg.tolerances import MINOR
 from psdopt.problems.functions.backend import Local
-from psdopt.problems.functions.evaluation import FunctionEvaluation, dot
+from psdopt.problems.functions.evaluation import FunctionEvaluation, FunctionPlane, dot
 
 
 class FactorEvaluation(FunctionEvaluation):
@@ -25,6 +24,9 @@ class FactorEvaluation(FunctionEvaluation):
     ∇²f([Y, 0])[0, V] = [0, 2 S V], exactly. A certificate therefore needs f only. Compiled functions see factors with
     zero columns up to one of few numbers (:func:`width`), which change nothing, so that few shapes are compiled.
     """
+
+    #: f at Y with zero columns to this number, kept for more products with S.
+    _beside: tuple[int, Local] | None = None
 
     @cached_property
     def value(self) -> float:
@@ -39,7 +41,7 @@ class FactorEvaluation(FunctionEvaluation):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the trace, which cannot be pickled."""
-        return {name: value for name, value in vars(self).items() if name != "local"}
+        return {name: value for name, value in vars(self).items() if name not in ("local", "_beside")}
 
     def _wide(self, raw: Any) -> Any:
         return widened(raw, width(raw.shape[1])) if self.problem.backend.compiled else raw
@@ -59,9 +61,10 @@ class FactorEvaluation(FunctionEvaluation):
     def gradient_times(self, V: Any) -> Any:
         r, k = self.raw.shape[1], V.shape[1]
         columns = width(r + k) if self.problem.backend.compiled else r + k
-        base = widened(self.raw, columns)
+        if self._beside is None or self._beside[0] != columns:
+            self._beside = columns, self.problem.backend.second_order(widened(self.raw, columns))
         along = widened(widened(V, r + k, left=r), columns)
-        return 0.5 * self.problem.backend.second_order(base).product(along)[:, r : r + k]
+        return 0.5 * self._beside[1].product(along)[:, r : r + k]
 
     def hessian_vector(self, D: Array) -> Array:
         return self.given(self._hessian(self.taken(D)))
@@ -85,8 +88,10 @@ class FactorEvaluation(FunctionEvaluation):
         return FactorPlane(self, self.block(v))
 
 
-class FactorPlane(PlaneModel):
+class FactorPlane(FunctionPlane):
     """F over alpha M + beta v vᵀ = Z Zᵀ, Z = [√alpha Y, √beta v]."""
+
+    evaluation: FactorEvaluation
 
     def __init__(self, evaluation: FactorEvaluation, v: Array) -> None:
         self.evaluation, self.v = evaluation, v
@@ -97,7 +102,7 @@ class FactorPlane(PlaneModel):
     def minimize(
         self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
     ) -> tuple[float, float]:
-        """As in :class:`PlaneModel`; for one alpha from gradients at a few beta, without higher derivatives."""
+        """As in :class:`FunctionPlane`; for one alpha from gradients at a few beta, without higher derivatives."""
         found = self._best_beta(alpha[0], beta[1]) if alpha[0] == alpha[1] and beta[0] == 0.0 else None
         return super().minimize(alpha, beta) if found is None else (alpha[0], found)
 
@@ -106,8 +111,8 @@ class FactorPlane(PlaneModel):
 
         Where f([√alpha Y, √beta v]) has the gradient [.., 2 √beta S v] the slope is its product with v by 2 √beta.
         """
-        v, problem = self.v, self.evaluation.problem
-        start = FactorEvaluation(problem, math.sqrt(alpha) * self.evaluation.factor)
+        here, v, problem = self.evaluation, self.v, self.evaluation.problem
+        start = here if alpha == 1.0 else FactorEvaluation(problem, math.sqrt(alpha) * here.factor)
         size, own = float(norm(start.factor)) ** 2, float(norm(v)) ** 2
         if not size > 0.0 or not own > 0.0:
             return None

@@ -9,11 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.contracts.problem import PlaneModel
 from psdopt.devices import on_host, released
 from psdopt.linalg.arrays import Array, append_columns
 from psdopt.problems.functions.backend import Local
-from psdopt.problems.functions.evaluation import FunctionEvaluation, dot
+from psdopt.problems.functions.evaluation import FunctionEvaluation, FunctionPlane, dot
 
 
 class MatrixEvaluation(FunctionEvaluation):
@@ -82,8 +81,10 @@ class MatrixEvaluation(FunctionEvaluation):
         return MatrixPlane(self, self.block(v))
 
 
-class MatrixPlane(PlaneModel):
-    """F over alpha M + beta v vᵀ by direct evaluation."""
+class MatrixPlane(FunctionPlane):
+    """The plane in the space of matrices."""
+
+    evaluation: MatrixEvaluation
 
     def __init__(self, evaluation: MatrixEvaluation, v: Array) -> None:
         self.evaluation, self.v = evaluation, v

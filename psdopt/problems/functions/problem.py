@@ -14,7 +14,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.devices import on_host, placed, released
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROUNDINGS
 from psdopt.problems.functions.backend import Backend, Local
 from psdopt.problems.functions.evaluation import FunctionEvaluation
 from psdopt.problems.functions.installed import BACKENDS, backend_of
@@ -158,6 +158,24 @@ class FunctionProblem(Problem):
     def evaluation(self, factor: Array) -> FunctionEvaluation:
         """The evaluation at a factor that is known to be one."""
         return KINDS[self.of](self, factor)
+
+    def value_and_gradient_at(self, Y: Array) -> tuple[float, Array] | None:
+        """From one gradient of a function of the factor, where the last n columns of Y are a diagonal matrix E.
+
+        The last columns of ∇f(Y) are 2 S E. If f mixes columns, so that short ones lose digits, S is not symmetric to
+        rounding: None then.
+        """
+        n, E = self.n, Y[:, -self.n :]
+        diagonal = np.diagonal(E)
+        if self.of == "matrix" or E.shape[1] < n or not diagonal.all() or np.count_nonzero(E) > n:
+            return None
+        there = self.at(Y)
+        value = there.local.value
+        S = on_host(there.factor_gradient())[:, -n:] / (2.0 * diagonal)
+        sizes = np.sqrt(np.linalg.norm(S, axis=1))
+        if np.any(np.abs(S - S.T) > ROUNDINGS * n * EPS * sizes * sizes[:, None]):
+            return None
+        return value, 0.5 * (S + S.T)
 
     def counts(self) -> Mapping[str, int]:
         return {"values": self._values}

@@ -218,7 +218,34 @@ def test_the_best_weight_of_an_atom_takes_gradients_alone(backend):
         slope = known.along_atom(v).derivatives(1.0, beta)[0][1]
         assert abs(slope) <= 1e-6 * abs(known.along_atom(v).derivatives(1.0, 0.0)[0][1])
     assert start.along_atom(v).minimize(alpha=(1.0, 1.0), beta=(0.0, 0.5 * beta)) == (1.0, 0.5 * beta)
+    alpha, beta = start.along_atom(0.0 * V[:, 0]).minimize(beta=(0.0, 0.0))
+    assert beta == 0.0
+    assert abs(known.along_atom(V[:, 0]).derivatives(alpha, 0.0)[0][0]) <= 1e-6 * abs(known.gradient @ Y).max()
     assert not outward
+
+
+@EVERY
+def test_a_diagonal_in_the_factor_gives_S_from_one_gradient(backend):
+    case, wide = problem(backend, "factor"), np.hstack([Y, np.diag(np.linspace(1e-5, 1e-4, N))])
+    assert case.at(Y).value < np.inf  # which tests the function by its values
+    assert case.value_and_gradient_at(Y) is None
+    case.backend.plain_outward = case.backend.plain_value = None
+    value, S = case.value_and_gradient_at(wide)
+    same(value, reference().at(wide).value)
+    same(S, dense_gradient(reference().at(wide)))
+
+
+def test_a_function_that_mixes_columns_is_not_trusted_with_short_ones():
+    """Where columns are turned first, the short columns lose the digits by which they are shorter."""
+
+    def mixed(Y):
+        Z = anp.dot(Y, np.linalg.qr(np.random.default_rng(0).standard_normal((Y.shape[1],) * 2))[0])
+        return anp.sum(anp.dot(Z, Z.T) ** 3)
+
+    case = FunctionProblem(mixed, N, of="factor")
+    wide = np.hstack([Y, 1e-8 * np.eye(N)])
+    assert case.value_and_gradient_at(wide) is None
+    assert dense_gradient(case.at(wide)) is not None
 
 
 @pytest.mark.parametrize("backend", [installed("jax"), installed("torch")])
