@@ -93,10 +93,12 @@ def _units(diagonal: Array, rest_finite: bool) -> Array:
 def refined(
     once: Callable[[Array], Array], off: Callable[[Array, Array], Array], scale: Array | float, right: Array
 ) -> Array:
-    """w with M w = `right` for once(b) near M⁻¹ b and off(b, w) = b − M w, until a round no longer halves scale off."""
+    """w with M w = `right` for once(b) near M⁻¹ b and off(b, w) = b − M w, until scale off is rounding or a round no
+    longer halves it."""
     w = once(right)
     rest = off(right, w)
-    for _ in range(ROUNDS):
+    rounding = ROUNDINGS * EPS * (norm(scale * right) + norm(w / scale))
+    for _ in range(ROUNDS if norm(scale * rest) > rounding else 0):
         new = w + once(rest)
         left = off(right, new)
         if not norm(scale * left) < 0.5 * norm(scale * rest):

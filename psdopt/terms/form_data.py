@@ -40,8 +40,7 @@ def form_gradient(form: Form, P: Array, Q: Array) -> dict[str, Any]:
         left, right = X.apply(P), X.apply(Q)
         return {".X": form.scale * (on_places(X.data, left, Q) + on_places(X.data, right, P))}
     assert isinstance(form, MatrixForm)
-    half = 0.5 * form.scale
-    return {"": half * (on_places(form.A.data, P, Q) + on_places(form.A.data, Q, P))}
+    return {"": 0.5 * form.scale * on_places(form.A.data, np.hstack([P, Q]), np.hstack([Q, P]))}
 
 
 def form_change(form: Form, tangents: Mapping[str, Any]) -> Any:

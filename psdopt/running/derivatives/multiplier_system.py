@@ -23,8 +23,8 @@ class MultiplierSystem(AdjointSystem):
         T v = q/2 + [⟨A_t, Y L(R)ᵀ⟩],   T v = [⟨A_t, Y L(Σ_s v_s A_s Y)ᵀ⟩],
 
     that of Newton's method on the dual (Qi and Sun, SIAM J. Matrix Anal. Appl. 28 (2006)): L is the derivative of the
-    projection onto the cone. Conjugate gradient, with [tr(A_s M A_t G)] as preconditioner, for one eigenvalue of M in
-    place of all in G = (S + κ d I)⁻¹: 2 n³ and k³/3 flops. A product with T costs 4 n² r flops and two with the A_t.
+    projection onto the cone. Conjugate gradient, with T for one eigenvalue of M in place of all of an octave as
+    preconditioner: 2 n³ flops for each octave, and k³/3. A product with T costs 4 n² r flops and two with the A_t.
 
     That the curvature is κ I was seen along one direction only. The residual that remains shows any other curvature,
     since it is formed with the products of F, and then the system with the preconditioner `general` is solved.
@@ -38,7 +38,8 @@ class MultiplierSystem(AdjointSystem):
         super().__init__(at, make)
         self.general = general
         held, k = constrained_fit_of(at.problem).tied(at.evaluation, at.rows), len(at.rows)
-        self._weigh = held.solver(at.Y @ at.Y.T, self.inverse.middle(), np.empty((k, k)))
+        first, *more = self.inverse.stepped()[1]
+        self._weigh = held.solver(*first, np.empty((k, k)), *more)
 
     def solve(self, R: Array, q: Array, accuracy: float = ACCURACY) -> tuple[Array, Array]:
         try:

@@ -11,8 +11,7 @@ import scipy.linalg
 
 from psdopt.contracts.abilities import Ability, offered
 from psdopt.contracts.constrained_fit import constrained_fit_of
-from psdopt.contracts.quadratic_fit import Coupled
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import PROBES, SPECTRUM_ORDER
 from psdopt.linalg.tolerances import MINOR, VANISHED
 from psdopt.methods.lagrange_newton.system import LagrangeSystem
@@ -60,27 +59,21 @@ def own(at: Conditions) -> Inverse:
 
 
 def tied(at: Conditions) -> Inverse:
-    """The system with a multiple of I for ∇²F, or for a linear F with slight damping: exact but for that."""
-    fit, k, Y, shift = constrained_fit_of(at.problem), len(at.rows), at.Y, VANISHED * at.unit
-    held, probe = fit.tied(at.evaluation, at.rows), at.probe
-    bent = fit.bend(at.evaluation, probe)
-    if bent is not None:
-        # κ (M X + X YᵀY), with the geometric mean of the eigenvalues of YᵀY for its second part
-        kappa = 2.0 * max(inner(probe, bent), 0.0) / norm(probe @ Y.T + Y @ probe.T) ** 2
-        shift += kappa * float(np.exp(np.mean(np.log(np.linalg.eigvalsh(Y.T @ Y)))))
-        held = Raised(held, kappa * (Y @ Y.T))
-    return LagrangeSystem(held, held.block(Y), Y, at.multipliers, shift, np.empty((k, k))).solve
+    """The system with a multiple of I for ∇²F and the d_j of :class:`Spectral` in steps; for a linear F with slight
+    damping. Exact but for that."""
+    fit, k, Y = constrained_fit_of(at.problem), len(at.rows), at.Y
+    held, work = fit.tied(at.evaluation, at.rows), np.empty((k, k))
+    if fit.bend(at.evaluation, at.probe) is None:
+        return LagrangeSystem(held, held.block(Y), Y, at.multipliers, VANISHED * at.unit, work).solve
+    inverse, (first, *more) = Spectral(at, S=held.gradient(at.multipliers)).stepped()
+    weigh = held.solver(*first, work, *more)
 
+    def apply(R: Array, q: Array) -> tuple[Array, Array]:
+        X, _ = inverse(R, q)
+        v = weigh(0.5 * q + at.values(Y, X))
+        return X - inverse(at.force(v, Y), q)[0], v
 
-class Raised:
-    """Constraints (:class:`~psdopt.contracts.Coupled`) whose S(w) is `raised` by a fixed matrix (n, n)."""
-
-    def __init__(self, fit: Coupled, raised: Array) -> None:
-        self.fit, self.raised, self.curvatures = fit, raised, fit.curvatures
-        self.block, self.pair, self.force, self.solver = fit.block, fit.pair, fit.force, fit.solver
-
-    def gradient(self, w: Array) -> Array:
-        return self.fit.gradient(w) + self.raised
+    return apply
 
 
 def fastest(at: Conditions, found: Iterator[Callable[[Conditions], Inverse]]) -> AdjointSystem:

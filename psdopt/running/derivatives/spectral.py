@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from copy import copy
+
 import numpy as np
 import scipy.linalg
 from scipy.linalg import solve_triangular
@@ -22,8 +24,8 @@ class Spectral:
     Attributes: `exact`, whether F bends along it as a multiple of I would, and all σ_i + κ d_j are positive.
     """
 
-    def __init__(self, at: Conditions, C: Array | None = None) -> None:
-        Y, S = at.Y, at.slack
+    def __init__(self, at: Conditions, C: Array | None = None, S: Array | None = None) -> None:
+        Y, S = at.Y, at.slack if S is None else S
         Z = Y if C is None else C.T @ Y
         kappa, multiple = curvature(at, C)
         if C is not None:
@@ -35,9 +37,9 @@ class Spectral:
         rest = beyond.T @ S @ beyond
         values, axes = np.linalg.eigh(0.5 * (rest + rest.T))
         V = np.hstack([V[:, : len(d)], beyond @ axes])
-        least = VANISHED * at.unit
+        self._least = least = VANISHED * at.unit
         self.exact = multiple and (not len(values) or bool(values[0] + kappa * d[0] > least))
-        self._kappa, self._d = kappa, d
+        self._kappa, self._d, self._Y = kappa, d, Y
         self._values = np.concatenate([kappa * d, values if self.exact else np.abs(values)])
         self._scale = np.maximum(self._values[:, None] + kappa * d, least)
         self._axes = V if C is None else solve_triangular(C, V, lower=True, trans=1)
@@ -45,10 +47,21 @@ class Spectral:
     def __call__(self, R: Array, q: Array) -> tuple[Array, Array]:
         return self._axes @ ((self._axes.T @ (R @ self._W)) / self._scale) @ self._W.T, q
 
-    def middle(self) -> Array:
-        """The (n, n) matrix that multiplies X if all d_j are their geometric mean."""
-        d = np.exp(np.mean(np.log(self._d)))
-        return np.asarray((self._axes / (self._values + self._kappa * d)) @ self._axes.T)
+    def stepped(self) -> tuple[Spectral, list[tuple[Array, Array]]]:
+        """The map L with the d_j of each octave replaced by their geometric mean, for G = I, and pairs of P, Q (n, n).
+
+        For symmetric A, L(A Y) Yᵀ is the sum of the Q A P: a pair for each octave, 2 n³ flops.
+        """
+        d = np.maximum(self._d, VANISHED * self._d[-1])
+        octave, Z, pairs = np.floor(np.log2(d / d[-1])), self._Y @ self._W, []
+        for each in np.unique(octave):
+            part = octave == each
+            d[part] = mean = np.exp(np.mean(np.log(d[part])))
+            Q = (self._axes / np.maximum(self._values + self._kappa * mean, self._least)) @ self._axes.T
+            pairs.append((Z[:, part] @ Z[:, part].T, Q))
+        there = copy(self)
+        there._scale = np.maximum(self._values[:, None] + self._kappa * d, self._least)
+        return there, pairs
 
 
 def curvature(at: Conditions, C: Array | None = None) -> tuple[float, bool]:

@@ -99,7 +99,7 @@ class AdjointSystem:
             if norm(held) <= goal or not size > 0.0:
                 break
             P = D if k == 0 else D + (size / old) * P
-            HP = at.horizontal(at.product(P))
+            HP = at.product(P)  # without a part Y Ω, as the system is symmetric and 0 on these
             along = inner(P, HP)
             curvature = along / (inner(P, P) * at.unit)
             if not curvature > FLAT:
