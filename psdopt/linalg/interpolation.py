@@ -31,10 +31,10 @@ def minimize_interpolated(
     """A minimiser over (0, upper] of a C¹ function, from 0 downhill, to the rounding of its values; None if not found.
 
     The first model is the quartic through value, slope and second derivative at 0 (`start`, `bend`) and value and slope
-    at `first` > 0; without `bend`, and from then on, the cubic through the last two points. Each next point is the
-    minimiser of the model, within the bracket once there is one. The end: the decrease that is left, slope²/2f'' by the
-    model that led there, is below the rounding of the value. A quartic therefore takes two points, or one if `first` is
-    its minimiser. Cost: one `sample`, (value, slope), for each point.
+    at `first` > 0; without `bend`, where its minimiser is outside the bracket, and from then on, the cubic through the
+    last two points. Each next point is the minimiser of the model, within the bracket once there is one. The end: the
+    decrease that is left, slope²/2f'' by the model that led there, is below the rounding of the value. A quartic
+    therefore takes two points, or one if `first` is its minimiser. Cost: one `sample`, (value, slope), for each point.
     """
     last, t, curvature = Trial(0.0, *start), min(first, upper), bend or math.nan
     origin = last
@@ -53,10 +53,11 @@ def minimize_interpolated(
             return t if here.value <= origin.value else None
         if _at_rest(origin, here, curvature):
             return t
-        target, curvature = _by_cubic(last, here) if bend is None else _by_quartic(last, bend, here)
+        models = [_by_cubic(last, here)] if bend is None else [_by_quartic(last, bend, here), _by_cubic(last, here)]
+        middle = 0.5 * (left + right) if right < math.inf else 2.0 * left
+        inside = [model for model in models if left < model[0] < right]
+        target, curvature = (*inside, (middle, math.nan))[0]
         bend = None
-        if not left < target < right:
-            target, curvature = 0.5 * (left + right) if right < math.inf else 2.0 * left, math.nan
         last, t = here, min(target, upper)
     return None
 

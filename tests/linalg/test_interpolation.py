@@ -85,6 +85,19 @@ def test_other_functions_take_a_few(name):
     assert line.value(found) <= min(line.value(0.0), *around)
 
 
+@pytest.mark.parametrize(("a", "most"), [(0.2, 4), (0.5, 4), (1.0, 3)])
+def test_where_the_second_derivative_at_0_misleads_the_cubic_leads(a, most):
+    """Hinges begin beyond 0, and the quartic with that second derivative has no minimiser in the bracket."""
+    starts = np.linspace(0.0, 3.0, 40)
+    line = Counted(
+        lambda t: a * t * t - t + 0.02 * np.sum(np.maximum(t - starts, 0.0) ** 2),
+        lambda t: 2.0 * a * t - 1.0 + 0.04 * np.sum(np.maximum(t - starts, 0.0)),
+        lambda t: 2.0 * a,
+    )
+    assert abs(line.slope(line.minimize())) <= 1e-6
+    assert len(line.points) <= most, line.points
+
+
 def test_the_limit_is_kept():
     line = polynomial(0.0, -2.0, 1.0)
     assert line.minimize(upper=0.25) == 0.25

@@ -94,7 +94,7 @@ class AdjointSystem:
                 break
             D, dv = self.inverse(R, none)
             D, v = at.horizontal(D), v + dv
-            held = R - at.force(dv, at.Y)  # what no multiplier takes
+            held = R - at.force(dv, at.Y) if len(q) else R  # what no multiplier takes
             old, size = size, inner(held, D)
             if norm(held) <= goal or not size > 0.0:
                 break
