@@ -24,7 +24,9 @@ class MultiplierSystem(AdjointSystem):
 
     that of Newton's method on the dual (Qi and Sun, SIAM J. Matrix Anal. Appl. 28 (2006)): L is the derivative of the
     projection onto the cone. Conjugate gradient, with T for one eigenvalue of M in place of all of an octave as
-    preconditioner: 2 n³ flops for each octave, and k³/3. A product with T costs 4 n² r flops and two with the A_t.
+    preconditioner: n³ flops for each octave, and k³/3. A product with T costs 4 n² r flops and two with the A_t.
+
+    `weigh` : this preconditioner, where it is known from a point near by.
 
     That the curvature is κ I was seen along one direction only. The residual that remains shows any other curvature,
     since it is formed with the products of F, and then the system with the preconditioner `general` is solved.
@@ -33,13 +35,19 @@ class MultiplierSystem(AdjointSystem):
     inverse: Spectral
 
     def __init__(
-        self, at: Conditions, make: Callable[[Conditions], Spectral], general: Callable[[Conditions], Inverse]
+        self,
+        at: Conditions,
+        make: Callable[[Conditions], Spectral],
+        general: Callable[[Conditions], Inverse],
+        weigh: Callable[[Array], Array] | None = None,
     ) -> None:
         super().__init__(at, make)
         self.general = general
-        held, k = constrained_fit_of(at.problem).tied(at.evaluation, at.rows), len(at.rows)
-        first, *more = self.inverse.stepped()[1]
-        self._weigh = held.solver(*first, np.empty((k, k)), *more)
+        if weigh is None:
+            held, k = constrained_fit_of(at.problem).tied(at.evaluation, at.rows), len(at.rows)
+            first, *more = self.inverse.stepped()[1]
+            weigh = held.solver(*first, np.empty((k, k)), *more)
+        self.weigh = weigh
 
     def solve(self, R: Array, q: Array, accuracy: float = ACCURACY) -> tuple[Array, Array]:
         try:
@@ -55,7 +63,7 @@ class MultiplierSystem(AdjointSystem):
         for _ in range(most):
             if norm(left) <= goal:
                 break
-            D = self._weigh(left)
+            D = self.weigh(left)
             size = inner(left, D)
             P, old = D + (size / old) * P, size
             moved, _ = self.inverse(at.force(P, at.Y), q)

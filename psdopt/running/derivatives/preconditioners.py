@@ -25,14 +25,14 @@ def system_at(at: Conditions, near: AdjointSystem | None = None) -> AdjointSyste
     """The system at a point, with the preconditioner that suits the problem.
 
     Under constraints the system of the multipliers where the curvature of F is a multiple of I, else :func:`tied`;
-    without constraints the fastest of several, or that of the system `near` this point.
+    without constraints the fastest of several. What the system `near` this point has serves again where it can.
     """
     if at.Y.size == 0:  # M = 0
         return AdjointSystem(at, lambda at: lambda R, q: (R, q))
     if at.model is None:
         return fastest(at, candidates(at)) if near is None else AdjointSystem(at, near.make)
     if at.model.conic is None and curvature(at)[1]:
-        system = MultiplierSystem(at, Spectral, tied)
+        system = MultiplierSystem(at, Spectral, tied, near.weigh if isinstance(near, MultiplierSystem) else None)
         if system.inverse.exact:
             return system
     return AdjointSystem(at, tied)

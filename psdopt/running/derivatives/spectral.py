@@ -50,15 +50,15 @@ class Spectral:
     def stepped(self) -> tuple[Spectral, list[tuple[Array, Array]]]:
         """The map L with the d_j of each octave replaced by their geometric mean, for G = I, and pairs of P, Q (n, n).
 
-        For symmetric A, L(A Y) Yᵀ is the sum of the Q A P: a pair for each octave, 2 n³ flops.
+        For symmetric A, L(A Y) Yᵀ is the sum of the Q A P: a pair for each octave, n³ flops.
         """
         d = np.maximum(self._d, VANISHED * self._d[-1])
         octave, Z, pairs = np.floor(np.log2(d / d[-1])), self._Y @ self._W, []
         for each in np.unique(octave):
             part = octave == each
             d[part] = mean = np.exp(np.mean(np.log(d[part])))
-            Q = (self._axes / np.maximum(self._values + self._kappa * mean, self._least)) @ self._axes.T
-            pairs.append((Z[:, part] @ Z[:, part].T, Q))
+            P, Q = Z[:, part], self._axes / np.sqrt(np.maximum(self._values + self._kappa * mean, self._least))
+            pairs.append((P @ P.T, Q @ Q.T))
         there = copy(self)
         there._scale = np.maximum(self._values[:, None] + self._kappa * d, self._least)
         return there, pairs
