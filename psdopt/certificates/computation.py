@@ -68,8 +68,8 @@ class Computation:
         if math.isnan(self.value):
             raise FloatingPointError("F(M) is not a number")
         self.S, self.epsilon = problem.duality.subgradient(evaluation, dual)
+        self.SY = (self.S if self.dense is None or not isinstance(self.Y, np.ndarray) else self.dense) @ self.Y
         self.S = self.S if self.dense is None else self.dense
-        self.SY = self.S @ self.Y
         self.size, self.product = float(norm(self.Y)), float(inner(self.SY, self.Y))
         self.tr = self.size**2
         self.convex = Ability.CONVEX in problem.abilities

@@ -124,10 +124,6 @@ class Evaluation(ABC):
     def value(self) -> float:
         """F(M)."""
 
-    def valued(self, value: float) -> Evaluation:
-        """The evaluation if its value is known, up to rounding, from elsewhere; here itself, as if nothing was said."""
-        return self
-
     @property
     @abstractmethod
     def gradient(self) -> LinearOperator:

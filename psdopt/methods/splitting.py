@@ -129,7 +129,7 @@ class EigenSplitting(Method[SplittingState]):
             if settled or gap <= SLIGHT * begun:
                 break
         M = form.matrix(root if root.shape[1] else np.zeros((len(Z), 1)))
-        evaluation = state.problem.at(M.factor).valued(form.value(Z))
+        evaluation = state.problem.at(M.factor)
         return replace(
             state,
             point=state.geometry.from_factor(M.factor),

@@ -78,10 +78,6 @@ class TermEvaluation(Evaluation):
             self._value = sum_of([self.problem.constant, *(t.value(self.feature(k)) for k, t in enumerate(terms))])
         return self._value
 
-    def valued(self, value: float) -> TermEvaluation:
-        self._value = value
-        return self
-
     def value_of_share(self, share: float) -> float:
         terms = self.problem.terms
         if not all(term.linear_features for term in terms):

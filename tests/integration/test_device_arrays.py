@@ -88,9 +88,11 @@ def test_iterates_are_numpys_and_nothing_long_travels(name: str, method: str, li
     expected = solve(known, FlatQuotient(N, R), METHODS[method], start=start, **options)
     close(found.history["value"], expected.history["value"], 1e-8)
     close(fetched(found.matrix.factor), expected.matrix.factor, 1e-6)
-    # for a certificate NumPy reads the images of I from dense data; on a device each is a product with n columns
+    # for a certificate NumPy has the entries of S, and S Y from them; on a device these are products with n columns
+    # and with those of Y (at most one product of few columns is NumPy's alone)
     more = {key: found.counts[key] - expected.counts[key] for key in found.counts | expected.counts}
-    assert more["operator_columns"] == N * more["operator_applications"] >= 0
+    assert more["operator_applications"] >= 0
+    assert 0 <= more["operator_columns"] <= N * (more["operator_applications"] + 1)
     assert all(count == 0 for key, count in more.items() if not key.startswith("operator_"))
     # numbers of sums, small matrices: as many for any n, and none with n rows
     # (the first steps make what is made once, and look at M = 0)

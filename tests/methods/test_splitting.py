@@ -74,8 +74,8 @@ def test_a_run_ends_at_the_first_iteration_that_is_proven_to_a_digit(monkeypatch
         assert all(later <= 0.1 * gap for gap, later in itertools.pairwise(gaps))
 
 
-def test_f_is_evaluated_at_zero_and_by_the_certificate_whatever_the_number_of_steps(monkeypatch):
-    """The form knows F at the points between; the multiplier is looked at once, and S is not factorised beside it."""
+def test_f_is_evaluated_once_a_step_and_nothing_is_factorised_for_its_proof(monkeypatch):
+    """Beside the steps F is evaluated at 0 and by the certificate, which looks at the multiplier once."""
     evaluated, bounded, inside, bound = [], [], ProductTerm.features, DiagonalDuality.dual_bound
     monkeypatch.setattr(ProductTerm, "features", lambda *a: evaluated.append(1) or inside(*a))
     monkeypatch.setattr(DiagonalDuality, "dual_bound", lambda *a: bounded.append(1) or bound(*a))
@@ -83,7 +83,8 @@ def test_f_is_evaluated_at_zero_and_by_the_certificate_whatever_the_number_of_st
     result = solve(drawn(0, 80, 4.0, 1e-2))
     assert result.optimal
     assert result.iterations >= 3
-    assert len(evaluated) == 2 * 3  # of two terms: at the start and for F(0), both at M = 0, and for the certificate
+    # of two terms: at the start and for F(0), both at M = 0, and for the certificate
+    assert len(evaluated) == 2 * (3 + result.iterations)
     assert len(bounded) == 1
 
 
