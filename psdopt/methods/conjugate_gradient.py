@@ -45,7 +45,7 @@ class ConjugateGradientState(State):
     curvature: float | None = None
 
 
-@former_argument("search", None, "the exact search is used")
+@former_argument("search sufficient first change_tol", None, "the exact search is used")
 @dataclass(frozen=True)
 class ConjugateGradient(Method[ConjugateGradientState]):
     """d⁺ = −P⁻¹g⁺ + beta T(d), x⁺ = R(x, s d⁺), with s the best step along the curve (Yuan et al., algorithm 1).
