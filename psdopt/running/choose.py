@@ -35,6 +35,7 @@ from psdopt.methods import (
     ProjectedGradient,
     SphereGradient,
     TruncatedNewton,
+    TrustRegions,
 )
 from psdopt.methods.alternating import AfterProducts, AfterSteps, Confined, Settled
 from psdopt.running.compatibility import fits, piece
@@ -46,6 +47,7 @@ PARTNERS: tuple[Method, ...] = (
     BILGO(),
     ProjectedGradient(),
     FrankWolfe(),
+    TrustRegions(),
     ColumnGeneration(),
     OnlineRiemannianGradient(),
 )
