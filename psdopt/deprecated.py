@@ -28,6 +28,12 @@ FORMER_COMPONENTS = {
     ("method", "constrained-gradient"): "dual-newton",
     ("method", "riemannian-gradient"): "conjugate-gradient",
 }
+#: Parameters of components without effect now, as (kind, name) -> their names.
+FORMER_PARAMETERS = {
+    ("method", "conjugate-gradient"): ("search", "sufficient", "first", "change_tol"),
+    ("method", "lbfgs"): ("search",),
+    ("method", "frank-wolfe"): ("rule", "step"),
+}
 #: Former name of a method -> "module:name" now.
 FORMER_METHODS = {
     "ClosedForm": "psdopt.methods:EigenSplitting",

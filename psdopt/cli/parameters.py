@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from psdopt.deprecated import FORMER_PARAMETERS
 from psdopt.errors import InvalidInputError, unknown_name
 from psdopt.plugins import Parameter, Spec
 
@@ -22,13 +24,18 @@ class Settings:
     def values(self, role: str, spec: Spec) -> dict[str, Any]:
         """The settings of `role` as keyword arguments of ``spec.factory``.
 
-        Raises UnknownNameError for a name that is no parameter of `spec`, InvalidInputError for a wrong value.
+        Those of earlier versions are left out, with a warning. Raises UnknownNameError for a name that is no parameter
+        of `spec`, InvalidInputError for a wrong value.
         """
         known = {parameter.name: parameter for parameter in spec.parameters}
-        for name in self.texts[role]:
-            if name not in known:
+        found, former = dict(self.texts[role]), FORMER_PARAMETERS.get((spec.kind, spec.name), ())
+        for name in list(found):
+            if name in former:
+                warnings.warn(f"--set {role}.{name} is deprecated, without effect", DeprecationWarning, stacklevel=2)
+                del found[name]
+            elif name not in known:
                 raise unknown_name(f"parameter of {spec.kind} {spec.name}", name, known)
-        return {name: _converted(known[name], text) for name, text in self.texts[role].items()}
+        return {name: _converted(known[name], text) for name, text in found.items()}
 
     def refuse(self, role: str, needed: str) -> None:
         """InvalidInputError if anything was set for `role`, which needs an argument that was not given."""

@@ -125,8 +125,8 @@ class EigenSplitting(Method[SplittingState]):
                 apart, moved = norm(last - D - Z), norm(Z - last)
                 factor = min(max(apart, moved / BALANCE), BALANCE * moved) / moved if moved > 0.0 else BALANCE
                 rho, U = factor * rho, U / factor
-            rounding, still = ROUNDINGS * EPS, norm(Z - last) <= ROUNDINGS * EPS * norm(Z)  # Z may be far below c
-            settled = still and norm(R) <= rounding * (norm(form.c) + rho * norm(T))
+            still = norm(Z - last) <= ROUNDINGS * EPS * norm(Z)  # which may be far below c
+            settled = still and norm(R) <= ROUNDINGS * EPS * (norm(form.c) + rho * norm(T))
             if settled or gap <= SLIGHT * begun:
                 break
         M = form.matrix(root if root.shape[1] else np.zeros((len(Z), 1)))

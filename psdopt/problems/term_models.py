@@ -122,10 +122,10 @@ class TermEvaluation(Evaluation):
         return np.hstack([self._gradient_times(Images(self.problem.maps, group)) for group in groups])
 
     def _gradient_entries(self) -> Array | None:
-        """S as an array, if every term has `add_gradient_to`; None otherwise."""
+        """S as an array, if every term has `add_gradient_to` or the images of I are the data; None otherwise."""
         problem = self.problem
         if problem.device is not None or not all(term.has_entries for term in problem.terms):
-            return None
+            return None if problem.unit_images is None else self._gradient_times(problem.unit_images)
         S = np.zeros((problem.n, problem.n))
         for k, term in enumerate(problem.terms):
             term.add_gradient_to(S, self.images, self.feature(k))

@@ -19,6 +19,7 @@ from psdopt.deprecated import former_argument
 from psdopt.devices import Device
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.operators import LinearMap
 from psdopt.problems.moment_preconditioner import MomentPreconditioner
 from psdopt.problems.multiplier_bound import MultiplierBound
@@ -131,6 +132,13 @@ class TermSum(Problem):
     def restricted(self, basis: Images, T: Array) -> Problem:
         """N ↦ F(W N Wᵀ) for orthonormal W = basis · T; for the classes that declare the ability."""
         raise InvalidTypeError(f"{type(self).__name__} offers no restriction")
+
+    @cached_property
+    def unit_images(self) -> Images | None:
+        """The identity (n, n) with its images, if these are arrays in memory: the data of dense maps, not copied."""
+        arrays = {k: each.data for k, each in enumerate(self.maps) if type(each.data) is np.ndarray}
+        few = self.n <= DENSE_LIMIT and 0 < len(arrays) == len(self.maps)
+        return Images(self.maps, np.eye(self.n), arrays) if few else None
 
     @cached_property
     def duality(self) -> Duality:

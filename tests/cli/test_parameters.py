@@ -69,3 +69,10 @@ def test_all_helps_fit_a_narrow_screen(monkeypatch) -> None:
 )  # fmt: skip
 def test_keyword_arguments_become_options(text: str, options: str) -> None:
     assert as_flags(text, frozenset({"disconnected"})) == options
+
+
+def test_a_former_parameter_is_left_out_with_a_warning() -> None:
+    settings = parse_settings(["method.search=armijo", "method.memory=3"])
+    spec = plugin_manager().get("method", "lbfgs")
+    with pytest.warns(DeprecationWarning, match=r"method\.search is deprecated"):
+        assert settings.values("method", spec) == {"memory": 3}
