@@ -97,7 +97,8 @@ def refined(
     longer halves it."""
     w = once(right)
     rest = off(right, w)
-    rounding = ROUNDINGS * EPS * (norm(scale * right) + norm(w / scale))
+    # of the largest entry, as the squares of a nearly singular system's w may overflow
+    rounding = ROUNDINGS * EPS * (norm(scale * right) + float(np.abs(w / scale).max(initial=0.0)))
     for _ in range(ROUNDS if norm(scale * rest) > rounding else 0):
         new = w + once(rest)
         left = off(right, new)
