@@ -41,7 +41,7 @@ class Trace(Measurement):
         return [(None, weights[0] * V.factor)]
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
-        S.reshape(-1)[:: len(S) + 1] += weights[0]
+        np.einsum("ii->i", S)[:] += weights[0]  # a view of the diagonal
 
     def coupling(self, P: Array, Q: Array, identity: Images, out: Array | None = None) -> Array:
         C = np.empty((1, 1)) if out is None else out

@@ -125,9 +125,12 @@ class Entries(Measurement):
         return [(None, sparse_product(A, V.factor))]
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
-        flat, halves = S.reshape(-1), 0.5 * weights
+        halves = 0.5 * weights
         for rows, columns in ((self.i, self.j), (self.j, self.i)):
-            np.add.at(flat, rows * self.n + columns, halves)  # as fast as the pattern, which it does not need
+            if S.flags.c_contiguous:  # a view then, where numbers of places are as fast as a pattern of entries
+                np.add.at(S.reshape(-1), rows * self.n + columns, halves)
+            else:
+                np.add.at(S, (rows, columns), halves)
 
     def part(self, chosen: Any) -> Entries:
         return Entries(self.i[chosen], self.j[chosen], self.n)

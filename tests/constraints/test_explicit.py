@@ -205,3 +205,10 @@ def test_a_form_that_is_nearly_symmetric_is_taken_and_all_zero_forms_are_refused
         SparseForms.of([np.zeros((2, 2)), np.zeros((2, 2))])
     with pytest.raises(InvalidInputError, match="matrix 1 of the forms must be of order 2"):
         SparseForms.of([np.eye(2), np.eye(3)])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_a_trace_is_added_to_arrays_stored_in_any_way(order):
+    S = np.ones((3, 3), order=order)
+    Trace(3).add_to(S, np.array([2.0]))
+    np.testing.assert_array_equal(S, np.ones((3, 3)) + 2.0 * np.eye(3))

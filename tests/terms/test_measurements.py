@@ -180,3 +180,14 @@ def test_entries_are_added_to_an_array_however_often_a_pair_occurs():
         expected[a, b] += 0.5 * number
         expected[b, a] += 0.5 * number
     np.testing.assert_array_equal(S, expected)
+
+
+@pytest.mark.parametrize("order", ["by rows", "by columns", "a part of an array"])
+def test_entries_are_added_to_arrays_stored_in_any_way(order):
+    """Where an array is no view of its flat form, what is added to that form is lost."""
+    S = {"by rows": np.ones((3, 3)), "by columns": np.ones((3, 3), order="F"), "a part of an array": np.ones((6, 9))}[
+        order
+    ]
+    S = S[::2, ::3] if order == "a part of an array" else S
+    Entries([0, 1, 2, 2], [0, 1, 0, 0], 3).add_to(S, np.array([1.0, 2.0, 3.0, 4.0]))
+    np.testing.assert_allclose(S, [[2.0, 1.0, 4.5], [1.0, 3.0, 1.0], [4.5, 1.0, 1.0]])
