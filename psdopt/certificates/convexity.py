@@ -98,8 +98,8 @@ def _lanczos(problem: Problem, Y: Array) -> Array | None:
     try:
         for _ in range(PRODUCTS):
             D = basis[-1]
-            image = on_host(here.hessian_vector(D)) - 2.0 * on_host(here.gradient @ D)
-            images.append(np.asarray(image))
+            image = on_host(here.curvature_product(D))
+            images.append(image)
             rest = image - sum(inner(Q, image) * Q for Q in basis)
             if not norm(rest) > SLIGHT * EPS**0.5 * norm(image):
                 break

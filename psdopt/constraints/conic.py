@@ -65,8 +65,10 @@ class Conic:
     @cached_property
     def label(self) -> NDArray[np.intp]:
         """The number of the diagonal block that each row is in, (n,): those of rows that no place connects differ."""
-        i, j, _, _ = self.places
-        links = sp.csr_array((np.ones(len(i)), (i, j)), shape=(self.n, self.n))
+        i, j, links = self.forms.i, self.forms.j, self.C
+        if not (links.data.all() and np.array_equal(i, j)):
+            i, j, _, _ = self.places
+            links = sp.csr_array((np.ones(len(i)), (i, j)), shape=(self.n, self.n))
         return np.asarray(sp.csgraph.connected_components(links, directed=False)[1], dtype=np.intp)
 
     @cached_property

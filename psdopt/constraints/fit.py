@@ -54,7 +54,7 @@ class ModelFit:
     def bend(self, evaluation: Evaluation, X: Array) -> Array | None:
         if self.problem.conic is not None:
             return None
-        return np.asarray(0.5 * evaluation.hessian_vector(X) - evaluation.gradient @ X)
+        return evaluation.curvature_product(X)
 
     def coupled(self, rows: NDArray[np.intp]) -> Couplings:
         """The couplings of the A_t / |A_t| of `rows`. The result of the last call is kept."""

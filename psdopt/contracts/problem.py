@@ -108,6 +108,8 @@ class Evaluation(ABC):
 
     problem: Problem
     factor: Array
+    #: Whether :meth:`curvature_product` costs less than :meth:`hessian_vector`.
+    curvature_apart: bool = False
 
     @property
     def matrix(self) -> LowRankPSD:
@@ -178,6 +180,10 @@ class Evaluation(ABC):
     def hessian_vector(self, D: Array) -> Array:
         """2 (S D + ∇²F[Y Dᵀ + D Yᵀ] Y): Hessian of Y ↦ F(Y Yᵀ) applied to D (n, r)."""
         raise InvalidTypeError(f"{type(self.problem).__name__} offers no Hessian")
+
+    def curvature_product(self, D: Array) -> Array:
+        """∇²F(M)[Y Dᵀ + D Yᵀ] Y for D (n, r): :meth:`hessian_vector` / 2 without its part S D."""
+        return np.asarray(0.5 * self.hessian_vector(D) - self.gradient @ D)
 
     def preconditioner(self) -> Callable[[Array], Array]:
         """R ↦ P⁻¹ R, P an approximation of the Hessian of Y ↦ F(Y Yᵀ), symmetric positive definite."""

@@ -61,6 +61,7 @@ class CompositeEvaluation(Evaluation):
 
     def __init__(self, problem: Any, factor: Array, parts: Sequence[Evaluation]) -> None:
         self.problem, self.factor, self.parts = problem, factor, parts
+        self.curvature_apart = all(part.curvature_apart for part in parts)
 
     def moved(self, factor: Array, parts: Sequence[Evaluation]) -> Self:
         """The evaluation of the same problem at another factor, from the known evaluations of its parts."""
@@ -91,6 +92,10 @@ class CompositeEvaluation(Evaluation):
     def hessian_vector(self, D: Array) -> Array:
         lifted = self.problem.lifted(D)
         return as_array(self.problem.lowered(sum(part.hessian_vector(lifted) for part in self.parts)))
+
+    def curvature_product(self, D: Array) -> Array:
+        lifted = self.problem.lifted(D)
+        return as_array(self.problem.lowered(sum(part.curvature_product(lifted) for part in self.parts)))
 
     def data_gradient(self, D: Array | None = None) -> Mapping[str, Any]:
         """That of the first part, whose data are those of the sum."""

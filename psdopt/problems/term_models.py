@@ -43,6 +43,7 @@ class TermEvaluation(Evaluation):
     """F at M = Y Yᵀ through the images of Y and the features of every term."""
 
     problem: Any
+    curvature_apart = True
 
     def __init__(
         self, problem: Any, images: Images, features: list[Any] | None = None, value: float | None = None
@@ -161,6 +162,13 @@ class TermEvaluation(Evaluation):
             for force in term.factor_hessian(self.images, self.feature(k), images)
         ]
         return 2.0 * combine(forces, D.shape)
+
+    def curvature_product(self, D: Array) -> Array:
+        deadline.ask()
+        images, own = self._images(D), self.images
+        terms = enumerate(self.problem.terms)
+        forces = [force for k, term in terms for force in term.hessian(own, self.feature(k), images, own)]
+        return combine(forces, D.shape)
 
     def preconditioner(self) -> Callable[[Array], Array]:
         if self.problem.preconditioner is None:

@@ -18,6 +18,8 @@ from psdopt.problems.functions.evaluation import FunctionEvaluation, FunctionPla
 class MatrixEvaluation(FunctionEvaluation):
     """F at M = Y Yᵀ through f(M)."""
 
+    curvature_apart = True
+
     @cached_property
     def dense(self) -> Any:
         """M (n, n)."""
@@ -62,6 +64,10 @@ class MatrixEvaluation(FunctionEvaluation):
         cross = self.raw @ D.T
         local = self.local
         return self.given(2.0 * (local.gradient @ D + local.product(cross + cross.T) @ self.raw))
+
+    def curvature_product(self, D: Array) -> Array:
+        cross = self.raw @ self.taken(D).T
+        return self.given(self.local.product(cross + cross.T) @ self.raw)
 
     def curved(self, D: Any) -> tuple[Any, Any, Any]:
         cross = self.raw @ D.T

@@ -97,8 +97,9 @@ class Conditions:
 
     def product(self, X: Array) -> Array:
         """S(y) X + ∇²F(M)[X Yᵀ + Y Xᵀ] Y: half the Hessian of the Lagrangian on the factor, (n, r)."""
-        if self.model is not None and self.model.conic is not None and len(X) <= ITERATED_ORDER:
-            return np.asarray(self.slack @ X)
+        linear = self.model is not None and self.model.conic is not None
+        if len(X) <= ITERATED_ORDER and (linear or self.evaluation.curvature_apart):
+            return np.asarray(self.slack @ X + (0.0 if linear else self.evaluation.curvature_product(X)))
         return 0.5 * self.evaluation.hessian_vector(X) + self.force(self.y, X)
 
     def horizontal(self, X: Array) -> Array:

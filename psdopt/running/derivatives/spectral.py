@@ -67,7 +67,7 @@ class Spectral:
 def curvature(at: Conditions, C: Array | None = None) -> tuple[float, bool]:
     """κ of :class:`Spectral` along one direction, and whether ∇²F maps it to κ times itself."""
     probe = at.horizontal(at.probe if C is None else solve_triangular(C, at.probe, lower=True, trans=1))
-    bent = at.product(probe) - at.slack @ probe
+    bent = at.evaluation.curvature_product(probe)
     image, Z = (probe, at.Y) if C is None else (C.T @ probe, C.T @ at.Y)
     along = image @ (Z.T @ Z) + Z @ (image.T @ Z)
     along = along if C is None else C @ along

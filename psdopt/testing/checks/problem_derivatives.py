@@ -106,7 +106,7 @@ def hessian_slope(problem: Problem, case: Case) -> Deviation:
 
 @check("problem", "0.1", needs={Ability.HESSIAN})
 def hessian_symmetric(problem: Problem, case: Case) -> Deviations:
-    """⟨E, Hess D⟩ = ⟨Hess E, D⟩, and the Hessian is linear."""
+    """⟨E, Hess D⟩ = ⟨Hess E, D⟩, the Hessian is linear, and 2 (S D + curvature_product(D))."""
     evaluation = point_of(problem, case)
     D, E = case.direction(evaluation.factor), case.direction(evaluation.factor)
     HD, HE = evaluation.hessian_vector(D), evaluation.hessian_vector(E)
@@ -114,6 +114,8 @@ def hessian_symmetric(problem: Problem, case: Case) -> Deviations:
     both = evaluation.hessian_vector(D - 2.0 * E)
     yield compare("⟨E, Hess D⟩", inner(E, HD), inner(HE, D), unit, problem.n)
     yield compare("Hess(D − 2E)", both, HD - 2.0 * HE, unit / norm(E), problem.n)
+    SD, unit = evaluation.gradient @ D, bend_unit(problem, evaluation, D)
+    yield compare("2 (S D + curvature_product(D))", 2.0 * (SD + evaluation.curvature_product(D)), HD, unit, problem.n)
 
 
 @check("problem", "0.3", regimes=FEW, when=lambda problem: bool(problem.data), reason="declares no data")

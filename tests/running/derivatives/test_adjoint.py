@@ -10,7 +10,7 @@ import scipy.sparse as sp
 import psdopt
 from psdopt import Adjoint, Constrained, FixedTrace, FunctionProblem, QuadraticSDP, TermSum, constraints, solve
 from psdopt.errors import IncompatibleError, InvalidInputError, NotDifferentiableError, UnknownNameError
-from psdopt.terms import HalfSquaredOneSided, LinearTerm, MeasuredTerm, QuadraticForms
+from psdopt.terms import Entries, HalfSquaredOneSided, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 from tests.running.derivatives.problems import N, cases, symmetric
 
 CASES = cases()
@@ -203,3 +203,15 @@ def test_the_only_matrix_of_order_one_is_differentiable_by_its_bound():
     """S = 0 there, and no axis of M is left out beside it."""
     problem = Constrained(QuadraticSDP(C=np.array([[0.0]])), constraints.diagonal(1, 2.0))
     assert np.isclose(solve(problem).vjp(np.ones((1, 1)))["bounds"][0], 1.0)
+
+
+def test_products_of_its_system_use_the_array_of_s():
+    rng = np.random.default_rng(0)
+    i, j = np.triu_indices(12)
+    term = MeasuredTerm(Entries(i, j, 12), LeastSquares(rng.standard_normal(len(i)), np.ones(len(i))))
+    at = solve(TermSum([term])).adjoint._system.at
+    X, S, before = rng.standard_normal(at.Y.shape), at.slack, term.tally.number
+    found, taken = at.product(X), term.tally.number - before
+    bend = 0.5 * at.evaluation.hessian_vector(X) - at.evaluation.gradient @ X
+    np.testing.assert_allclose(found, S @ X + bend, rtol=0.0, atol=1e-12 * np.abs(found).max())
+    assert taken == 2 * len(i)  # those of the curvature, none for S

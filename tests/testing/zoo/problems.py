@@ -72,7 +72,7 @@ _WRONG_GRADIENT = (
 class GradientTwice(Healthy):
     """The gradient is twice too large."""
 
-    rejected_by = (*_WRONG_GRADIENT, "problem.hessian_slope")
+    rejected_by = (*_WRONG_GRADIENT, "problem.hessian_slope", "problem.hessian_symmetric")
 
     def __init__(self) -> None:
         super().__init__()
@@ -287,6 +287,18 @@ class ClaimsHessian(Healthy):
         return evaluation
 
 
+class StraightCurvature(Healthy):
+    """The curvature product is half as large."""
+
+    rejected_by = ("problem.hessian_symmetric",)
+
+    def at(self, Y: Array) -> Any:
+        evaluation: Any = super().at(Y)
+        whole = evaluation.curvature_product
+        evaluation.curvature_product = lambda D: 0.5 * whole(D)
+        return evaluation
+
+
 class SkewGradient(Healthy):
     """S is not symmetric."""
 
@@ -339,4 +351,5 @@ ALL: tuple[type[Any], ...] = (
     AcceptsAnything,
     ClaimsHessian,
     SkewGradient,
+    StraightCurvature,
 )
