@@ -41,7 +41,7 @@ SPARE = 3
 class SphereState(State):
     """Rows V (n, r) of length one, Ĉ V, y and G there, the next direction, its slope ⟨G, direction⟩, and |G|².
 
-    `scaled` : Ĉ, its largest entry 1, with C_ij = factor Ĉ_ij / (root_i root_j); `root` (n,) : √d over its largest
+    `scaled` : Ĉ, its largest entry 1, with C_ij = factor Ĉ_ij / (root_i root_j), i ≠ j; `root` (n,) : √d over its largest
     entry. `tested` : |G| when columns were last found to suffice; `ratio` : −√n λ_min(S) over it.
     """
 
@@ -63,13 +63,14 @@ class SphereState(State):
 class SphereGradient(Method[SphereState]):
     """min ⟨C, M⟩ over M ⪰ 0, M_ii = d_i > 0, by conjugate gradient on M = D^½ V Vᵀ D^½, rows of V of length one.
 
-    With Ĉ = D^½ C D^½ and y_i = ⟨V_i, (Ĉ V)_i⟩ half the gradient on the product of spheres is G = Ĉ V − Diag(y) V. A
-    step goes from V_i to (V_i + s D_i)/|V_i + s D_i|. Its s minimises the second-order model, of curvature
-    ⟨D, Ĉ D⟩ − Σ y_i |D_i|², and is halved until F decreases. Directions are those of Polak and Ribière (PR+) for
-    gradients over the curvatures −y_i of their rows, carried along by projection. Every point is feasible, and −y are
-    its multipliers: S = C − D^-½ Diag(y) D^-½ with ⟨S, M⟩ = 0, so that S + (eps / tr M) I ⪰ 0, one Cholesky factor,
-    proves F(M) − min F <= eps. If r (r + 1)/2 > n, generically no second-order stationary point is other than optimal;
-    with fewer, columns are added near saddles, along S's least eigenvectors.
+    With Ĉ = D^½ C D^½ less its diagonal and y_i = ⟨V_i, (Ĉ V)_i⟩ half the gradient on the product of spheres is G = Ĉ V
+    − Diag(y) V. A step goes from V_i to (V_i + s D_i)/|V_i + s D_i|. Its s minimises the second-order model, of
+    curvature ⟨D, Ĉ D⟩ − Σ y_i |D_i|², and is halved until F decreases. Directions are those of Polak and Ribière (PR+)
+    for gradients over the curvatures −y_i of their rows, carried along by projection. Every point is feasible, and
+    −C_ii − y_i/d_i are its multipliers: S = D^-½ (Ĉ − Diag(y)) D^-½ with ⟨S, M⟩ = 0, so that S + (eps / tr M) I ⪰ 0,
+    one Cholesky factor, proves F(M) − min F <= eps. If r (r + 1)/2 > n, generically no second-order stationary point is
+    other than optimal; with fewer, columns are added near saddles, along S's least eigenvectors. The diagonal of C,
+    which adds the number Σ C_ii d_i to F, does not change the iterates.
 
     Burer and Monteiro (2003); Journée, Bach, Absil, Sepulchre (2010); Boumal, Voroninski, Bandeira (2016).
 
@@ -106,7 +107,9 @@ class SphereGradient(Method[SphereState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> SphereState:
         conic, d = _form(problem)
-        C, largest = conic.C, float(np.abs(conic.C.data).max(initial=0.0)) or 1.0
+        C = sp.csr_array(conic.C - sp.diags_array(conic.C.diagonal()))
+        C.eliminate_zeros()
+        largest = float(np.abs(C.data).max(initial=0.0)) or 1.0
         root = np.sqrt(d / d.max())
         entries = C.data / largest * root[C.indices] * np.repeat(root, np.diff(C.indptr))
         top = float(np.abs(entries).max(initial=0.0)) or 1.0
@@ -115,8 +118,8 @@ class SphereGradient(Method[SphereState]):
         V = _unit_rows(np.where(row_dots(Y, Y)[:, None] > 0.0, Y, 1.0))
         image = sparse_product(scaled, V)
         units: dict[str, Any] = {"scaled": scaled, "factor": largest * top, "root": root}
-        pull = norm(image - scaled.diagonal()[:, None] * V)  # random rows have a G about as large
-        return self._widened_at_saddle(self._state(problem, geometry, V, image, tested=pull, ratio=CLEARLY, **units))
+        # random rows have a G about as large as the image
+        return self._widened_at_saddle(self._state(problem, geometry, V, image, tested=norm(image), ratio=CLEARLY, **units))
 
     def step(self, state: SphereState) -> SphereState:
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
@@ -178,7 +181,7 @@ class SphereGradient(Method[SphereState]):
         Y, B, square = np.sqrt(diagonal)[:, None] * V, conic.forms.B, float(np.vdot(G, G))
 
         def multipliers(y: Array) -> Array:
-            return np.asarray(-factor * (y / root**2)[B.indices] / B.data)
+            return np.asarray(-(conic.C.diagonal() + factor * (y / root**2))[B.indices] / B.data)
 
         # in mixed units λ_min(S) tr M proves little: multipliers that raise S by eps Diag(1/d) cost n eps instead
         lost = ROUNDINGS * EPS * len(y) ** 2 * float(np.abs(y).max())

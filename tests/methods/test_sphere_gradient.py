@@ -171,3 +171,24 @@ def test_rows_of_different_curvature_cost_few_iterations(monkeypatch):
     scaled = steps()
     monkeypatch.setattr("psdopt.methods.sphere_gradient._curvatures", lambda y: np.ones((len(y), 1)))
     assert scaled <= 2 / 3 * steps()
+
+
+def test_iterates_do_not_depend_on_the_diagonal_of_c():
+    rng = np.random.default_rng(0)
+    C, d, n = symmetric(30, rng), rng.uniform(0.5, 2.0, 30), 30
+    runs = []
+    for added in (np.zeros(n), rng.standard_normal(n), 100.0 * rng.standard_normal(n)):
+        problem = Constrained(linear(C + np.diag(added)), diagonal(n, d))
+        result = solve(problem, FlatQuotient(n, 8), SphereGradient(grow=False), max_iterations=3)
+        assert abs(result.certificate.dual_value - result.value) <= result.certificate.gap * (1.0 + 1e-9)
+        runs.append((result.matrix.to_dense(), result.value - added @ d, result.certificate.dual_value - added @ d))
+    for M, value, bound in runs[1:]:
+        np.testing.assert_allclose(M, runs[0][0], rtol=0.0, atol=1e-9)
+        assert (value, bound) == pytest.approx(runs[0][1:], rel=1e-9)
+
+
+def test_a_diagonal_c_leaves_nothing_to_do():
+    result = solve(Constrained(linear(np.diag([3.0, -1.0, 2.0])), diagonal(3, 1.0)), method=SphereGradient())
+    assert result.status is Status.OPTIMAL
+    assert result.value == pytest.approx(4.0, rel=1e-14)
+    assert result.iterations <= 1
