@@ -13,18 +13,16 @@ from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, append_columns, as_array, norm
 from psdopt.linalg.extreme import DENSE_LIMIT, smallest_eigenpair
 from psdopt.linalg.limits import SPECTRUM_ORDER
-from psdopt.linalg.tolerances import MINOR, VANISHED
-
-#: One column for this many is added at a time, but only one at all if the whole spectrum of S is not affordable.
-FOR_EACH = 4
+from psdopt.linalg.tolerances import MINOR, SLIGHT, VANISHED
 
 
 def widened(
     evaluation: Evaluation, S: Any, vectors: Array, most: int, first_length: float, seed: int = 0
 ) -> Array | None:
-    """Y with up to a quarter more columns, at most `most`, along eigenvectors of negative eigenvalues of S.
+    """Y with up to twice the columns, at most `most`, along eigenvectors of S.
 
-    All new columns have the length that is best for the first. If Y already has `most` columns, new columns replace
+    Their eigenvalues are negative and no less than a tenth of the least; one column only if the spectrum of S is not
+    affordable. All new columns have the length that is best for the first. If Y already has `most` columns, new columns replace
     those that are zero in principal axes; None if no column is zero.
 
     Parameters
@@ -42,11 +40,11 @@ def widened(
         room = most - independent(Y, first_length).shape[1]
     if room <= 0:
         return None
-    count = min(room, max(1, columns // FOR_EACH))
+    count = min(room, columns)
     if count > 1 and n <= (SPECTRUM_ORDER if evaluation.problem.device is None else DENSE_LIMIT):
         dense = S.toarray() if isinstance(S, sp.csr_array) else S
         found = smallest_eigenpair(dense, count=count, seed=seed, backend="dense")
-        vectors = found.vectors[:, found.values < 0.0]
+        vectors = found.vectors[:, found.values <= min(SLIGHT * float(found.values[0]), 0.0)]
     _, beta = evaluation.along_atom(vectors[:, 0]).minimize(alpha=(1.0, 1.0))
     # the squared length of all new columns is at least a minor share of the mean squared length of a column
     least = MINOR * max(float(norm(Y)), VANISHED * first_length) ** 2 / columns

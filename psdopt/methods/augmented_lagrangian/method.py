@@ -41,8 +41,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small for the multipliers y⁺ = w (a + y/w − Π(a + y/w)), which
     then replace y. The penalty grows where infeasibility falls too slowly and is larger than the gap, up to what
-    rounding allows. When M is nearly feasible, a dual bound is computed. If λ_min(S) < 0 spoils the bound, the
-    eigenvector becomes a column of Y. Near the end one Gauss–Newton step on Y removes what is left of the violation.
+    rounding allows. When M is nearly feasible, or comes no nearer, a dual bound is computed. If λ_min(S) < 0 spoils the
+    bound, eigenvectors become columns of Y; in a long round they do so where −λ_min(S) |Y| > |S Y|. Near the end one Gauss–Newton step on Y removes what is left of the violation.
 
     A round ends after 60 steps even if it has missed its aim, and then counts as five rounds without a gain. Where a
     linear F falls along a ray that the constraints do not bound, a feasible point is sought
@@ -181,6 +181,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             self._falls_without_end(new, evaluation.factor)
         elif reached or inside.outcome is not Outcome.RUNNING or new.waited >= MOST_STEPS:
             self._end_round(new)
+        elif new.waited % LONG == 0 and self._resizes(new) and not self._binds(new):
+            self._grow(new)
         new.extras = {
             "sigma": new.sigma,
             "infeasibility": new.infeasibility,
@@ -256,7 +258,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         state.grown = False
         waiting = state.idle % LONG == LONG - 1 or state.vanished
         near = infeasibility <= self.bounds_from
-        if waiting or (near and (infeasibility <= share * state.bounded or state.rounds % LONG == 0)):
+        stuck = not near and infeasibility > share * last  # more columns may bring M nearer to the constraints
+        if waiting or stuck or (near and (infeasibility <= share * state.bounded or state.rounds % LONG == 0)):
             self._bound(state)
         settled = MINOR * FEASIBLE  # less is minor beside what is feasible
         low = near and not self._binds(state) and -math.inf < state.bound < state.evaluation.value
@@ -315,6 +318,20 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         clearly = 0.0 if state.vanished else explained / SLIGHT
         if self._resizes(state) and -pair.value > clearly:
             self._widen(state, S, pair.vectors)
+
+    def _grow(self, state: AugmentedLagrangianState) -> None:
+        """Columns in the course of a round, where they promise more than what the round has still to do."""
+        problem = constrained_of(state.problem)
+        w = weights(problem, state.sigma)
+        here = augmented(problem, state.y, w).at(state.evaluation.factor)
+        a = problem.measured(here.factor)
+        S = slack_operator(problem, state.evaluation, problem.admissible(w * problem.allowed.violation(a + state.y / w)))
+        left = 0.5 * float(norm(here.factor_gradient())) / here.size
+        pair = slack_eigenpair(S, left, seed=state.steps)
+        if -pair.value > left:
+            self._widen(state, S, pair.vectors)
+            if state.grown:
+                state.inside = self._begin(state)
 
     def _resizes(self, state: AugmentedLagrangianState) -> bool:
         """Whether this method may choose the number of columns."""
