@@ -31,21 +31,15 @@ def lower_factor(P: Array) -> Array:
 
 
 def inverse_of(L: Array) -> Array:
-    """(L_k L_kᵀ)⁻¹ (K, n, n), symmetric, stored by rows. 2 K n³/3 flops, four times as many for K > 1.
-
-    Raises numpy.linalg.LinAlgError where an L_k is singular.
-    """
+    """(L Lᵀ)⁻¹ (n, n), symmetric, stored by rows. 2 n³/3 flops. Raises numpy.linalg.LinAlgError where L is singular."""
     deadline.ask()
-    if len(L) > 1:
-        half = np.linalg.inv(L)
-        return np.asarray(half.mT @ half)
-    half, info = scipy.linalg.lapack.dpotri(L[0], lower=1)
+    half, info = scipy.linalg.lapack.dpotri(L, lower=1)
     if info != 0:
         raise np.linalg.LinAlgError("the factor is singular")
     upper = np.triu(half.T)
     inverse = upper + upper.T
     inverse.reshape(-1)[:: len(inverse) + 1] *= 0.5
-    return np.asarray(inverse)[None]
+    return np.asarray(inverse)
 
 
 def triangular_inverse(L: Array) -> Array:
@@ -58,19 +52,17 @@ def triangular_inverse(L: Array) -> Array:
 
 
 def cone_step(L: Array, D: Array, accuracy: float) -> float:
-    """The largest alpha with P_k + alpha D_k ⪰ 0, less a share of at most `accuracy`, for P_k = L_k L_kᵀ, L (K, n, n).
+    """The largest alpha with P + alpha D ⪰ 0, less a share of at most `accuracy`, for P = L Lᵀ (n, n).
 
     The largest alpha is −1/λ_min(L⁻¹ D L⁻ᵀ), or infinity if this eigenvalue is not negative. Beyond n = 64 Lanczos's
     method estimates it by the least Ritz value less its residual. Since a smaller eigenvalue may be missed, the caller
     has to check P + alpha D. O(n²) for each of about 10 to 30 steps of Lanczos.
     """
-    if len(L) > 1:
-        return float(cone_steps(np.asarray(np.linalg.inv(L), dtype=np.float64), D).min())
-    if L.shape[1] <= SMALL_ORDER:
-        W = dtrsm(1.0, L[0], dtrsm(1.0, L[0], D[0], lower=1).T, lower=1)
+    if len(L) <= SMALL_ORDER:
+        W = dtrsm(1.0, L, dtrsm(1.0, L, D, lower=1).T, lower=1)
         least = float(np.linalg.eigvalsh(0.5 * (W + W.T))[0])
     else:
-        least = _least_ritz(L[0], D[0], accuracy)
+        least = _least_ritz(L, D, accuracy)
     return -1.0 / least if least < 0.0 else math.inf
 
 

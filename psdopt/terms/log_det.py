@@ -89,7 +89,7 @@ class LogDet(Term):
         """M_R⁻¹; NaN where there is none."""
         if features.L is None:
             return np.full_like(features.A, np.nan)
-        return np.asarray(inverse_of(features.L[None])[0])
+        return inverse_of(features.L)
 
     def _placed(self, G: Array) -> Array:
         full = np.zeros((self.n, G.shape[1]))

@@ -6,10 +6,9 @@ import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.constraints.allowed import Allowed
-from psdopt.constraints.central_path.coupled_systems import schur_solver
+from psdopt.constraints.central_path.coupled_systems import Metric, schur_solver
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate
 from psdopt.constraints.central_path.standard import StandardForm
-from psdopt.constraints.central_path.vectors import Metric
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import SPARSE
 from psdopt.constraints.measurements import SparseForms

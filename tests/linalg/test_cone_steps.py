@@ -29,34 +29,31 @@ def test_a_step_is_inside_the_cone_and_at_most_that_share_short(n, accuracy) -> 
     L = lower_factor(P[None])
     K = np.linalg.inv(L[0])
     longest = -1.0 / np.linalg.eigvalsh(K @ D @ K.T)[0]
-    step = cone_step(L, D[None], accuracy)
+    step = cone_step(L[0], D, accuracy)
     assert (1.0 - 2.0 * accuracy) * longest <= step <= longest * (1.0 + 1e-6)
 
 
 @pytest.mark.parametrize("n", [4, SMALL_ORDER + 40])
 def test_directions_that_never_leave_the_cone_have_no_end(n) -> None:
-    assert cone_step(lower_factor(definite(n, 0)[None]), definite(n, 1)[None], 0.01) >= 1.0
-    assert cone_step(lower_factor(definite(4, 0)[None]), definite(4, 1)[None], 0.01) == math.inf
-    several = np.stack([definite(4, seed) for seed in range(3)])
-    assert cone_step(lower_factor(several), several[::-1], 0.01) == math.inf
+    assert cone_step(lower_factor(definite(n, 0)[None])[0], definite(n, 1), 0.01) >= 1.0
+    assert cone_step(lower_factor(definite(4, 0)[None])[0], definite(4, 1), 0.01) == math.inf
 
 
 def test_long_steps_need_not_be_known() -> None:
     """Steps beyond one are cut to one: that this one is longer is all that counts."""
     n = SMALL_ORDER + 60
     L = lower_factor(definite(n, 3)[None])
-    assert cone_step(L, 1e-9 * direction(n, 4)[None], 0.01) > 1.0
+    assert cone_step(L[0], 1e-9 * direction(n, 4), 0.01) > 1.0
 
 
 @pytest.mark.parametrize("n", [2, 7, SMALL_ORDER + 6])
-def test_of_several_matrices_the_first_to_leave_the_cone_ends_the_step(n) -> None:
+def test_several_matrices_have_a_step_each(n) -> None:
     P = np.stack([definite(n, seed, 2.0) for seed in range(4)])
     D = np.stack([direction(n, 10 + seed) - 3.0 * np.eye(n) for seed in range(4)])
     L = lower_factor(P)
     longest = [-1.0 / np.linalg.eigvals(np.linalg.solve(A, B)).real.min() for A, B in zip(P, D, strict=True)]
-    for order in ([0, 1, 2, 3], [3, 2, 1, 0], [1, 3]):
-        expected = min(longest[k] for k in order)
-        assert cone_step(L[order], D[order], 0.01) == pytest.approx(expected, rel=1e-8)
+    for k in range(4):
+        assert cone_step(lower_factor(P[[k]])[0], D[k], 0.01) == pytest.approx(longest[k], rel=0.01)
     assert cone_steps(np.linalg.inv(L), D) == pytest.approx(longest, rel=1e-8)
     assert cone_steps(np.linalg.inv(L), P).tolist() == [math.inf] * 4
 
@@ -69,9 +66,9 @@ def test_factor_and_inverses(n, count) -> None:
     assert L.shape == (count, n, n)
     assert np.allclose(L @ L.mT, P, rtol=0, atol=1e-14)
     assert np.array_equal(L, np.tril(L))
-    inverse = inverse_of(L)
-    assert np.array_equal(inverse, inverse.mT)
-    assert np.allclose(inverse @ P, np.eye(n), rtol=0, atol=1e-10)
+    inverse = inverse_of(L[0])
+    assert np.array_equal(inverse, inverse.T)
+    assert np.allclose(inverse @ P[0], np.eye(n), rtol=0, atol=1e-10)
     assert np.allclose(triangular_inverse(L) @ L, np.eye(n), rtol=0, atol=1e-10)
 
 
@@ -85,11 +82,11 @@ def test_what_has_no_factor_is_refused(bad) -> None:
 
 
 def test_singular_factors_have_no_inverse() -> None:
-    for invert in (inverse_of, triangular_inverse):
+    with pytest.raises(np.linalg.LinAlgError, match="singular"):
+        inverse_of(np.diag([1.0, 0.0]))
+    for several in ([np.diag([1.0, 0.0])], [np.eye(2), np.diag([1.0, 0.0])]):
         with pytest.raises(np.linalg.LinAlgError, match="singular"):
-            invert(np.diag([1.0, 0.0])[None])
-        with pytest.raises(np.linalg.LinAlgError, match=r"[Ss]ingular"):
-            invert(np.stack([np.eye(2), np.diag([1.0, 0.0])]))
+            triangular_inverse(np.stack(several))
 
 
 EPS = np.finfo(float).eps

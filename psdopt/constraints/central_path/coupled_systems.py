@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from psdopt.constraints.central_path.orthant import Orthant, OrthantMetric
 from psdopt.constraints.central_path.semidefinite import Semidefinite, SemidefiniteMetric
 from psdopt.constraints.central_path.standard import StandardForm
-from psdopt.constraints.central_path.vectors import Metric
+from psdopt.constraints.central_path.vectors import VectorMetric
 from psdopt.constraints.limits import FLOPS, NUMBERS, SPARED
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
@@ -19,6 +19,9 @@ from psdopt.linalg.cone_steps import lower_factor
 from psdopt.linalg.ridged import refined, ridged_factor, ridged_solver, sparse_ridged_solver
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
+
+#: H, a positive definite map on the matrices or vectors of one part of a standard form.
+Metric = SemidefiniteMetric | VectorMetric
 
 
 def schur_solver(form: StandardForm, metrics: Sequence[Metric]) -> Callable[[Array], Array]:

@@ -9,12 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.central_path.vectors import LocalVector
-from psdopt.linalg.arrays import Array, both_ways
+from psdopt.constraints.central_path.vectors import LocalVector, VectorMetric, VectorPart
+from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import rounding
 
 
-class Orthant:
+class Orthant(VectorPart):
     """x >= 0, (p,): first the diagonal entries of M that are blocks of order one, in `rows`, then slacks.
 
     Its factors are roots √x, its products those of entries: the diagonal matrices among those of
@@ -27,18 +27,7 @@ class Orthant:
     """
 
     def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array, weights: Array | None = None) -> None:
-        self.rows, self.C, self.B, self.weights = rows, C, B, weights
-        self.forth, self.back = both_ways(B)
-        self.degree = len(C)
-        self.half = np.ones(len(C))
-
-    def measure(self, x: Array) -> Array:
-        """B x, (m,)."""
-        return np.asarray(self.forth @ x)
-
-    def adjoint(self, v: Array) -> Array:
-        """Bᵀ v, (p,)."""
-        return np.asarray(self.back @ v)
+        super().__init__(rows, C, B, len(C), weights)
 
     def start(self, b: Array) -> tuple[Array, Array]:
         """x, z of SDPT3's start: 10 each."""
@@ -54,8 +43,7 @@ class Orthant:
         """√x for x >= 0, zero where rounding has made an entry negative."""
         return np.sqrt(np.maximum(x, 0.0))
 
-    def reach(self, root: Array, d: Array, accuracy: float) -> float:
-        """The largest alpha with x + alpha d >= 0 for x = root², infinite if there is none."""
+    def reach(self, root: Array, d: Array) -> float:
         least = float(np.min(d / (root * root), initial=0.0))
         return -1.0 / least if least < 0.0 else math.inf
 
@@ -101,10 +89,10 @@ class Orthant:
 
     def local(self, x: Array, z: Array, root: Array, other: Array, v: Array, careful: bool) -> LocalVector:
         """The linearised equations at x, z and v."""
-        return LocalVector(self, OrthantMetric(self, x / z), x, z, 1.0 / z, v, (root, other))
+        return LocalVector(OrthantMetric(self, x / z), x, z, 1.0 / z, v, (root, other))
 
 
-class OrthantMetric:
+class OrthantMetric(VectorMetric):
     """d ↦ h d for positive h (p,), and B diag(h) Bᵀ."""
 
     def __init__(self, part: Orthant, h: Array) -> None:
@@ -129,10 +117,6 @@ class OrthantMetric:
     def times(self, d: Array) -> Array:
         """h d."""
         return self.h * d
-
-    def moved(self, w: Array) -> Array:
-        """h Bᵀw."""
-        return self.h * self.part.adjoint(w)
 
     def corrected(self, dx: Array, dz: Array, z: Array) -> Array:
         """dx dz / z."""

@@ -8,14 +8,14 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.central_path.vectors import LocalVector
+from psdopt.constraints.central_path.vectors import LocalVector, VectorMetric, VectorPart
 from psdopt.constraints.cones import onto_cones
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, both_ways
+from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import rounding
 
 
-class SecondOrder:
+class SecondOrder(VectorPart):
     """K cones of one dimension d, x (K, d) with x_k0 >= |x_k1|: x = (tr Y, 2 Y_i0) of blocks Y ⪰ 0 of M.
 
     A factor of a block is (K, d, 2): with the unit vector u along x_1, the columns √(x_0 ± |x_1|) (1, ±u)/2.
@@ -26,19 +26,7 @@ class SecondOrder:
     """
 
     def __init__(self, rows: NDArray[np.intp], C: Array, B: sp.csr_array) -> None:
-        self.rows, self.C, self.B = rows, C, B
-        self.forth, self.back = both_ways(B)
-        self.degree = len(rows)
-        self.weights: Array | None = None
-        self.half = np.ones(C.size)
-
-    def measure(self, x: Array) -> Array:
-        """Σ_k A_k x_k, (m,)."""
-        return np.asarray(self.forth @ x.reshape(-1))
-
-    def adjoint(self, v: Array) -> Array:
-        """Aᵀv, (K, d)."""
-        return np.asarray(self.back @ v).reshape(self.C.shape)
+        super().__init__(rows, C, B, len(rows))
 
     def start(self, b: Array) -> tuple[Array, Array]:
         """x, z of SDPT3's start: multiples of (1, 0)."""
@@ -71,8 +59,7 @@ class SecondOrder:
         values = np.maximum(np.stack([x[:, 0] + length, x[:, 0] - length], axis=1), 0.0)
         return np.asarray((0.5 * np.sqrt(values)[:, :, None] * u).mT)
 
-    def reach(self, root: Array, d: Array, accuracy: float) -> float:
-        """The largest alpha with x + alpha d in the cones for x with the factors `root`."""
+    def reach(self, root: Array, d: Array) -> float:
         high, low = np.sqrt(2.0) * np.linalg.norm(root, axis=1).T  # the roots of x_0 ± |x_1|
         size = np.where(high > 0.0, high, 1.0)
         u = root[:, 1:, 0] / (0.5 * size)[:, None]
@@ -136,7 +123,7 @@ class SecondOrder:
     def local(self, x: Array, z: Array, L: Array, K: Array, v: Array, careful: bool) -> LocalVector:
         """The linearised equations at x, z and v."""
         scaling = SecondOrderMetric(self, *_scaling(x, z))
-        return LocalVector(self, scaling, x, z, _reflected(z) / _det(z)[:, None], v, (L, K))
+        return LocalVector(scaling, x, z, _reflected(z) / _det(z)[:, None], v, (L, K))
 
 
 class SecondOrderSlacks(SecondOrder):
@@ -160,7 +147,7 @@ class SecondOrderSlacks(SecondOrder):
         return onto_cones(np.asarray(self.back @ rest).reshape(self.C.shape))
 
 
-class SecondOrderMetric:
+class SecondOrderMetric(VectorMetric):
     """H d = θ² (2 w (wᵀd) − J d) with wᵀJw = 1, J = diag(1, −I), for θ (K,) and w (K, d): W² of W = θ R, R w⁻¹ = w."""
 
     def __init__(self, part: SecondOrder, theta: Array, w: Array) -> None:
@@ -205,10 +192,6 @@ class SecondOrderMetric:
         """A W, (m, K d)."""
         columns = self.part.B.toarray().reshape(-1, *self.w.shape)
         return np.array([self.root_times(row) for row in columns]).reshape(len(columns), self.w.size)
-
-    def moved(self, v: Array) -> Array:
-        """H Aᵀv."""
-        return self.times(self.part.adjoint(v))
 
     def corrected(self, dx: Array, dz: Array, z: Array) -> Array:
         """W (λ \\ (W⁻¹dx ∘ W dz)), λ = W z: the second-order term of x ∘ z along dx and dz."""

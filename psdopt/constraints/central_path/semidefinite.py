@@ -117,10 +117,6 @@ class Semidefinite:
         values, V = np.linalg.eigh(X)
         return np.asarray(V[:, :, ::-1] * np.sqrt(np.maximum(values[:, None, ::-1], 0.0)))
 
-    def reach(self, L: Array, D: Array, accuracy: float) -> float:
-        """The largest alpha, or a little less, with X + alpha D ⪰ 0 for X of the factor L."""
-        return cone_step(L, D, accuracy)
-
     def split(self, W: Array) -> tuple[Array, Array, Array]:
         """(W₊, W₋, H) with W = W₊ − W₋ and W₋ = H Hᵀ, by one eigendecomposition of each block."""
         deadline.ask()
@@ -250,7 +246,7 @@ class LocalSemidefinite:
         self.part, self.X, self.L, self.K = part, X, L, K
         self.H = np.linalg.inv(np.concatenate([L, K])) if part.count > 1 else None
         half = None if self.H is None else self.H[part.count :]
-        self.Zi = inverse_of(K) if half is None else np.asarray(half.mT @ half)
+        self.Zi = inverse_of(K[0])[None] if half is None else np.asarray(half.mT @ half)
         self.metric = SemidefiniteMetric(part, X, self.Zi, L, triangular_inverse(K) if careful else None)
         A = part.adjoint(v)
         R = part.C - A - Z
@@ -283,7 +279,7 @@ class LocalSemidefinite:
     def reaches(self, dX: Array, dZ: Array, accuracy: float) -> tuple[float, float]:
         """The largest alpha, or a little less, with X + alpha dX ⪰ 0, and that of Z and dZ."""
         if self.H is None:
-            return cone_step(self.L, dX, accuracy), cone_step(self.K, dZ, accuracy)
+            return cone_step(self.L[0], dX[0], accuracy), cone_step(self.K[0], dZ[0], accuracy)
         steps = cone_steps(self.H, np.concatenate([dX, dZ]))
         return float(steps[: self.part.count].min()), float(steps[self.part.count :].min())
 

@@ -1,49 +1,74 @@
-"""The linearised equations of a part of the cone whose points are vectors: x >= 0, or second-order cones."""
+"""Parts of the cone whose points are vectors, x >= 0 or second-order cones: what they share, and their equations."""
 
 from __future__ import annotations
 
-from typing import Protocol
+from abc import ABC, abstractmethod
 
+import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
-from psdopt.linalg.arrays import Array
-
-
-class VectorPart(Protocol):
-    """What the equations ask of a part: its objective C, the weights ν of its logarithms, A x and Aᵀv."""
-
-    C: Array
-    weights: Array | None
-
-    def measure(self, x: Array) -> Array: ...
-
-    def adjoint(self, v: Array) -> Array: ...
-
-    def reach(self, root: Array, d: Array, accuracy: float) -> float: ...
+from psdopt.linalg.arrays import Array, both_ways
 
 
-class Metric(Protocol):
-    """H, a positive definite map on the matrices or vectors of one part of a standard form; A H A* is (m, m)."""
+class VectorPart(ABC):
+    """Vectors x of one kind of cone: products with their coefficients, in the rows of a standard form.
 
+    Parameters
+    ----------
+    rows : the rows of M that the vectors stand for. C : the objective, of the shape of x. B : (m, numbers of x), the
+    coefficients of x. degree : the number of products whose mean is mu. weights : ν of −Σ ν log x in the objective,
+    None without any.
+    """
+
+    def __init__(
+        self, rows: NDArray[np.intp], C: Array, B: sp.csr_array, degree: int, weights: Array | None = None
+    ) -> None:
+        self.rows, self.C, self.B, self.degree, self.weights = rows, C, B, degree, weights
+        self.forth, self.back = both_ways(B)
+        self.half = np.ones(C.size)
+
+    def measure(self, x: Array) -> Array:
+        """A x, (m,)."""
+        return np.asarray(self.forth @ x.reshape(-1))
+
+    def adjoint(self, v: Array) -> Array:
+        """Aᵀ v, of the shape of x."""
+        return np.asarray(self.back @ v).reshape(self.C.shape)
+
+    @abstractmethod
+    def reach(self, root: Array, d: Array) -> float:
+        """The largest alpha with x + alpha d in the cone for x with the factor `root`, infinite if there is none."""
+
+
+class VectorMetric(ABC):
+    """H with H z = x: a positive definite map on the vectors of one part. A H Aᵀ is (m, m)."""
+
+    part: VectorPart
+
+    @abstractmethod
     def add_to(self, M: Array, fresh: bool) -> None:
-        """M (m, m) += A H A*, in its upper triangle. `fresh` : whether M is zero."""
+        """M (m, m) += A H Aᵀ."""
 
+    @abstractmethod
     def sparse(self) -> sp.csr_array:
-        """A H A*."""
+        """A H Aᵀ."""
 
+    @abstractmethod
     def root(self) -> Array:
-        """G (m, numbers) with G Gᵀ = A H A*."""
+        """G (m, numbers) with G Gᵀ = A H Aᵀ."""
+
+    @abstractmethod
+    def times(self, d: Array) -> Array:
+        """H d."""
+
+    @abstractmethod
+    def corrected(self, dx: Array, dz: Array, z: Array) -> Array:
+        """The second-order term of the product of x and z along dx and dz."""
 
     def moved(self, w: Array) -> Array:
-        """H A*(w)."""
-
-
-class VectorMetric(Metric, Protocol):
-    """H with H z = x, and the second-order term of the product of x and z."""
-
-    def times(self, d: Array) -> Array: ...
-
-    def corrected(self, dx: Array, dz: Array, z: Array) -> Array: ...
+        """H Aᵀw."""
+        return self.times(self.part.adjoint(w))
 
 
 class LocalVector:
@@ -54,20 +79,13 @@ class LocalVector:
     """
 
     def __init__(
-        self,
-        part: VectorPart,
-        metric: VectorMetric,
-        x: Array,
-        z: Array,
-        inverse: Array,
-        v: Array,
-        roots: tuple[Array, Array],
+        self, metric: VectorMetric, x: Array, z: Array, inverse: Array, v: Array, roots: tuple[Array, Array]
     ) -> None:
-        self.part, self.metric, self.z, self.zi, self.roots = part, metric, z, inverse, roots
-        self.rest = part.C - part.adjoint(v) - z
-        self.x = x if part.weights is None else x - part.weights * inverse
-        self.known = part.measure(self.x + metric.times(self.rest))
-        self.inverse = part.measure(inverse)
+        self.part, self.metric, self.z, self.zi, self.roots = metric.part, metric, z, inverse, roots
+        self.rest = self.part.C - self.part.adjoint(v) - z
+        self.x = x if self.part.weights is None else x - self.part.weights * inverse
+        self.known = self.part.measure(self.x + metric.times(self.rest))
+        self.inverse = self.part.measure(inverse)
         self.T: Array | float = 0.0
         self.curved: Array | None = None
 
@@ -78,7 +96,7 @@ class LocalVector:
 
     def reaches(self, dx: Array, dz: Array, accuracy: float) -> tuple[float, float]:
         """The largest alpha with x + alpha dx in the cones, and that of z and dz."""
-        return self.part.reach(self.roots[0], dx, accuracy), self.part.reach(self.roots[1], dz, accuracy)
+        return self.part.reach(self.roots[0], dx), self.part.reach(self.roots[1], dz)
 
     def correct(self, dx: Array, dz: Array) -> None:
         """Add the second-order term of the last direction to all later ones."""

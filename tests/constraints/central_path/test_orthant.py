@@ -49,8 +49,8 @@ def test_a_step_reaches_the_first_entry_that_vanishes() -> None:
     part, _ = part_of()
     x = np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
     d = np.array([1.0, -1.0, -6.0, 0.0, -0.1, 3.0])
-    assert part.reach(np.sqrt(x), d, 0.1) == pytest.approx(0.5, rel=1e-14)
-    assert part.reach(np.sqrt(x), np.abs(d), 0.1) == math.inf
+    assert part.reach(np.sqrt(x), d) == pytest.approx(0.5, rel=1e-14)
+    assert part.reach(np.sqrt(x), np.abs(d)) == math.inf
 
 
 def test_the_two_parts_of_a_vector() -> None:

@@ -145,17 +145,17 @@ def test_a_step_reaches_the_boundary_that_bisection_finds(depth, seed) -> None:
     for _ in range(200):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if depths(middle) >= 0.0 else (low, middle)
-    assert part.reach(part.factor(x), d, 0.1) == pytest.approx(low, rel=100.0 * EPS / depth + 1e-13)
+    assert part.reach(part.factor(x), d) == pytest.approx(low, rel=100.0 * EPS / depth + 1e-13)
 
 
 def test_a_step_into_the_cone_has_no_end() -> None:
     part, _ = part_of()
     x, d = inside(6), inside(7)
-    assert part.reach(part.factor(x), d, 0.1) == math.inf
+    assert part.reach(part.factor(x), d) == math.inf
     d = np.zeros((K, D))
-    assert part.reach(part.factor(x), d, 0.1) == math.inf
+    assert part.reach(part.factor(x), d) == math.inf
     d[-1, 1] = 1.0  # from x_1 = 0, across every axis alike
-    assert part.reach(part.factor(x), d, 0.1) == pytest.approx(0.7, rel=1e-14)
+    assert part.reach(part.factor(x), d) == pytest.approx(0.7, rel=1e-14)
 
 
 def test_the_two_parts_of_a_vector_are_orthogonal_points_of_the_cones() -> None:

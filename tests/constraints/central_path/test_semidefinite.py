@@ -134,8 +134,6 @@ def test_blocks_together_are_the_same_as_apart(count, size) -> None:
     assert np.allclose(H @ H.mT, X, rtol=0, atol=1e-12 * np.abs(X).max())
     lengths = np.linalg.norm(H, axis=1)
     assert np.all(np.diff(lengths, axis=1) <= 1e-12 * lengths.max())  # longest columns first
-    reaches = [p.reach(L[[k]], D[[k]], 0.01) for k, p in enumerate(single)]
-    assert part.reach(L, D, 0.01) == pytest.approx(min(reaches), rel=1e-9)
     assert part.largest(Z) == pytest.approx(max(p.largest(Z[[k]]) for k, p in enumerate(single)), rel=1e-13)
     Y, expected = np.zeros((count * size, size + 1)), np.zeros((count * size, size + 1))
     part.placed(Y, H)
