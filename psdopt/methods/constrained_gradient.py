@@ -21,8 +21,9 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.limits import MOST_STEPS
-from psdopt.linalg.tolerances import EPS, MINOR, rounding
+from psdopt.linalg.tolerances import MINOR, rounding
 from psdopt.methods.nearest import Model, solution
+from psdopt.methods.projected_gradient import first_lipschitz
 
 
 @dataclass
@@ -77,7 +78,7 @@ class ConstrainedGradient(Method[ConstrainedGradientState]):
             return state
         G = dense_gradient(evaluation)
         state.y, state.now = np.zeros(problem.m), (evaluation.matrix.to_dense(), G)
-        state.before, state.curvature = state.now, _first_curvature(problem, G)
+        state.before, state.curvature = state.now, first_lipschitz(evaluation, G)
         return state
 
     def warmed(self, state: ConstrainedGradientState, multipliers: Array) -> ConstrainedGradientState:
@@ -148,13 +149,3 @@ def _of_equations(problem: Problem) -> Constrained:
             f"DualNewton needs Constrained(F, equations) with a quadratic F; found {name_of(problem)}"
         )
     return known
-
-
-def _first_curvature(problem: Constrained, G: Array) -> float:
-    """|∇F(v vᵀ) − ∇F(0)| for the v of unit length along which F falls most at G: at most the curvature of F.
-
-    Where F is linear along v vᵀ, eps |∇F(0)|, which gives the longest first step that rounding allows.
-    """
-    v = np.linalg.eigh(G)[1][:, :1]
-    flat, there = (dense_gradient(problem.at(factor)) for factor in (0.0 * v, v))
-    return max(norm(there - flat), EPS * norm(flat)) or 1.0

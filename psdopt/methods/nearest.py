@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
 
 from psdopt.constraints.explicit import Nearest
 from psdopt.constraints.limits import NEGLIGIBLE
@@ -80,31 +81,23 @@ def newton_direction(parts: Parts, values: Array, V: Array, residual: Array, mos
     diagonal = forms.pair_squares(V**2 @ weights, Q**2)
     diagonal = (problem.norms**2 - diagonal if many else diagonal) * scale**2 / rho
 
-    def times(x: Array) -> Array:
-        deadline.ask()
-        x = scale * x
-        half = V @ (weights * (V.T @ forms.times(x, Q)))
-        image = 2.0 * forms.pair(Images((), half), rows)
-        return np.asarray(scale * (forms.gram(x) - image if many else image) / rho)
-
     relative = norm(residual) / (norm(scale * problem.lower) or norm(residual))
     # without damping, few positive eigenvalues make the system singular
     damping = MINOR * min(1.0, relative) / rho
+
+    def times(x: Array) -> Array:
+        deadline.ask()
+        w = scale * x
+        half = V @ (weights * (V.T @ forms.times(w, Q)))
+        image = 2.0 * forms.pair(Images((), half), rows)
+        return np.asarray(scale * (forms.gram(w) - image if many else image) / rho + damping * x)
+
     scaling = np.maximum(diagonal, 0.0) + damping
-    x, r = np.zeros_like(residual), residual
-    p = z = r / scaling
-    rz, stop = inner(r, z), min(SLIGHT, relative) * norm(r)  # an inexact Newton step (Dembo et al. 1982)
-    for _ in range(most):
-        Hp = times(p) + damping * p
-        curvature = inner(p, Hp)
-        if not curvature > 0.0:
-            break
-        alpha = rz / curvature
-        x, r = x + alpha * p, r - alpha * Hp
-        if not norm(r) > stop:
-            break
-        z = r / scaling
-        p, rz = z + (inner(r, z) / rz) * p, inner(r, z)
+    order = len(residual), len(residual)
+    H = LinearOperator(order, matvec=times, dtype=np.float64)
+    P = LinearOperator(order, matvec=lambda r: r / scaling, dtype=np.float64)
+    # an inexact Newton step (Dembo et al. 1982)
+    x, _ = cg(H, residual, rtol=min(SLIGHT, relative), maxiter=most, M=P)
     return x if np.any(x) else residual
 
 

@@ -113,7 +113,7 @@ class ProjectedGradient(Method[ProjectedGradientState]):
         evaluation = ensure_finite(evaluation or problem.at(geometry.factor(start)))
         x = evaluation.matrix.to_dense()
         g = finite_gradient(evaluation)
-        L = _first_lipschitz(evaluation, g)
+        L = first_lipschitz(evaluation, g)
         residual = L * norm(x - geometry.project(x - g / L).to_dense())
         momentum = Momentum(x, evaluation, x, 1.0, L, residual)
         residual = _residual(geometry, momentum)
@@ -154,7 +154,7 @@ def _residual(geometry: Geometry, m: Momentum) -> float:
     return max(2.0 * m.residual * norm(m.evaluation.factor), factor_residual(geometry, m.evaluation))
 
 
-def _first_lipschitz(evaluation: Evaluation, g: Array) -> float:
+def first_lipschitz(evaluation: Evaluation, g: Array) -> float:
     """|∇F(M + D) − ∇F(M)| / |D| for D = tr M · vvᵀ, v the eigenvector of ∇F(M) where F falls most; the unit of 1/step.
 
     If the gradient does not change, F may be linear: its change is then replaced by eps |∇F(M)|, which gives the
