@@ -9,9 +9,13 @@ import numpy as np
 from psdopt.checks import instance, real_array
 from psdopt.constraints.cones import Cones
 from psdopt.constraints.sets import ConstraintSet
+from psdopt.devices import Device
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.linalg.arrays import Array
 from psdopt.terms.measurements import Measurement
+
+#: Larger numbers are rejected: their squares and products may overflow, so that norms are infinite.
+HUGE = 1e100
 
 
 class Constraint:
@@ -70,7 +74,28 @@ class Constraint:
             raise InvalidInputError(f"{which} must not be NaN; found {int(np.isnan(bound).sum())} in {self.name}")
         return np.array(np.broadcast_to(bound, (self.size,)))
 
+    def refuse_elsewhere(self, where: Device | None) -> None:
+        """Refuse a constraint that does not take the arrays of F where they are: `where`, or on the host for None.
+
+        Raises InvalidInputError for arrays in another place, InvalidTypeError where NumPy arrays alone are taken.
+        """
+        measurement = self.measurement
+        places = {linear_map.device for linear_map in measurement.maps} | ({measurement.device} - {None})
+        for other in places - {where}:
+            found = f"{where or 'NumPy'} and {other or 'NumPy'}"
+            raise InvalidInputError(f"the arrays of F and of {self.name} must be in one place; found {found}")
+        if where is not None and (self.cones is not None or not measurement.takes_device_arrays):
+            what = f"{self.name} under cones" if self.cones is not None else self.name
+            raise InvalidTypeError(f"{what} takes NumPy arrays only, and the data of F are on a device ({where})")
+
     def __repr__(self) -> str:
         equations = int(np.sum(self.lower == self.upper))
         cones = "" if self.cones is None else f", cones={sum(len(rows) for rows in self.cones.groups)}"
         return f"Constraint({self.name}, m={self.size}, equations={equations}{cones})"
+
+
+def refuse_huge(name: str, numbers: Array) -> None:
+    """InvalidInputError if one of `numbers` is above HUGE in size."""
+    largest = float(np.max(np.abs(numbers), initial=0.0))
+    if largest > HUGE:
+        raise InvalidInputError(f"{name} must be at most {HUGE:g} in size; found {largest:g}")

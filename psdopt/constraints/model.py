@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from psdopt.checks import instance, instances, number_or_none
 from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.conic import Conic
-from psdopt.constraints.constraint import Constraint
+from psdopt.constraints.constraint import Constraint, refuse_huge
 from psdopt.constraints.explicit import (
     Measured,
     Nearest,
@@ -32,13 +32,12 @@ from psdopt.constraints.faces.hidden_face import inside
 from psdopt.constraints.feasible import feasible_factor, random_directions
 from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms, Stacked
-from psdopt.constraints.refusals import on_host_only, refuse_elsewhere, refuse_huge
 from psdopt.constraints.trace_bound import TraceBound, definite_part, found_trace_bound
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
 from psdopt.devices import on_host
-from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, as_array, beside, row_dots
 from psdopt.linalg.tolerances import rounding
 from psdopt.problems.composite import Composite, CompositeEvaluation
@@ -71,7 +70,7 @@ class ConstrainedModel(Composite):
         for group in groups:
             if group.n != problem.n:
                 raise InvalidInputError(f"{group.name} must measure matrices of order {problem.n}; found {group.n}")
-            refuse_elsewhere(group, problem.device)
+            group.refuse_elsewhere(problem.device)
         self.given_trace_bound = number_or_none(trace_bound, "trace_bound", above=0.0)
         super().__init__([problem])
         self.problem, self.constraints = problem, groups
@@ -181,13 +180,16 @@ class ConstrainedModel(Composite):
     def _found_face(self, **how: bool) -> Face | None:
         if self.fixed_diagonal is not None:
             return None
-        return on_host_only(found_face(self.forms, self.lower, self.upper, **how), self.device)
+        face = found_face(self.forms, self.lower, self.upper, **how)
+        if face is not None and self.device is not None:
+            text = "constraints that confine M to a face of the cone take NumPy arrays only"
+            raise IncompatibleError(f"{text}; found the data of F on {self.device}")
+        return face
 
     def rule_out_face(self, M: Array | None) -> None:
         """Without a search for the face: there is none if M (n, n) shows a definite matrix that is feasible."""
-        if "face" in vars(self) or self.forms is None or M is None:
-            return
-        if inside(self.forms, self.lower, self.upper, M):
+        unknown = "face" not in vars(self)
+        if unknown and self.forms is not None and M is not None and inside(self.forms, self.lower, self.upper, M):
             vars(self)["face"] = None
 
     @cached_property

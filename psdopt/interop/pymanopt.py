@@ -24,7 +24,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import InvalidInputError
 from psdopt.interop._geometry import PymanoptGeometry
 from psdopt.linalg.arrays import norm
-from psdopt.methods.riemannian_hessian import riemannian_hessian
+from psdopt.methods.trust_regions import riemannian_hessian
 
 __all__ = [
     "PsdoptManifold",

@@ -17,10 +17,9 @@ from psdopt.linalg.arrays import (
     sparse_product,
     with_data,
 )
-from psdopt.linalg.complex_arrays import complex_array
+from psdopt.linalg.complex_arrays import complex_array, kronecker_product
 from psdopt.linalg.definite import solver_of
 from psdopt.linalg.extreme import ExtremePair
-from psdopt.linalg.kronecker import kronecker_product
 from psdopt.linalg.leading import top_eigenpairs
 from psdopt.linalg.least import BACKENDS, least_eigenpairs
 from psdopt.linalg.low_pass import low_pass

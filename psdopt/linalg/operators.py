@@ -1,4 +1,7 @@
-"""Linear maps given as ndarray, sparse array, array on a device or ``LinearOperator``, which count their products."""
+"""Linear maps given as ndarray, sparse array, array on a device or ``LinearOperator``, which count their products.
+
+Their adjoints also take Σ_j diag(w_j) Z_j, formed in blocks of rows where memory should not hold it twice.
+"""
 
 from __future__ import annotations
 
@@ -17,9 +20,41 @@ from psdopt.linalg.arrays import Array, as_dense, product, row_dots, sparse_prod
 from psdopt.linalg.limits import BLOCK, CACHED, SMALL_ORDER
 from psdopt.linalg.row_sources import row_source
 from psdopt.linalg.tolerances import asymmetry_allowed
-from psdopt.linalg.weighted_rows import WeightedRows
 
 STRIP = 64  # rows that are compared with as many columns at a time: their difference stays in the cache
+
+
+class WeightedRows:
+    """G = Σ_j diag(w_j) Z_j (m, k), of weights w_j (m,) and blocks Z_j (m, k): ``G[rows]`` forms some of its rows.
+
+    Sums of two such matrices, and multiples, are again of this form; a sum with an array is an array.
+    """
+
+    __array_ufunc__ = None  # an array leaves its sums with these to them
+
+    def __init__(self, *parts: tuple[Array, Array]) -> None:
+        self.parts = parts
+        self.shape: tuple[int, ...] = parts[0][1].shape
+
+    def __getitem__(self, rows: Any) -> Array:
+        (w, Z), *others = self.parts
+        found: Array = w[rows, None] * Z[rows]
+        for w, Z in others:
+            found += w[rows, None] * Z[rows]
+        return found
+
+    def __add__(self, other: Any) -> Any:
+        return WeightedRows(*self.parts, *other.parts) if isinstance(other, WeightedRows) else self[:] + other
+
+    __radd__ = __add__
+
+    def __mul__(self, number: float) -> WeightedRows:
+        return WeightedRows(*((number * w, Z) for w, Z in self.parts))
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> WeightedRows:
+        return -1.0 * self
 
 
 class LinearMap:

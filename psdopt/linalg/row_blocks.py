@@ -11,9 +11,8 @@ from typing import Any, Self, overload
 import numpy as np
 
 from psdopt.linalg.arrays import Array, row_dots
-from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.operators import LinearMap, WeightedRows
 from psdopt.linalg.row_sources import SMALL_MAP, RowSource, only, require_finite, row_source
-from psdopt.linalg.weighted_rows import WeightedRows
 
 #: Called as observer(name, rows_read, rows) after each block of a pass over the rows.
 Observer = Callable[[str, int, int], None]

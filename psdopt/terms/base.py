@@ -21,7 +21,7 @@ from psdopt.terms.models import Curve, Surface
 
 #: Σ Aᵀ G over pairs (A, G); A = None stands for the identity. Adjoints of the same map are summed
 #: before it is applied, so that terms sharing data share the product. G may be
-#: :class:`~psdopt.linalg.weighted_rows.WeightedRows`, which has sums and multiples, and is formed in blocks.
+#: :class:`~psdopt.linalg.operators.WeightedRows`, which has sums and multiples, and is formed in blocks.
 Forces = list[tuple[LinearMap | None, Array]]
 
 

@@ -18,8 +18,8 @@ from psdopt.linalg.arrays import (
     sparse_product,
 )
 from psdopt.linalg.limits import FACTOR_ORDER
+from psdopt.linalg.operators import WeightedRows
 from psdopt.linalg.row_blocks import RowBlocks, linear_map
-from psdopt.linalg.weighted_rows import WeightedRows
 from psdopt.terms.base import Forces
 from psdopt.terms.distances import PairDistances, TripletDifferences
 from psdopt.terms.entry_coupling import entry_coupling

@@ -11,7 +11,7 @@ import psdopt.constraints
 import psdopt.methods
 from psdopt import LBFGS, Constrained, Duality, Evaluation, LagrangeNewton, Problem, Status, certify, constraints, solve
 from psdopt.constraints import OffersConstraints, constrained_of, limits
-from psdopt.constraints.refusals import HUGE
+from psdopt.constraints.constraint import HUGE
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.constrained_fit import ConstrainedFit
 from psdopt.errors import IncompatibleError, InvalidInputError, InvalidTypeError

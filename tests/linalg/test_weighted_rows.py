@@ -6,10 +6,9 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
 from psdopt.linalg.limits import CACHED
-from psdopt.linalg.operators import LinearMap
+from psdopt.linalg.operators import LinearMap, WeightedRows
 from psdopt.linalg.row_blocks import RowBlocks
 from psdopt.linalg.row_sources import row_source
-from psdopt.linalg.weighted_rows import WeightedRows
 
 RNG = np.random.default_rng(0)
 M, N, K = CACHED // 8, 7, 3  # several blocks of rows

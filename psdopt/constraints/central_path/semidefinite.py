@@ -9,8 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.central_path.batched_couplings import BatchedCouplings
-from psdopt.constraints.central_path.couplings import Couplings
+from psdopt.constraints.central_path.couplings import BatchedCouplings, Couplings
 from psdopt.constraints.directed import DirectedCouplings
 from psdopt.constraints.limits import SPARSE
 from psdopt.linalg import deadline

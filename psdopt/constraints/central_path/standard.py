@@ -11,7 +11,6 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt.constraints.central_path.equilibrium import in_units, row_units
 from psdopt.constraints.central_path.orthant import Orthant
 from psdopt.constraints.central_path.second_order import SecondOrder, SecondOrderSlacks
 from psdopt.constraints.central_path.semidefinite import Semidefinite
@@ -38,7 +37,7 @@ class StandardForm:
     two rows. A part may have the `weights` ν of −ν log det X_k.
 
     With the basis `W` (n, q) of a face, M = W N Wᵀ: the X_k are blocks of N, and factors are factors of M. N, or M
-    itself, is first brought to the units of :func:`~psdopt.constraints.central_path.equilibrium.row_units`, D N D. With
+    itself, is first brought to the units of :meth:`~psdopt.constraints.conic.Conic.row_units`, D N D. With
     `split`, large sparse blocks are then split into `cliques` where that is cheaper.
 
     Attributes: `units`, the diagonal of D, None where it is one; `whole`, the problem in these units, and `conic`, the
@@ -46,13 +45,10 @@ class StandardForm:
     """
 
     def __init__(self, conic: Conic, W: sp.csr_array | None = None, *, split: bool = False) -> None:
-        units = row_units(conic)
-        for stack in conic.stacks:
-            if stack.arrow:  # alike on each of them, which keeps its form
-                units[stack.rows] = np.exp2(np.round(np.mean(np.log2(units[stack.rows]), axis=1, keepdims=True)))
+        units = conic.row_units()
         self.units: Array | None = None if np.all(units == 1.0) else units
         self.cliques: Cliques | None = conic.split[1] if split and conic.split is not None else None
-        self.whole, self.W = conic if self.units is None else in_units(conic, units), W
+        self.whole, self.W = conic if self.units is None else conic.in_units(units), W
         self.conic = conic = self.whole if self.cliques is None else self.whole.over(self.cliques)
         lower, upper = conic.lower, conic.upper
         equal = lower == upper

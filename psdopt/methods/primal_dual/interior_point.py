@@ -14,10 +14,10 @@ from psdopt.checks import integer, number
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
+from psdopt.constraints.constraint import HUGE
 from psdopt.constraints.limits import FEASIBLE, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained
-from psdopt.constraints.refusals import HUGE
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual

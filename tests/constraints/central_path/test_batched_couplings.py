@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt.constraints.central_path.batched_couplings import BatchedCouplings
+from psdopt.constraints.central_path.couplings import BatchedCouplings
 
 
 def instance(count: int, size: int, m: int, places: int) -> tuple[BatchedCouplings, np.ndarray]:

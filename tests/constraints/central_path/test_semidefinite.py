@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt.constraints.central_path.batched_couplings import BatchedCouplings
-from psdopt.constraints.central_path.couplings import Couplings
+from psdopt.constraints.central_path.couplings import BatchedCouplings, Couplings
 from psdopt.constraints.central_path.semidefinite import LocalSemidefinite, Semidefinite, SemidefiniteMetric
 from psdopt.linalg.tolerances import EPS
 

@@ -5,7 +5,6 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, constraints
-from psdopt.constraints.central_path.equilibrium import in_units, row_units
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.linalg.arrays import norm
@@ -193,18 +192,13 @@ def with_forms(forms, lower, upper=None):
 
 
 def test_units_are_the_sizes_that_constraints_leave() -> None:
-    assert row_units(with_forms([np.diag([2.0**-20, 1.0, 4.0])], [1.0])).tolist() == [2.0**10, 1.0, 0.5]
-    assert row_units(
-        with_forms(list(np.eye(3)[:, :, None] * np.eye(3)[:, None]), [2.0**12, 1.0, 2.0**-4])
-    ).tolist() == [
-        2.0**6,
-        1.0,
-        0.25,
-    ]
+    one = with_forms([np.diag([2.0**-20, 1.0, 4.0])], [1.0])
+    assert one.row_units().tolist() == [2.0**10, 1.0, 0.5]
+    each = with_forms(list(np.eye(3)[:, :, None] * np.eye(3)[:, None]), [2.0**12, 1.0, 2.0**-4])
+    assert each.row_units().tolist() == [2.0**6, 1.0, 0.25]
     # the smaller bound counts; a row of M in no such constraint has the median
-    assert row_units(
-        with_forms([np.diag([1.0, 0.0, 0.0]), np.diag([0.0, 1.0, 0.0])], [1.0, 1.0], [1.0, 1e10])
-    ).tolist() == [1.0, 1.0, 1.0]
+    two = with_forms([np.diag([1.0, 0.0, 0.0]), np.diag([0.0, 1.0, 0.0])], [1.0, 1.0], [1.0, 1e10])
+    assert two.row_units().tolist() == [1.0, 1.0, 1.0]
 
 
 @pytest.mark.parametrize(("forms", "bounds"), [
@@ -215,14 +209,14 @@ def test_units_are_the_sizes_that_constraints_leave() -> None:
 ])  # fmt: skip
 def test_where_constraints_tell_no_row_from_another_units_are_one(forms, bounds) -> None:
     conic = with_forms(forms, bounds)
-    assert np.all(row_units(conic) == 1.0)
+    assert np.all(conic.row_units() == 1.0)
     assert StandardForm(conic).units is None
 
 
 def test_the_problem_is_the_same_in_other_units() -> None:
     conic = with_forms([np.diag([2.0**-20, 1.0, 4.0]), np.ones((3, 3))], [1.0, 3.0])
-    d = row_units(conic)
-    other = in_units(conic, d)
+    d = conic.row_units()
+    other = conic.in_units(d)
     N = np.array([[1.0], [2.0], [3.0]])
     y = np.array([0.5, -2.0])
     assert np.array_equal(other.slack(y).toarray(), conic.slack(y).toarray() * np.outer(d, d))

@@ -5,8 +5,7 @@ import pytest
 
 from psdopt import ConjugateGradient, FixedTrace, QuadraticSDP, TermSum, solve
 from psdopt.linalg.arrays import without_radial
-from psdopt.methods.searches.fixed_trace import LagrangianLine
-from psdopt.methods.searches.paths import locate, path_along
+from psdopt.methods.searches.paths import LagrangianLine, locate, path_along
 from psdopt.methods.searches.step_lengths import modelled
 from psdopt.terms import Entries, MeasuredTerm, SquaredHinge
 
