@@ -91,35 +91,21 @@ def pencil_inverse(basis: EigenBasis, b: float, P: Array, Q: Array, eta: float) 
     p, W, failed = lapack.dsygvd(P, pencil)
     if failed:
         raise np.linalg.LinAlgError("b Q + eta I is not positive definite, or P is not finite")
-    p = np.maximum(p, 0.0)
-    V = basis.V
-    if isinstance(V, DeviceArray) and basis.rest is not None and basis.values is not None:
-        return _on_device(V, W, 1.0 / (basis.values[:, None] * p + 1.0), 1.0 / (basis.rest * p + 1.0))
-    WT = W.T
-    scale = basis.a[:, None] * p + 1.0
-    if V is None:
-        return lambda R: product(product(R, W) / scale, WT)
-    if basis.rest is None:
+    p, WT, V = np.maximum(p, 0.0), W.T, basis.V
+    if V is None or basis.rest is None:
+        scale = basis.a[:, None] * p + 1.0
+        if V is None:
+            return lambda R: product(product(R, W) / scale, WT)
         return lambda R: product(V, product(product(product(V.T, R), W) / scale, WT))
-    rest = 1.0 / (basis.rest * p + 1.0)
+    rest: Any = 1.0 / (basis.rest * p + 1.0)
+    weights: Any = 1.0 / ((basis.a if basis.values is None else basis.values)[:, None] * p + 1.0) - rest
+    if isinstance(V, DeviceArray) and basis.values is not None:  # small matrices share a transfer
+        sent, r = placed(np.vstack([W, weights, rest]), V.device), len(W)
+        W, weights, rest = sent[:r], sent[r:-1], sent[-1]
+        WT = transposed(W)
 
     def apply(R: Array) -> Array:
         RW = R @ W
-        product: Array = (RW * rest + V @ ((V.T @ RW) * (1.0 / scale - rest))) @ WT
-        return product
-
-    return apply
-
-
-def _on_device(V: Any, W: Array, scaled: Array, rest: Array) -> Callable[[Array], Array]:
-    """The inverse of :func:`pencil_inverse` for the leading part of a spectrum: small matrices share transfers."""
-    r = len(W)
-    sent = placed(np.vstack([W, scaled - rest, rest]), V.device)
-    right, weights, last = sent[:r], sent[r : r + len(scaled)], sent[r + len(scaled)]
-    left = transposed(right)
-
-    def apply(R: Any) -> Array:
-        RW = R @ right
-        return cast(Array, (RW * last + V @ ((V.T @ RW) * weights)) @ left)
+        return cast(Array, (RW * rest + V @ ((V.T @ RW) * weights)) @ WT)
 
     return apply

@@ -16,6 +16,8 @@ from psdopt.linalg.row_sources import SMALL_MAP, RowSource, only, require_finite
 
 #: Called as observer(name, rows_read, rows) after each block of a pass over the rows.
 Observer = Callable[[str, int, int], None]
+#: (rows, their block) ↦ what one part of a pass is made of.
+Part = Callable[[slice, Array], Any]
 _observer: ContextVar[Observer | None] = ContextVar("pass_observer", default=None)
 
 
@@ -51,26 +53,17 @@ class RowBlocks(LinearMap):
     def apply(self, V: Array) -> Array:
         """X V (m, k) for V (d, k). One pass."""
         self._count(V)
-        image = np.empty((self.shape[0], V.shape[1]))
-        for rows, part in self.parts(partial(_times, V)):
-            image[rows] = part
-        return image
+        return self._side_by_side(partial(_times, V), V.shape[1])
 
     def adjoint(self, W: Array | WeightedRows) -> Array:
         """Xᵀ W (d, k) for W (m, k). One pass."""
         self._count(W)
-        total = np.zeros((self.shape[1], W.shape[1]))
-        for _, part in self.parts(_TimesRows(W)):
-            total += part
-        return total
+        return self._summed(_TimesRows(W))
 
     def normal_product(self, V: Array) -> Array:
         """XᵀX V (d, k) for V (d, k), without the image (m, k). One pass."""
         self._count(V)
-        total = np.zeros_like(V)
-        for _, part in self.parts(partial(_normal, V)):
-            total += part
-        return total
+        return self._summed(partial(_normal, V))
 
     @overload
     def moments(self) -> tuple[Array, None]: ...
@@ -82,26 +75,20 @@ class RowBlocks(LinearMap):
         """(XᵀX (d, d), XᵀY (d, c) for Y (m, c) dense or sparse by rows, or None). One pass; no array with m rows."""
         d = self.shape[1]
         self._count(np.empty((d, d)))
-        gram, cross = np.zeros((d, d)), None if Y is None else np.zeros((d, Y.shape[1]))
-        for _, (part_of_gram, part_of_cross) in self.parts(_Moments(Y)):
-            gram += part_of_gram
-            if cross is not None:
-                cross += part_of_cross
-        return 0.5 * (gram + gram.T), cross
+        both = self._summed(_gram if Y is None else _Moments(Y))
+        gram = both[:, :d]
+        return 0.5 * (gram + gram.T), None if Y is None else both[:, d:]
 
     def weighted_gram(self, w: Array) -> Array:
         """Xᵀ diag(w) X (d, d) for w (m,). One pass; no array with m rows."""
         d = self.shape[1]
         self._count(np.empty((d, d)))
-        return np.asarray(sum(part for _, part in self.parts(_WeightedGram(w))))
+        return self._summed(_WeightedGram(w))
 
     def row_squares(self, V: Array) -> Array:
         """|Vᵀx_t|² for the rows x_t of X, shape (m,), without the image X V. One pass."""
         self._count(V)
-        found = np.empty(self.shape[0])
-        for rows, part in self.parts(partial(_squares, V)):
-            found[rows] = part
-        return found
+        return self._side_by_side(partial(_squares, V))
 
     def take(self, rows: Any) -> Array:
         """The given rows (k, d) as an array, checked for NaN. Reads the blocks that hold them."""
@@ -111,16 +98,24 @@ class RowBlocks(LinearMap):
 
     def largest_row_sum(self) -> float:
         """max_i Σ_j |X_ij|. One pass."""
-        return float(max(found for _, found in self.parts(_row_sum)))
+        return float(self._side_by_side(_row_sums).max())
 
     def to_dense(self) -> Array:
         """X as one array (m, d) in memory, for small m. The library itself never calls it."""
-        dense = np.empty(self.shape)
-        for rows, block in self.parts(_whole):
-            dense[rows] = block
-        return dense
+        return self._side_by_side(_whole, self.shape[1])
 
-    def parts(self, part: Callable[[slice, Array], Any]) -> Iterator[tuple[slice, Any]]:
+    def _summed(self, part: Part) -> Array:
+        """The sum of `part` over all blocks."""
+        return np.asarray(sum(found for _, found in self.parts(part)))
+
+    def _side_by_side(self, part: Part, *width: int) -> Array:
+        """What `part` gives for the rows of each block, (m, *width)."""
+        whole = np.empty((self.shape[0], *width))
+        for rows, found in self.parts(part):
+            whole[rows] = found
+        return whole
+
+    def parts(self, part: Part) -> Iterator[tuple[slice, Any]]:
         """(rows, part(rows, block)) for every block, in any order, computed by the workers of the source. One pass.
 
         If `part` has a method ``only(rows)``, just ``part.only(rows)`` is sent to the worker of these rows.
@@ -139,21 +134,6 @@ class RowBlocks(LinearMap):
         return f"RowBlocks({self.name}: {self.shape[0]}x{self.shape[1]}, {type(self.source).__name__})"
 
 
-class _Moments:
-    """(rows, X_k) ↦ (X_kᵀX_k, X_kᵀY_k or None); picklable, so that a cluster can compute it."""
-
-    def __init__(self, Y: Any, first: int = 0) -> None:
-        self.Y, self.first = Y, first
-
-    def only(self, rows: slice) -> _Moments:
-        return self if self.Y is None else _Moments(self.Y[_within(rows, self.first)], rows.start)
-
-    def __call__(self, rows: slice, block: Array) -> tuple[Array, Array | None]:
-        if self.Y is None:
-            return block.T @ block, None
-        return block.T @ block, np.asarray((self.Y[_within(rows, self.first)].T @ block).T)
-
-
 def _times(V: Array, _: slice, block: Array) -> Array:
     return block @ V
 
@@ -167,8 +147,12 @@ def _normal(V: Array, _: slice, block: Array) -> Array:
     return np.asarray(block.T @ (block @ V))
 
 
-def _row_sum(_: slice, block: Array) -> float:
-    return float(np.abs(block).sum(axis=1).max())
+def _gram(_: slice, block: Array) -> Array:
+    return block.T @ block
+
+
+def _row_sums(_: slice, block: Array) -> Array:
+    return np.asarray(np.abs(block).sum(axis=1))
 
 
 def _whole(_: slice, block: Array) -> Array:
@@ -176,29 +160,41 @@ def _whole(_: slice, block: Array) -> Array:
 
 
 class _TimesRows:
-    """(rows, X_k) ↦ X_kᵀ W_k; W (m, k), or its rows from `first` on."""
+    """(rows, X_k) ↦ X_kᵀ W_k; W (m, k), or its rows from `first` on. Picklable, so that a cluster can compute it."""
 
-    def __init__(self, W: Array | WeightedRows, first: int = 0) -> None:
+    def __init__(self, W: Any, first: int = 0) -> None:
         self.W, self.first = W, first
 
     def only(self, rows: slice) -> Self:
-        return type(self)(self.W[_within(rows, self.first)], rows.start)
+        return type(self)(self._own(rows), rows.start)
+
+    def _own(self, rows: slice) -> Array:
+        """W_k."""
+        own: Array = self.W[rows.start - self.first : rows.stop - self.first]
+        return own
 
     def __call__(self, rows: slice, block: Array) -> Array:
-        return block.T @ self.W[_within(rows, self.first)]
+        return block.T @ self._own(rows)
+
+
+class _Moments(_TimesRows):
+    """(rows, X_k) ↦ [X_kᵀX_k, X_kᵀW_k] for W (m, c) dense or sparse by rows."""
+
+    def __call__(self, rows: slice, block: Array) -> Array:
+        return np.hstack([block.T @ block, (self._own(rows).T @ block).T])
 
 
 class _WeightedGram(_TimesRows):
-    """(rows, X_k) ↦ X_kᵀ diag(w_k) X_k; w (m,), or its entries from `first` on."""
+    """(rows, X_k) ↦ X_kᵀ diag(w_k) X_k for w (m,)."""
 
     def __call__(self, rows: slice, block: Array) -> Array:
-        return block.T @ (self.W[_within(rows, self.first)][:, None] * block)
+        return block.T @ (self._own(rows)[:, None] * block)
 
 
 class _Checked:
     """Applies `part` after checking the block for NaN and infinity."""
 
-    def __init__(self, part: Callable[[slice, Array], Any], name: str, columns: Sequence[str] | None) -> None:
+    def __init__(self, part: Part, name: str, columns: Sequence[str] | None) -> None:
         self.part, self.name, self.columns = part, name, columns
 
     def only(self, rows: slice) -> _Checked:
@@ -207,11 +203,6 @@ class _Checked:
     def __call__(self, rows: slice, block: Array) -> Any:
         require_finite(block, self.name, self.columns)
         return self.part(rows, block)
-
-
-def _within(rows: slice, first: int) -> slice:
-    """`rows` of X as rows of an array that begins with row `first`."""
-    return slice(rows.start - first, rows.stop - first)
 
 
 def linear_map(data: Any, name: str = "A", *, owned: bool = False, checked: bool = False) -> LinearMap:

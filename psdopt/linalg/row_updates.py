@@ -31,11 +31,6 @@ class RowGroup:
     weights: Array
     targets: Array
 
-    @property
-    def entries(self) -> int:
-        """t, the number of entries in each row."""
-        return int(self.columns.shape[0])
-
 
 class RowUpdates:
     """v_i = argmin_v ½ Σ_j w_ij (vᵀu_j − t_ij)² + rho/2 |v − b_i|² for all rows i at once.
@@ -94,19 +89,13 @@ class RowUpdates:
             for rows, places in self.order
         )
 
-    @cached_property
-    def free(self) -> NDArray[np.intp]:
-        """Rows without entries."""
-        return np.flatnonzero(np.diff(self.weights.indptr) == 0)
-
     def solve(self, U: Array, b: Array, rho: float | Array) -> Array:
         """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, a number or an array (n,)."""
         r = U.shape[1]
         rhos = rho if isinstance(rho, np.ndarray) else np.full(self.n, rho)
-        V = np.empty((self.n, r))
-        V[self.free] = b[self.free]
+        V = b.copy()  # which rows without entries keep
         U = np.concatenate([U, np.zeros((1, r))])
-        needs = [(r * (t + 1) if t < r else r * (t + r + 1), t, group) for group in self.groups if (t := group.entries)]
+        needs = [(r * (t + 1 if t < r else t + r + 1), t, group) for group in self.groups if (t := len(group.columns))]
         # one buffer for all gathers: allocating one for each would cost more than the arithmetic
         buffer = np.empty(max((min(max(BLOCK, need), need * len(group.rows)) for need, _, group in needs), default=0))
         for need, t, group in needs:

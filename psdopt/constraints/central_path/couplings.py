@@ -95,23 +95,17 @@ class Couplings:
         M[np.ix_(self.heavy, rows)] += columns[self.heavy]
 
     def _add_light(self, M: Array, X: Array, Zi: Array, fresh: bool) -> None:
-        k, at = len(self.light), (self.i[self.places], self.j[self.places])
-        if not self.single:
-            K = np.triu(entry_coupling(*at, X, Zi))
-            K += np.triu(K, 1).T
-            _add(M, self.light, self.B_light @ np.asarray(self.B_light @ K).T)
+        k, at, w = len(self.light), (self.i[self.places], self.j[self.places]), self.B_light.data
+        if fresh and self.single and np.all(w == w[0]) and np.array_equal(self.light, np.arange(k)):
+            entry_coupling(*at, float(w[0]) ** 2 * X, Zi, M[:k, :k])
             return
-        w = self.B_light.data
-        uniform = bool(np.all(w == w[0]))
-        P = float(w[0]) ** 2 * X if uniform else X
-        if fresh and uniform and np.array_equal(self.light, np.arange(k)):
-            entry_coupling(*at, P, Zi, M[:k, :k])
-            return
-        K = np.triu(entry_coupling(*at, P, Zi, np.zeros((k, k))))
+        K = np.triu(entry_coupling(*at, X, Zi))
         K += np.triu(K, 1).T
-        if not uniform:
+        if self.single:
             K *= w
             K *= w[:, None]
+        else:
+            K = self.B_light @ np.asarray(self.B_light @ K).T
         _add(M, self.light, K)
 
     def _rank_one(
@@ -198,26 +192,18 @@ class Couplings:
 
 def _root(i: NDArray[np.intp], j: NDArray[np.intp], w: Array, k: int) -> tuple[NDArray[np.intp], Array, float] | None:
     """(rows (k,), a (k,), s) where w are the entries of s a aᵀ at (i, j), those off the diagonal doubled; else None."""
-    own = i == j
-    if int(own.sum()) != k:
+    at, where = np.unique(np.concatenate([i, j]), return_inverse=True)
+    if len(at) != k:
         return None
-    at, d = i[own], w[own]
-    order = np.argsort(at)
-    at, d = at[order], d[order]
-    sign = 1.0 if d[0] > 0.0 else -1.0
-    size = np.sqrt(np.abs(d))
-    if np.any(sign * d <= 0.0) or len(np.unique(at)) < k:
+    p, q = where[: len(i)], where[len(i) :]
+    A = np.zeros((k, k))
+    A[p, q] = A[q, p] = np.where(p == q, 1.0, 0.5) * w
+    d = np.diagonal(A)
+    sign = math.copysign(1.0, d[0])
+    if np.any(sign * d <= 0.0):
         return None
-    if not (np.isin(i, at).all() and np.isin(j, at).all()):
-        return None
-    p, q = np.searchsorted(at, i), np.searchsorted(at, j)
-    entry = np.where(own, 1.0, 0.5) * w
-    a = size.copy()
-    first = (p == 0) != (q == 0)  # entries in the first row give the signs
-    if int(first.sum()) != k - 1:
-        return None
-    a[np.maximum(p, q)[first]] *= np.where(sign * entry[first] < 0.0, -1.0, 1.0)
-    off = np.abs(entry - sign * a[p] * a[q])
+    a = np.sqrt(np.abs(d)) * np.where(sign * A[0] < 0.0, -1.0, 1.0)  # the first row gives the signs
+    off = np.abs(A - sign * np.outer(a, a))
     return (at, a, sign) if float(off.max()) <= rounding(float(np.abs(w).max()), k) else None
 
 

@@ -29,12 +29,12 @@ def halved(path: Path, value: float, slope: float, first: float, sufficient: flo
     return 0.0
 
 
-def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICIENT) -> float:
+def modelled(path: Path, value: float, slope: float) -> float:
     """The minimiser along the tangent line, corrected by values of F on the curve; 0.0 if no step is accepted.
 
     If the curve is its tangent line, this minimiser is the step (inf if F is unbounded below along it). Otherwise the
     step is refined once by the parabola through F(0), F'(0) and F(s), if that changes it by more than a tenth, and
-    halved until F decreases by `sufficient` times the decrease that the slope predicts. Where rounding of F hides that
+    halved until F decreases by Armijo's share of the decrease that the slope predicts. Where rounding of F hides that
     decrease and the values tie, a clearly smaller slope at s is enough; it costs one gradient.
     """
     if path.exact:
@@ -57,24 +57,20 @@ def modelled(path: Path, value: float, slope: float, sufficient: float = SUFFICI
             second = path.value(better)
             if second < trial:
                 s, trial = better, second
-    if trial <= value + sufficient * s * slope or _flatter(path, s, trial, value, slope):
+    if trial <= value + SUFFICIENT * s * slope or _flatter(path, s, trial, value, slope):
         return s
-    return halved(path, value, slope, 0.5 * s, sufficient)
+    return halved(path, value, slope, 0.5 * s, SUFFICIENT)
 
 
 def _flatter(path: Path, s: float, trial: float, value: float, slope: float) -> bool:
-    """Whether F at s ties with `value`, as the slope at 0 predicts, and the slope at s is clearly smaller.
+    """Whether F at s ties with `value`, as the slope at 0 predicts, and the slope at s (a gradient) is clearly less.
 
     Values tie long before slopes do: known to eps, values of F locate a minimiser only to √eps, and slopes to eps.
     """
-    return not _resolved(slope * s, value) and trial <= value + tie(value, value) and _levels(path, s, slope)
+    tied = not _resolved(slope * s, value) and trial <= value + tie(value, value)
+    return tied and abs(path.slope(s)) <= (1.0 - SLIGHT) * abs(slope)
 
 
 def _resolved(decrease: float, value: float) -> bool:
     """Whether the rounding of F is a minor part of a `decrease`, so that values of F measure it."""
     return EPS * abs(value) < MINOR * abs(decrease)
-
-
-def _levels(path: Path, s: float, slope: float) -> bool:
-    """Whether the slope at s is smaller than `slope` by more than a slight part. Costs one gradient."""
-    return abs(path.slope(s)) <= (1.0 - SLIGHT) * abs(slope)
