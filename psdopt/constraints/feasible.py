@@ -86,12 +86,10 @@ def as_large(measurement: Measurement, allowed: Allowed, norms: Array, Y: Array)
     return Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
 
 
-def random_directions(
-    measurement: Measurement, face: Face | None = None, seed: int = 0, device: Device | None = None
-) -> Array:
+def random_directions(measurement: Measurement, face: Face | None = None, device: Device | None = None) -> Array:
     """Y (n, r) on the face, r > √(2 m), its rows of any lengths."""
     r = min(measurement.n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
-    Y = _on_face(face, np.random.default_rng(seed).standard_normal((measurement.n, r)) / math.sqrt(r))
+    Y = _on_face(face, np.random.default_rng(0).standard_normal((measurement.n, r)) / math.sqrt(r))
     return Y if device is None else cast(Array, placed(Y, device))
 
 

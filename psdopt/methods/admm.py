@@ -46,13 +46,9 @@ class SplitState(State):
 
 @dataclass(frozen=True)
 class SplitSteps(Method[SplitState]):
-    """V, U and the multiplier in turn: :class:`~psdopt.ADMM` without its polish, which explains the parameters."""
+    """V, U and the multiplier in turn, with the parameters of :class:`~psdopt.ADMM` and without its polish."""
 
-    rho: float | str
-    adapt: bool
-    imbalance: float
-    patience: int
-    restarts: int
+    admm: ADMM
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.SPLIT),
@@ -64,8 +60,8 @@ class SplitSteps(Method[SplitState]):
     ) -> SplitState:
         split = split_of(problem)
         Y = geometry.factor(start)
-        rho = MULTIPLE * _unit(split) if self.rho == "auto" else float(self.rho)
-        if self.adapt:
+        rho = MULTIPLE * _unit(split) if self.admm.rho == "auto" else float(self.admm.rho)
+        if self.admm.adapt:
             rho = max(rho, MULTIPLE * split.coupling_bound)
         LY = split.image(Y)
         return _restarted(problem, geometry, split.evaluation(Y, LY), LY, rho)
@@ -90,17 +86,16 @@ class SplitSteps(Method[SplitState]):
         multiplier *= rho
         multiplier += Lam
         diverging = state.diverging + 1 if primal > norm(mean) else 0
-        if not is_finite(mean) or not VANISHED * primal <= state.size or diverging >= self.patience:
+        if not is_finite(mean) or not VANISHED * primal <= state.size or diverging >= self.admm.patience:
             return self._restart_or_diverge(state, split)
         LU_new = split.image(U_new)
         LM = LV + LU_new
         LM *= 0.5
         evaluation = split.evaluation(mean, LM)
-        return SplitState(
-            state.problem,
-            state.geometry,
-            mean,
-            evaluation,
+        return replace(
+            state,
+            point=mean,
+            evaluation=evaluation,
             gradient_norm=norm(evaluation.factor_gradient()),
             step=norm(np.subtract(mean, state.point, out=work)),
             extras={
@@ -116,26 +111,24 @@ class SplitSteps(Method[SplitState]):
             image=LU_new,
             rho=self._adapted(rho, split, primal, dual),
             best=evaluation if evaluation.value < state.best.value else state.best,
-            size=state.size,
-            restarts=state.restarts,
             diverging=diverging,
         )
 
     def _adapted(self, rho: float, split: BiconvexSplit, primal: float, dual: float) -> float:
         """rho, doubled, halved or unchanged; the printed rule lacks the case of balanced residuals."""
-        if not self.adapt:
+        unit, imbalance = _unit(split), self.admm.imbalance
+        if not self.admm.adapt:
             return rho
-        unit = _unit(split)
-        if primal * unit > self.imbalance * dual:
+        if primal * unit > imbalance * dual:
             return 2.0 * rho
-        if dual > self.imbalance * primal * unit:
+        if dual > imbalance * primal * unit:
             return min(rho, max(0.5 * rho, MULTIPLE * unit))
         return rho
 
     def _restart_or_diverge(self, state: SplitState, split: BiconvexSplit) -> SplitState:
         """Restart from the best mean with twice the penalty, or end the run there as diverged."""
         best = state.best
-        if not self.adapt or state.restarts >= self.restarts:
+        if not self.admm.adapt or state.restarts >= self.admm.restarts:
             gradient_norm = norm(best.factor_gradient())
             return replace(
                 state, point=best.factor, evaluation=best, gradient_norm=gradient_norm, outcome=Outcome.DIVERGED
@@ -249,7 +242,7 @@ class ADMM(InTurns[State]):
         return super().init(problem, geometry, start, evaluation)
 
     def turns(self, problem: Problem, columns: int) -> Method:
-        splitting = SplitSteps(self.rho, self.adapt, self.imbalance, self.patience, self.restarts)
+        splitting = SplitSteps(self)
         if self.polish is None:
             return splitting
         polish = self.polish

@@ -53,7 +53,7 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array, noise: fl
         return None
     rows, _ = _scaled(forms, lower, equations, noise)
     size = norm(rows.least(rows.b)) or 1.0
-    if any(rows.definite_near(t * size * np.eye(n)) for t in MULTIPLES):
+    if any(rows.definite(rows.nearest(t * size * np.eye(n))) for t in MULTIPLES):
         return None
     w = _multipliers(rows)
     if w is None:
@@ -178,10 +178,6 @@ class _Equations:
         lost = CANCELLED * EPS * self.forms.sizes(d)
         return bool(np.linalg.eigvalsh(M)[0] > norm(self.least(lost)) + CANCELLED * EPS * norm(M))
 
-    def definite_near(self, M: Array) -> bool:
-        """Whether the matrix with A(M') = b nearest to the symmetric M (n, n) is definite beyond rounding."""
-        return self.definite(self.nearest(M))
-
 
 def _multipliers(rows: _Equations) -> Array | None:
     """w near the multipliers of max s <= 1, A(X) + s A(I) = b, X ⪰ 0; None where s > 0 is reached, or no s near 0 is.
@@ -208,7 +204,8 @@ def _multipliers(rows: _Equations) -> Array | None:
             break
         Y = form.assembled(at.Lx)
         s = 1.0 - float(Y[-1] @ Y[-1])
-        if rows.definite_near(Y[:-1] @ Y[:-1].T + s * np.eye(n)) or _refuted(rows, form.multipliers(at.v)[:m]):
+        M = rows.nearest(Y[:-1] @ Y[:-1].T + s * np.eye(n))
+        if rows.definite(M) or _refuted(rows, form.multipliers(at.v)[:m]):
             return None
         gap = sum(inner(P, S) for P, S in zip(at.X, at.Z, strict=True))
         if length < NEGLIGIBLE or gap < EPS:

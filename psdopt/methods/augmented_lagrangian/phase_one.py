@@ -17,7 +17,7 @@ from psdopt.linalg.tolerances import MINOR
 from psdopt.methods.truncated_newton import TruncatedNewton
 
 
-def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
+def phase_one(problem: ConstrainedModel) -> tuple[Array, Array]:
     """(Y, y): M = Y Yᵀ minimises d = Σ_t dist²(a_t, [lower_t, upper_t]) / |A_t|², and y (m,) is half of ∂d/∂a.
 
     Values in a cone have their distance from it, over its largest |A_t|².
@@ -28,7 +28,7 @@ def phase_one(problem: ConstrainedModel, seed: int = 0) -> tuple[Array, Array]:
     Newton steps on Y, without evaluations of F.
     """
     norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
-    Y = as_large(problem.measurement, problem.allowed, norms, random_directions(problem.measurement, seed=seed))
+    Y = as_large(problem.measurement, problem.allowed, norms, random_directions(problem.measurement))
     method = TruncatedNewton()
     state = method.init(squared_distance(problem), FlatQuotient(*Y.shape), Y)
     reached = MINOR * FEASIBLE
