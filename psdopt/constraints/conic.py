@@ -22,9 +22,10 @@ from psdopt.linalg.limits import ITERATED_ORDER, SMALL_ORDER
 class Conic:
     """min ⟨C, M⟩ − Σ_k ν_k log det M_k + Σ_t s_t² / (2 δ_t) + constant over M ⪰ 0, A(M) + s in the set `allowed`.
 
-    Attributes: `C` sparse symmetric (n, n); `forms`; `lower`, `upper` (m,) and `cones` of the set; `weights` (n,), the
-    ν_k in the rows of the diagonal block M_k, alike in all of them; None without log dets; `softness` δ (m,), with s_t
-    = 0 where δ_t = 0; None where A(M) itself has to be in the set. Everything is given by its entries.
+    Attributes: `C` sparse symmetric (n, n); `forms`; `lower`, `upper` (m,), `cones` of the set and their `groups`;
+    `weights` (n,), the ν_k in the rows of the diagonal block M_k, alike in all of them; None without log dets;
+    `softness` δ (m,), with s_t = 0 where δ_t = 0; None where A(M) itself has to be in the set. Everything is given by
+    its entries.
     """
 
     def __init__(
@@ -38,6 +39,7 @@ class Conic:
     ) -> None:
         self.C, self.constant, self.forms, self.allowed = C, constant, forms, allowed
         self.lower, self.upper, self.cones = allowed.lower, allowed.upper, allowed.cones
+        self.groups = () if allowed.cones is None else allowed.cones.groups
         self.n, self.m, self.weights, self.softness = forms.n, forms.size, weights, softness
 
     @cached_property
@@ -132,7 +134,7 @@ class Conic:
         where A_t = 0 or without a bound."""
         bounds = np.isfinite(self.lower).astype(np.intp) + (np.isfinite(self.upper) & (self.lower != self.upper))
         found = np.where(self.forms.norms > 0.0, bounds, 0)
-        for rows in () if self.cones is None else self.cones.groups:
+        for rows in self.groups:
             found[rows] = 1
         return found
 
@@ -144,7 +146,7 @@ class Conic:
         k = self.label[self.forms.i[self.forms.B.indices]]
         count = max(len(self.blocks), 1)
         met = np.unique(t * count + k)
-        cones = sum(rows.size * rows.shape[1] for rows in (() if self.cones is None else self.cones.groups))
+        cones = sum(rows.size * rows.shape[1] for rows in self.groups)
         squares = np.square(np.bincount(met % count, self.equations[met // count])).sum()
         return float(squares + self.equations.sum() + cones)
 

@@ -89,11 +89,9 @@ class CheckedOperator:
         self.norm = max(self.norm, size)
         return np.asarray(image[:, 0])
 
-    def operator(self, unit: bool = False) -> LinearOperator:
-        def vector(x: Array) -> Array:
-            return self.of_unit(x) if unit else self(x.reshape(-1, 1))[:, 0]
-
-        return LinearOperator((self.n, self.n), matvec=vector, matmat=self, dtype=float)
+    def operator(self) -> LinearOperator:
+        """S as SciPy's solvers take it, for vectors of length one."""
+        return LinearOperator((self.n, self.n), matvec=self.of_unit, matmat=self, dtype=float)
 
 
 class Negative:

@@ -278,7 +278,7 @@ def arpack_smallest(
     # ARPACK's tolerance is relative to |theta|, up to twice the norm that the products so far have shown
     tol, sweeps = 0.5 * target() / max(op.norm, 1e-300), max(1, budget // ncv)
     try:
-        V = eigsh(op.operator(unit=True), k=count, which="SA", v0=v0, tol=tol, ncv=ncv, maxiter=sweeps)[1]
+        V = eigsh(op.operator(), k=count, which="SA", v0=v0, tol=tol, ncv=ncv, maxiter=sweeps)[1]
         return np.asarray(V, dtype=float)
     except ArpackNoConvergence as failure:
         return np.asarray(failure.eigenvectors if failure.eigenvectors.size else v0[:, None], dtype=float)

@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import PROBES, ROUNDS
+from psdopt.linalg.limits import ROUNDS
 from psdopt.linalg.tolerances import EPS
 
 
@@ -61,17 +61,6 @@ def smallest_ritz_vector(
         if found:
             break
     return vector, found
-
-
-def extreme_ritz_values(S: Array) -> tuple[float, float]:
-    """(an upper bound on λ_min(S), a lower bound on λ_max(S)) from PROBES products with S (n, n).
-
-    For S ⪰ 0 the second is within a few percent of λ_max(S).
-    """
-    start = np.cos(np.arange(1.0, len(S) + 1.0) ** 2)
-    *_, (_, T, _) = lanczos_steps(lambda v: S @ v, start, PROBES)
-    values = np.linalg.eigvalsh(T)
-    return float(values[0]), float(values[-1])
 
 
 def norm_estimate(S: Array) -> float:

@@ -138,11 +138,8 @@ class Alternating(Method[AlternatingState]):
         for name, method in (("first", self.first), ("second", self.second)):
             if not isinstance(method, Method):
                 raise InvalidTypeError(f"{name} must be a method; found {method!r}")
-        for name, rule in (
-            ("switch", self.switch),
-            ("switch_back", self.switch if self.switch_back is None else self.switch_back),
-        ):
-            if not callable(rule):
+        for name, rule in (("switch", self.switch), ("switch_back", self.switch_back)):
+            if not callable(rule) and (name == "switch" or rule is not None):
                 raise InvalidInputError(f"{name} must be a function of an AlternatingState; found {rule!r}")
 
     @property

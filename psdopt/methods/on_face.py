@@ -15,7 +15,6 @@ from psdopt.contracts.method import Method, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.geometries import FlatQuotient
-from psdopt.linalg.arrays import Array
 
 
 @dataclass(kw_only=True)
@@ -105,6 +104,9 @@ def reduction_of(problem: Problem) -> Reduction:
 
 
 def _carried_back(problem: Problem, geometry: Geometry, reduction: Reduction, inner: State) -> OnFaceState:
+    dual = inner.dual if isinstance(inner.dual, Multipliers) else None
+    if dual is not None and dual.direction is not None:
+        dual = replace(dual, direction=np.asarray(reduction.W @ dual.direction))
     Y = np.asarray(reduction.W @ inner.evaluation.factor)
     columns = geometry.rank or Y.shape[1]
     if Y.shape[1] > columns:
@@ -120,14 +122,7 @@ def _carried_back(problem: Problem, geometry: Geometry, reduction: Reduction, in
         step=inner.step,
         outcome=inner.outcome,
         extras=inner.extras,
-        dual=_lifted(inner.dual, reduction),
+        dual=dual,
         ray=None if inner.ray is None else np.asarray(reduction.W @ inner.ray),
         inner=inner,
     )
-
-
-def _lifted(dual: Any, reduction: Reduction) -> Multipliers | None:
-    if not isinstance(dual, Multipliers):
-        return None
-    direction: Array | None = None if dual.direction is None else np.asarray(reduction.W @ dual.direction)
-    return replace(dual, direction=direction)

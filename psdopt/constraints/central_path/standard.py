@@ -53,13 +53,9 @@ class StandardForm:
         lower, upper = conic.lower, conic.upper
         equal = lower == upper
         some = conic.forms.norms > 0.0  # on a face some A_t vanish and need no multiplier
-        cones = [] if conic.cones is None else [rows.ravel() for rows in conic.cones.groups]
-        low, high = some & np.isfinite(lower) & ~equal, some & np.isfinite(upper) & ~equal
-        equations, least, most = (
-            _by_weight(conic, np.flatnonzero(some & equal)),
-            np.flatnonzero(low),
-            np.flatnonzero(high),
-        )
+        cones = [rows.ravel() for rows in conic.groups]
+        equations = _by_weight(conic, np.flatnonzero(some & equal))
+        least, most = (np.flatnonzero(some & np.isfinite(bound) & ~equal) for bound in (lower, upper))
         self.source = np.concatenate([equations, *cones, least, most])
         offsets = [] if conic.cones is None else [conic.cones.offset[rows] for rows in cones]
         bound = np.concatenate([lower[equations], *offsets, lower[least], upper[most]])
@@ -94,7 +90,7 @@ class StandardForm:
             elif stack.order > 1:
                 self.parts += self._matrices(columns, stack)
         first = len(equations)
-        for rows in () if conic.cones is None else conic.cones.groups:
+        for rows in conic.groups:
             own = np.arange(rows.size)
             B = sp.csr_array((np.full(rows.size, -1.0), (first + own, own)), shape=(self.m, rows.size))
             self.parts.append(SecondOrderSlacks(rows.shape[0], rows.shape[1], B))
