@@ -50,7 +50,6 @@ def read_sdpa(path: str | Path, trace_bound: float | None = None) -> Constrained
 
 
 def _read(reader: SdpaText, trace_bound: float | None) -> Constrained:
-    path = reader.path
     m = reader.integers(1, "the number of constraints m")[0]
     if m < 1:
         reader.fail(f"the number of constraints m must be at least 1; found {m}")
@@ -64,49 +63,39 @@ def _read(reader: SdpaText, trace_bound: float | None) -> Constrained:
     if order > NUMBERS:  # the number of a place in M is then an int64
         reader.fail(f"block sizes must add up to at most {NUMBERS}; found {order}")
     c = reader.numbers(m, "the vector c")
-    dense = not path.name.lower().removesuffix(".gz").endswith("-s")
-    t, i, j, values = _dense(reader, m, sizes) if dense else _sparse(reader, m, sizes)
-    return _problem(path, m, sizes, c, (t, i, j, values), trace_bound)
+    dense = not reader.path.name.lower().removesuffix(".gz").endswith("-s")
+    return _problem(reader, order, c, _dense(reader, m, sizes) if dense else _sparse(reader, m, sizes), trace_bound)
 
 
 Entries = tuple[NDArray[Any], NDArray[Any], NDArray[Any], Array]
 
 
-def _problem(
-    path: Path, m: int, sizes: list[int], c: Array, entries: Entries, trace_bound: float | None
-) -> Constrained:
+def _problem(reader: SdpaText, n: int, c: Array, entries: Entries, trace_bound: float | None) -> Constrained:
     t, i, j, values = entries
-    n = int(np.sum(np.abs(sizes)))
     seen = np.zeros(n, dtype=bool)
     seen[i] = seen[j] = True
     named = int(np.count_nonzero(seen))
     if n > max(SPECTRUM_ORDER, 2 * named):
-        raise DataFileError(
-            f"{path}: block sizes must not add up to more than twice the rows that have entries; "
-            f"found {n} and {named}. No matrix sees the other rows: leave them out"
-        )
+        allowed = "block sizes must not add up to more than twice the rows that have entries"
+        reader.refuse(f"{allowed}; found {n} and {named}. No matrix sees the other rows: leave them out")
     first = t == 0
     C = sp.csr_array((-values[first], (i[first], j[first])), shape=(n, n))
     C = C + sp.csr_array(sp.triu(C, 1)).T
-    own = ~first
-    if not own.any():
-        raise DataFileError(f"{path}: every constraint matrix is zero")
+    own = np.flatnonzero(~first)
+    if not len(own):
+        reader.refuse("every constraint matrix is zero")
     with np.errstate(over="ignore"):
         weight = np.where(i[own] == j[own], 1.0, 2.0) * values[own]
-    wrong = np.flatnonzero(np.isinf(weight))
-    if len(wrong):
-        k = np.flatnonzero(own)[wrong[0]]
-        raise DataFileError(
-            f"{path}: entries off the diagonal must be at most {np.finfo(np.float64).max / 2:.4g} in size, since they "
-            f"count twice; found {values[k]:g} in matrix {t[k]}"
-        )
+    for k in own[np.isinf(weight)]:
+        most = f"at most {np.finfo(np.float64).max / 2:.4g} in size, since they count twice"
+        reader.refuse(f"entries off the diagonal must be {most}; found {values[k]:g} in matrix {t[k]}")
     try:
-        B = sp.csr_array((weight, (t[own] - 1, np.arange(len(weight)))), shape=(m, len(weight)))
+        B = sp.csr_array((weight, (t[own] - 1, np.arange(len(weight)))), shape=(len(c), len(weight)))
         forms = SparseForms(CheckedIndices(i[own], n), CheckedIndices(j[own], n), B, n)
         objective = TermSum([LinearTerm(MatrixForm(LinearMap(sp.csr_array(C), "C", checked=True)))])
-        return Constrained(objective, Constraint(forms, c, c, path.name), trace_bound)
+        return Constrained(objective, Constraint(forms, c, c, reader.path.name), trace_bound)
     except InvalidInputError as error:
-        raise DataFileError(f"{path}: {error}") from error
+        raise DataFileError(f"{reader.path}: {error}") from error
 
 
 def _sparse(reader: SdpaText, m: int, sizes: list[int]) -> Entries:
@@ -118,36 +107,24 @@ def _sparse(reader: SdpaText, m: int, sizes: list[int]) -> Entries:
     table = table[table[:, 4] != 0.0]
     given = table[:, :4]
     if np.any(np.abs(given) > NUMBERS) or np.any(given != np.trunc(given)):
-        raise DataFileError(
-            f"{reader.path}: matrix, block, row and column of an entry must be integers of at most {NUMBERS}"
-        )
+        reader.refuse(f"matrix, block, row and column of an entry must be integers of at most {NUMBERS}")
     t, block, row, column = given.astype(np.int64).T
     extent = np.abs(np.array(sizes))
-    for name, found, top in (("matrix", t, m), ("block", block, len(sizes))):
-        low = 0 if name == "matrix" else 1
-        wrong = np.flatnonzero((found < low) | (found > top))
-        if len(wrong):
-            raise DataFileError(
-                f"{reader.path}: {name} numbers must lie between {low} and {top}; found {found[wrong[0]]}"
-            )
+    for name, found, low, top in (("matrix", t, 0, m), ("block", block, 1, len(sizes))):
+        for wrong in found[(found < low) | (found > top)]:
+            reader.refuse(f"{name} numbers must lie between {low} and {top}; found {wrong}")
     size = extent[block - 1]
-    wrong = np.flatnonzero((np.minimum(row, column) < 1) | (np.maximum(row, column) > size))
-    if len(wrong):
-        k = wrong[0]
-        raise DataFileError(
-            f"{reader.path}: entries of block {block[k]} must have rows and columns between 1 and {size[k]}; "
-            f"found ({row[k]}, {column[k]})"
-        )
+    for k in np.flatnonzero((np.minimum(row, column) < 1) | (np.maximum(row, column) > size)):
+        between = f"entries of block {block[k]} must have rows and columns between 1 and {size[k]}"
+        reader.refuse(f"{between}; found ({row[k]}, {column[k]})")
     diagonal = np.array(sizes)[block - 1] < 0
-    wrong = np.flatnonzero(diagonal & (row != column))
-    if len(wrong):
-        k = wrong[0]
-        raise DataFileError(f"{reader.path}: block {block[k]} is diagonal; found an entry at ({row[k]}, {column[k]})")
+    for k in np.flatnonzero(diagonal & (row != column)):
+        reader.refuse(f"block {block[k]} is diagonal; found an entry at ({row[k]}, {column[k]})")
     first = np.concatenate([[0], np.cumsum(extent)[:-1]])[block - 1] - 1
-    return _once(reader.path, t, first + row, first + column, table[:, 4])
+    return _once(reader, t, first + row, first + column, table[:, 4])
 
 
-def _once(path: Path, t: NDArray[Any], i: NDArray[Any], j: NDArray[Any], values: Array) -> Entries:
+def _once(reader: SdpaText, t: NDArray[Any], i: NDArray[Any], j: NDArray[Any], values: Array) -> Entries:
     """Entries of the upper triangle by (i, j, t), each once, even if a file gives both triangles or an entry twice.
 
     The only sort of a file's entries. An error where the values differ.
@@ -158,10 +135,8 @@ def _once(path: Path, t: NDArray[Any], i: NDArray[Any], j: NDArray[Any], values:
     t, j, i = keys
     again = np.zeros(len(t), dtype=bool)
     again[1:] = np.all(np.diff(keys) == 0, axis=0)
-    wrong = np.flatnonzero(again[1:] & (values[1:] != values[:-1]))
-    if len(wrong):
-        k = wrong[0]
-        raise DataFileError(f"{path}: matrix {t[k]} has two values at one place, {values[k]:g} and {values[k + 1]:g}")
+    for k in np.flatnonzero(again[1:] & (values[1:] != values[:-1])):
+        reader.refuse(f"matrix {t[k]} has two values at one place, {values[k]:g} and {values[k + 1]:g}")
     return t[~again], i[~again], j[~again], values[~again]
 
 
@@ -171,7 +146,7 @@ def _dense(reader: SdpaText, m: int, sizes: list[int]) -> Entries:
     lengths = [-s if s < 0 else s * s for s in sizes]
     expected = (m + 1) * sum(lengths)
     if len(flat) != expected:
-        raise DataFileError(f"{reader.path}: {m + 1} matrices have {expected} numbers; found {len(flat)}")
+        reader.refuse(f"{m + 1} matrices have {expected} numbers; found {len(flat)}")
     found, position, first = [], 0, 0
     rows = flat.reshape(m + 1, -1)
     for s, length in zip(sizes, lengths, strict=True):
@@ -182,8 +157,8 @@ def _dense(reader: SdpaText, m: int, sizes: list[int]) -> Entries:
         else:
             cube = part.reshape(m + 1, s, s)
             if not np.allclose(cube, cube.transpose(0, 2, 1), rtol=1e-12, atol=0.0):
-                raise DataFileError(f"{reader.path}: matrices must be symmetric")
+                reader.refuse("matrices must be symmetric")
             t, i, j = np.triu(cube).nonzero()
             found.append((t, first + i, first + j, cube[t, i, j]))
         position, first = position + length, first + abs(s)
-    return _once(reader.path, *(np.concatenate(parts) for parts in zip(*found, strict=True)))
+    return _once(reader, *(np.concatenate(parts) for parts in zip(*found, strict=True)))

@@ -46,6 +46,10 @@ class SdpaText:
     def fail(self, message: str, line: int | None = None) -> NoReturn:
         raise DataFileError(f"{self.path}, line {(self.at if line is None else line) or 1}: {message}")
 
+    def refuse(self, message: str) -> NoReturn:
+        """An error of the whole file."""
+        raise DataFileError(f"{self.path}: {message}")
+
     def integers(self, count: int, what: str) -> list[int]:
         """`count` integers; text after them on the same line is a comment."""
         found: list[int] = []
