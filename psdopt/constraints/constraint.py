@@ -46,17 +46,12 @@ class Constraint:
             lower, upper, self.cones = lower.parts(self.size)
         self.lower = self._bound("lower", lower)
         self.upper = self.lower.copy() if upper is lower else self._bound("upper", upper)
-        wrong = np.flatnonzero(self.lower > self.upper)
-        if len(wrong):
-            t = wrong[0]
+        for t in np.flatnonzero(self.lower > self.upper):
+            found = f"found {self.lower[t]:g} > {self.upper[t]:g} at position {t} of {self.name}"
+            raise InvalidInputError(f"lower must not exceed upper; {found}")
+        for t in np.flatnonzero((self.lower == self.upper) & ~np.isfinite(self.lower)):
             raise InvalidInputError(
-                f"lower must not exceed upper; found {self.lower[t]:g} > {self.upper[t]:g} "
-                f"at position {t} of {self.name}"
-            )
-        wrong = np.flatnonzero((self.lower == self.upper) & ~np.isfinite(self.lower))
-        if len(wrong):
-            raise InvalidInputError(
-                f"equal bounds must be finite; found {self.lower[wrong[0]]:g} at position {wrong[0]} of {self.name}"
+                f"equal bounds must be finite; found {self.lower[t]:g} at position {t} of {self.name}"
             )
 
     def _bound(self, which: str, given: Any) -> Array:

@@ -69,18 +69,16 @@ def hermitian_entries(i: Any, j: Any, n: int, equals: Any) -> Constraint:
         raise InvalidInputError(f"equals must be a number or an array of length {len(i)}; found shape {values.shape}")
     values = np.broadcast_to(values, i.shape)
     t, off = np.arange(len(i)), np.flatnonzero(i != j)
-    wrong = np.flatnonzero((i == j) & (values.imag != 0.0))
-    if len(wrong):
-        found = f"found {values[wrong[0]]} at position {wrong[0]}"
+    for wrong in np.flatnonzero((i == j) & (values.imag != 0.0)):
+        found = f"found {values[wrong]} at position {wrong}"
         raise InvalidInputError(f"equals must be real on the diagonal of a Hermitian matrix; {found}")
     s = len(i) + np.arange(len(off))
     rows, numbers = np.concatenate([t, t, s, s]), np.repeat([1.0, 1.0, 1.0, -1.0], [len(t)] * 2 + [len(off)] * 2)
     B = sp.csr_array((numbers, (rows, np.arange(len(rows)))))
     left, right = np.concatenate([i, n + i, n + i[off], i[off]]), np.concatenate([j, n + j, j[off], n + j[off]])
     forms = SparseForms(left, right, B, 2 * n)
-    return Constraint(
-        forms, *_bounds("entries", np.concatenate([values.real, values.imag[off]]), None, None), "entries"
-    )
+    parts = np.concatenate([values.real, values.imag[off]])
+    return Constraint(forms, parts, parts, "entries")
 
 
 def hermitian_forms(matrices: Any, equals: Any = None, *, lower: Any = None, upper: Any = None) -> Constraint:

@@ -55,8 +55,8 @@ def minimize_plane(
         slope = float(g @ d)
         if not slope < -1e-12 * max(abs(value), abs(float(g @ x)), np.finfo(float).tiny):
             if endless and np.all(np.isfinite(g)):  # the local quadratic has no minimiser and gives no step
-                return _better(value_at, x, minimize_nested(derivatives, lower, upper))
-            break
+                break
+            return float(x[0]), float(x[1])
         t = 1.0
         while True:
             moved = np.clip(x + t * d, lower, upper)  # rounding may lead out of the box
@@ -65,21 +65,14 @@ def minimize_plane(
                 break
             t *= 0.5
         if not trial < value:
-            return _better(value_at, x, minimize_nested(derivatives, lower, upper))
+            break
         x, value = moved, trial
         if np.max(np.abs(x)) > 1e100 or not math.isfinite(value):
             return (math.inf, math.inf)
-    else:
-        return _better(value_at, x, minimize_nested(derivatives, lower, upper))
-    return float(x[0]), float(x[1])
-
-
-def _better(value_at: Callable[[float, float], float], x: Array, other: tuple[float, float]) -> tuple[float, float]:
-    """`other` if it has a lower value or says that there is no minimum, else x."""
-    at_x = (float(x[0]), float(x[1]))
-    if math.inf in other:
-        return other
-    return other if not any(map(math.isnan, other)) and value_at(*other) < value_at(*at_x) else at_x
+    other = minimize_nested(derivatives, lower, upper)
+    # infinite where there is no minimum
+    lower_there = math.inf in other or (not any(map(math.isnan, other)) and value_at(*other) < value_at(*x))
+    return other if lower_there else (float(x[0]), float(x[1]))
 
 
 def minimize_nested(

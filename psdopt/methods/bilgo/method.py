@@ -173,7 +173,7 @@ class BILGO(Method[BILGOState]):
         evaluation, before, searcher = state.evaluation, state.evaluation.value, self.searcher
         first = self._first_block(state)
         if searcher is not None and first is not None:
-            return self._begun(state, searcher, first, [1.0], [norm(first.factor) ** 2], block=True)
+            return self._begun(state, searcher, first, _weights([1.0], [norm(first.factor) ** 2]), block=True)
         alphas, betas = [], []
         directions = self._directions(state)
         alone = len(directions) if searcher is None else self._least
@@ -196,7 +196,7 @@ class BILGO(Method[BILGOState]):
         atoms = state.atoms + len(directions)
         due = atoms >= self._least or not moved or not state.waiting
         if searcher is not None and due and norm(evaluation.factor) > 0.0:
-            return self._begun(state, searcher, evaluation, alphas, betas)
+            return self._begun(state, searcher, evaluation, _weights(alphas, betas))
         if not moved and self.rule != "random-conic":
             return replace(state, outcome=Outcome.STALLED)
         return self._looked(state, evaluation, _weights(alphas, betas), atoms)
@@ -226,13 +226,7 @@ class BILGO(Method[BILGOState]):
         return list(state.vectors.T)
 
     def _begun(
-        self,
-        state: BILGOState,
-        searcher: Method,
-        evaluation: Evaluation,
-        alphas: list[float],
-        betas: list[float],
-        block: bool = False,
+        self, state: BILGOState, searcher: Method, evaluation: Evaluation, extras: dict[str, float], block: bool = False
     ) -> BILGOState:
         """The state at `evaluation`, where a local search begins. `block` : whether the problem proposed the atoms."""
         Y, infeasible = evaluation.factor, max(0.0, -state.smallest)
@@ -244,7 +238,7 @@ class BILGO(Method[BILGOState]):
             evaluation=evaluation,
             point=Y,
             gradient_norm=max(inner.gradient_norm, 2.0 * infeasible * norm(Y)),
-            extras=_weights(alphas, betas),
+            extras=extras,
             atoms=0,
             iteration=state.iteration + 1,
             search=Search(searcher, inner, goal, limit, growing),
