@@ -10,7 +10,7 @@ from psdopt.checks import instance, real_array
 from psdopt.constraints.cones import Cones
 from psdopt.constraints.sets import ConstraintSet
 from psdopt.devices import Device
-from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array
 from psdopt.terms.measurements import Measurement
 
@@ -55,10 +55,9 @@ class Constraint:
             )
 
     def _bound(self, which: str, given: Any) -> Array:
+        array = real_array(given, which)
         try:
-            bound = real_array(given, which).astype(np.float64)
-        except PsdoptError:
-            raise
+            bound = array.astype(np.float64)
         except (TypeError, ValueError) as error:
             raise InvalidTypeError(f"{which} must hold real numbers; found {type(given).__name__}") from error
         if bound.ndim > 1 or (bound.ndim == 1 and len(bound) != self.size):

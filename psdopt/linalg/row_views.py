@@ -25,8 +25,6 @@ class WithoutRows(RowSource):
 
     def read(self, start: int, stop: int) -> Array:
         rows = self.kept[start:stop]
-        if len(rows) == 0:
-            return np.empty((0, self.shape[1]))
         first = int(rows[0])
         return np.asarray(self.source.read(first, int(rows[-1]) + 1)[rows - first])
 

@@ -23,6 +23,7 @@ from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
 from psdopt.linalg.arrays import Array, norm, scaled
 from psdopt.linalg.limits import FACTOR_ORDER, SPECTRUM_ORDER
+from psdopt.linalg.operators import block_operator
 from psdopt.linalg.tolerances import EPS, ROOT_EPS, rounding
 
 
@@ -108,13 +109,11 @@ class Face:
     def restricted(self, S: object) -> Array | LinearOperator:
         """P S P: an array for a sparse or dense S, in O(n² q); an operator for an operator S."""
         if isinstance(S, LinearOperator):
-            onto = self.onto
-            return LinearOperator(
-                S.shape,
-                matvec=lambda v: onto(S @ onto(v.reshape(-1, 1))).reshape(-1),
-                matmat=lambda V: onto(np.asarray(S @ onto(V))),
-                dtype=np.float64,
-            )
+
+            def times(V: Array) -> Array:
+                return self.onto(np.asarray(S @ self.onto(V)))
+
+            return block_operator(S.shape, times, times)
         dense = S.toarray() if isinstance(S, sp.csr_array) else np.asarray(S, dtype=np.float64)
         half = self.onto(dense)
         whole = self.onto(half.T)

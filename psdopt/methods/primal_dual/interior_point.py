@@ -168,16 +168,7 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
             raise FloatingPointError("products of the multipliers overflow")
         outcome = Outcome.STALLED if length < NEGLIGIBLE else Outcome.RUNNING
         factor = state.form.assembled(new.Lx)
-        after = moved(
-            state,
-            new.X,
-            new.Z,
-            new.v,
-            step=length,
-            outcome=outcome,
-            patience=self.patience,
-            factor=factor,
-        )
+        after = moved(state, new.X, new.Z, new.v, step=length, outcome=outcome, patience=self.patience, factor=factor)
         if not math.isfinite(after.evaluation.value):
             raise np.linalg.LinAlgError("a block with a log det is singular up to rounding")
         return replace(after, halves=(new.Lx, new.Lz), careful=careful)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from psdopt.linalg.leading_sum import ceilings
+from psdopt.linalg.leading import ceilings
 
 
 def with_rest(theta: np.ndarray, R: np.ndarray, c: float) -> np.ndarray:
