@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from itertools import chain, islice, product, repeat
+from functools import partial
+from itertools import chain, islice, product
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -172,37 +173,32 @@ class OnlineRiemannianGradient(Method[OnlineState]):
     def _pretrained(
         self, problem: OffersStream, geometry: Geometry, start: Any, count: int, passes: int, mean: float
     ) -> tuple[float, float]:
-        """The (s, t0) that lowers the loss most within the first `count` batches; ties go to the shorter step."""
+        """The (s, t0) that lowers the loss most within the first `count` batches; ties go to the shorter step.
+
+        The loss of a trial is that of the last half of the batches, or of the last of several passes.
+        """
         pairs = list(product(GRID, GRID))
         for share, kept in ROUNDS:
             batches = problem.stream.sample(-(-count // share), self.batch_size)
             sizes = [len(batch.targets) for batch in batches]
             paces = [self._pace(s, t0, passes * sum(sizes), mean) for s, t0 in pairs]
-            losses = [self._trial(problem, geometry, start, batches, passes, pace, len(sizes)) for pace in paces]
+            each, updates = len(sizes), partial(chain.from_iterable, (batches,) * passes)
+            before = passes * each - (max(1, each // 2) if passes == 1 else each)
+            losses = [self._trial(problem, geometry, start, updates(), before, pace) for pace in paces]
             pairs = [pairs[k] for k in np.argsort(losses, kind="stable")[:kept]]
         return pairs[0]
 
     def _trial(
-        self,
-        problem: OffersStream,
-        geometry: Geometry,
-        start: Any,
-        batches: Iterable[Batch],
-        passes: int,
-        pace: Pace,
-        count: int,
+        self, problem: OffersStream, geometry: Geometry, start: Any, updates: Iterator[Batch], before: int, pace: Pace
     ) -> float:
-        """Loss of the last half of `count` batches, each before its update; inf if the trial diverges.
+        """Loss of all `updates` but those `before`, each before its update; inf if the trial diverges.
 
-        With several passes, the loss of the last pass. Measuring before each update costs nothing extra. A gradient
-        that is not finite although the loss is finite is not the fault of the pace: the error is raised.
+        Measuring before each update costs nothing extra. A gradient that is not finite although the loss is finite is
+        not the fault of the pace: the error is raised.
         """
-        updates = chain.from_iterable(repeat(batches, passes))
-        last = max(1, count // 2) if passes == 1 else count
         with np.errstate(over="ignore", invalid="ignore"):
             try:
-                before = islice(updates, passes * count - last)
-                point, _, samples, _ = self.advance(problem, geometry, start, before, pace, 0)
+                point, _, samples, _ = self.advance(problem, geometry, start, islice(updates, before), pace, 0)
                 loss = self.advance(problem, geometry, point, updates, pace, samples)[1]
             except (np.linalg.LinAlgError, InvalidInputError, _RunawayError):
                 return math.inf

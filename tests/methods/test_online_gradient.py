@@ -154,7 +154,9 @@ def test_pretraining_is_as_good_as_trying_all_pairs(geometry):
     assert state.pace.horizon == t0 * count * 8  # counted in the samples it was tried on, not in epochs
     batches, mean = problem.stream.sample(count, 8), s / state.pace.scale
     losses = {
-        (a, b): method._trial(problem, geometry, start, batches, 1, Pace(a / mean, count * 8 * b, 4.0 * mean), count)
+        (a, b): method._trial(
+            problem, geometry, start, iter(batches), count - count // 2, Pace(a / mean, count * 8 * b, 4.0 * mean)
+        )
         for a in GRID
         for b in GRID
     }
