@@ -111,6 +111,9 @@ class ConjugateGradient(Method[ConjugateGradientState]):
         # after a NaN in a search only a decrease above rounding counts as progress
         if path.lost is not None and not value - moved.evaluation.value > 4096.0 * EPS * abs(value):
             return replace(state, evaluation=path.lost, step=s)
+        seen, curvature = path.curvature(s) if state.kind == "gram" else None, state.curvature
+        if seen is not None and curvature is not None:  # the mean along this and earlier paths
+            seen = math.sqrt(max(seen, 0.0) * curvature)
         return self._state(
             state.problem,
             geometry,
@@ -120,7 +123,7 @@ class ConjugateGradient(Method[ConjugateGradientState]):
             kind=state.kind,
             last=path.carried(s, d, state.gradient, slope),
             decrement=decrement,
-            curvature=_mean_curvature(state, path, s),
+            curvature=seen,
         )
 
     def _state(self, problem: Problem, geometry: Geometry, here: Located, **fields: Any) -> ConjugateGradientState:
@@ -154,9 +157,3 @@ class ConjugateGradient(Method[ConjugateGradientState]):
     def _search(self, state: ConjugateGradientState, d: Any, slope: float) -> tuple[Path, float]:
         path = path_along(state.problem, state.geometry, state.here, d, straight=True)
         return path, modelled(path, state.evaluation.value, slope)
-
-
-def _mean_curvature(state: ConjugateGradientState, path: Path, s: float) -> float | None:
-    """The geometric mean of the curvatures along this and earlier paths, for the geometry's Gram preconditioner."""
-    seen = path.curvature(s) if state.kind == "gram" else None
-    return seen if state.curvature is None or seen is None else math.sqrt(max(seen, 0.0) * state.curvature)

@@ -152,8 +152,10 @@ class GrowingSamples(Method[SamplesState]):
     def _on_sample(self, state: SamplesState) -> SamplesState:
         """The state at the minimiser of the sample, corrected by ∇F, or at the same point with a larger sample."""
         problem, geometry, here = state.problem, state.geometry, state.evaluation
-        sample, begun = self._sample(state), is_zero(here)
-        state = replace(state, sample=sample)
+        sample, begun = state.sample, is_zero(here)
+        if sample is None:
+            sample = problem.sample(state.share, self._generator(state.share))
+            state = replace(state, sample=sample)
         model = sample
         if begun:
             problem.once("natural trace", lambda: natural_trace(sample))  # a scale, for which a sample will do
@@ -196,10 +198,6 @@ class GrowingSamples(Method[SamplesState]):
                 full = here.full if isinstance(here, Surveyed) else here
                 whole = self.inside.init(problem, geometry, state.point, full)
         return _around(self.inside.step(whole))
-
-    def _sample(self, state: SamplesState) -> Problem:
-        known: Problem | None = state.sample
-        return state.problem.sample(state.share, self._generator(state.share)) if known is None else known
 
     def _generator(self, share: float) -> np.random.Generator:
         return np.random.default_rng((self.seed, round(1.0 / share)))

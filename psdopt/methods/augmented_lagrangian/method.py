@@ -190,7 +190,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             "inside_steps": float(new.steps),
             "dual_bound": new.bound,
         }
-        new.gradient_norm = self._residual(new)
+        # in units of 2 |S Y|, and small only where the certificate will hold
+        relative, scale = self._relative(new), stationarity_scale(problem, new.evaluation.value, new.evaluation.size)
+        new.gradient_norm = 2.0 * relative * scale if scale > 0.0 else relative
         return new
 
     def _falls_without_end(self, state: AugmentedLagrangianState, ray: Array | None) -> None:
@@ -210,12 +212,6 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     def _reached(self, state: AugmentedLagrangianState, inside: State) -> bool:
         scale = _scale(state.problem, inside.evaluation)
         return 0.5 * norm(inside.evaluation.factor_gradient()) <= state.aim * scale
-
-    def _residual(self, state: AugmentedLagrangianState) -> float:
-        """2 |S Y|-units times the larger of gap and infeasibility: small only where the certificate will hold."""
-        relative = self._relative(state)
-        scale = stationarity_scale(state.problem, state.evaluation.value, state.evaluation.size)
-        return 2.0 * relative * scale if scale > 0.0 else relative
 
     def _relative(self, state: AugmentedLagrangianState) -> float:
         """The larger of gap and infeasibility, both relative."""

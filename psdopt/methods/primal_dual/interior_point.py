@@ -118,7 +118,12 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
     def step(self, state: PrimalDualState | SoftState) -> PrimalDualState | SoftState:
         if isinstance(state, SoftState):
             return soft.stepped(state, self.share, self.patience)
-        after = self._stepped(state)
+        try:
+            with np.errstate(over="raise"):
+                after = self._advanced(state)
+        except (np.linalg.LinAlgError, FloatingPointError):  # no next iterate, or it overflows
+            kept = state.X, state.Z, state.v
+            after = moved(state, *kept, step=0.0, outcome=Outcome.STALLED, patience=self.patience)
         if after.outcome is not Outcome.STALLED or after.anew:
             return after
         ended = settled(after)
@@ -151,15 +156,8 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
             outcome=Outcome.RUNNING,
         )
 
-    def _stepped(self, state: PrimalDualState) -> PrimalDualState:
-        """The next iterate; `state` marked as stalled if there is no next iterate or it overflows."""
-        try:
-            with np.errstate(over="raise"):
-                return self._advanced(state)
-        except (np.linalg.LinAlgError, FloatingPointError):
-            return moved(state, state.X, state.Z, state.v, step=0.0, outcome=Outcome.STALLED, patience=self.patience)
-
     def _advanced(self, state: PrimalDualState) -> PrimalDualState:
+        """The next iterate; LinAlgError or FloatingPointError where there is none."""
         here = (state.X, state.Z, state.v)
         last = state.anew or state.since > 0  # then the costlier factorisation of the system's root is allowed
         at = Iterate.of(state.form, *here) if state.halves is None else Iterate(*here, *state.halves)
