@@ -74,8 +74,13 @@ class Constrained(ConstrainedModel):
     def reduction(self) -> Reduction | None:
         """The problem on the face that constraints ⟨A_t, M⟩ = 0 leave, made once; None where there is no such face,
         where it is M = 0 alone or nothing is feasible, or where W would be too large."""
-        W = None if self.face is None or self.only_zero or self.contradiction is not None else self.face.within
-        return None if W is None else reduced(self, W)
+        face, forms = self.face, self.forms
+        if face is None or forms is None or self.only_zero or self.contradiction is not None or face.within is None:
+            return None
+        limit = self.trace_limit
+        there = CarriedForms(forms, face.within, face.rows) if self.carried is None else self.carried
+        bound = limit.value if limit is not None and limit.value > 0.0 else None
+        return Reduction(face.within, Constrained(self.on_face, Constraint(there, self.allowed), bound))
 
 
 @runtime_checkable
@@ -102,17 +107,6 @@ class Reduction:
 
     W: sp.csr_array
     problem: Constrained
-
-
-def reduced(problem: Constrained, W: sp.csr_array) -> Reduction:
-    """`problem` on the matrices W N Wᵀ. Cost: the entries of the WᵀA_tW."""
-    forms, carried, face = problem.forms, problem.carried, problem.face
-    assert forms is not None  # faces are found from entries
-    assert face is not None
-    limit = problem.trace_limit
-    group = Constraint(CarriedForms(forms, W, face.rows) if carried is None else carried, problem.allowed)
-    bound = limit.value if limit is not None and limit.value > 0.0 else None
-    return Reduction(W, Constrained(problem.on_face, group, bound))
 
 
 class ConstrainedDuality(Duality):

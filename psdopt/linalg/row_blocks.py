@@ -106,7 +106,11 @@ class RowBlocks(LinearMap):
 
     def _summed(self, part: Part) -> Array:
         """The sum of `part` over all blocks."""
-        return np.asarray(sum(found for _, found in self.parts(part)))
+        parts = self.parts(part)
+        total = np.array(next(parts)[1])
+        for _, found in parts:
+            total += found
+        return total
 
     def _side_by_side(self, part: Part, *width: int) -> Array:
         """What `part` gives for the rows of each block, (m, *width)."""

@@ -98,7 +98,7 @@ def newton_direction(parts: Parts, values: Array, V: Array, residual: Array, mos
     P = LinearOperator(order, matvec=lambda r: r / scaling, dtype=np.float64)
     # an inexact Newton step (Dembo et al. 1982)
     x, _ = cg(H, residual, rtol=min(SLIGHT, relative), maxiter=most, M=P)
-    return x if np.any(x) else residual
+    return x if np.any(x) and np.isfinite(x).all() else residual
 
 
 def solution(parts: Parts, y: Array, before: Array, products: int) -> tuple[Array, Array, Array]:
