@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 from typing import Any
@@ -47,17 +46,6 @@ class Trace(Measurement):
         C = np.empty((1, 1)) if out is None else out
         C[0, 0] = inner(P, Q)
         return C
-
-
-@dataclass(frozen=True)
-class RowPairs:
-    """Row i of A_t for each pair (i, t) where it is not zero, `A` (q, n); `t` (q,); pairs ends_i to ends_{i+1} are of
-    row i, and there are `most` of one row at most."""
-
-    A: sp.csr_array
-    t: NDArray[np.intp]
-    ends: NDArray[np.intp]
-    most: int
 
 
 class SparseForms(Measurement):
@@ -197,8 +185,9 @@ class SparseForms(Measurement):
         return combine(self.adjoint(weights, Images((), V)), V.shape)
 
     @cached_property
-    def row_pairs(self) -> RowPairs:
-        """The rows of the A_t that are not zero, ordered by their places: :class:`RowPairs`."""
+    def row_pairs(self) -> tuple[sp.csr_array, NDArray[np.intp], NDArray[np.intp]]:
+        """Row i of A_t for each pair (i, t) where it is not zero, (q, n); the t (q,); pairs ends_i to ends_{i+1} are of
+        row i, ends (n + 1,)."""
         t = np.repeat(np.arange(self.size), np.diff(self.B.indptr))
         i, j, off = self.i[self.B.indices], self.j[self.B.indices], self.i[self.B.indices] != self.j[self.B.indices]
         rows, columns = np.concatenate([i, j[off]]), np.concatenate([j, i[off]])
@@ -206,7 +195,7 @@ class SparseForms(Measurement):
         codes, where = np.unique(rows * self.size + np.concatenate([t, t[off]]), return_inverse=True)
         A = sp.csr_array((data, (where, columns)), shape=(len(codes), self.n))
         ends = np.searchsorted(codes // self.size, np.arange(self.n + 1))
-        return RowPairs(A, codes % self.size, ends, int(np.diff(ends).max()))
+        return A, codes % self.size, ends
 
     def gram(self, weights: Array) -> Array:
         """(⟨A_t, Σ_s w_s A_s⟩)_t, (m,)."""

@@ -6,9 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
+from numpy.typing import NDArray
 
 from psdopt.constraints.limits import NUMBERS
-from psdopt.constraints.measurements import RowPairs, SparseForms
+from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 
@@ -24,19 +25,19 @@ def inverse_by_rows(forms: SparseForms, Y: Array, s: Array, w: Array) -> Inverse
     least squares for both kinds at once. Rows in k measurements at most need systems of order min(k, r) each:
     O(n k r min(k, r)), and O(n r min(k, r)) for each product. If these would not fit into memory, P_i = s_i I.
     """
-    pairs, r = forms.row_pairs, Y.shape[1]
-    order = min(pairs.most, r)
-    if Y.size * order > NUMBERS:
+    (A, t, ends), r = forms.row_pairs, Y.shape[1]
+    most = int(np.diff(ends).max())
+    if Y.size * min(most, r) > NUMBERS:
         return lambda R: R / s[:, None]
     deadline.ask()
-    Z = np.asarray(pairs.A @ Y) * (2.0 * np.sqrt(w[pairs.t]))[:, None]
-    return _by_columns(pairs, Z, s) if r <= pairs.most else _by_measurements(pairs, Z, s)
+    Z = np.asarray(A @ Y) * (2.0 * np.sqrt(w[t]))[:, None]
+    return _by_columns(ends, Z, s) if r <= most else _by_measurements(ends, Z, s)
 
 
-def _by_columns(pairs: RowPairs, Z: Array, s: Array) -> Inverse:
+def _by_columns(ends: NDArray[np.intp], Z: Array, s: Array) -> Inverse:
     """From the P_i (n, r, r) themselves, Z (q, r) holding 2 √w_t z_ti."""
     (q, r), n = Z.shape, len(s)
-    gather = sp.csr_array((np.ones(q), np.arange(q), pairs.ends), shape=(n, q))
+    gather = sp.csr_array((np.ones(q), np.arange(q), ends), shape=(n, q))
     P = np.empty((n, r, r))
     for a in range(r):
         P[:, a, a:] = np.asarray(gather @ (Z[:, a : a + 1] * Z[:, a:]))
@@ -45,12 +46,12 @@ def _by_columns(pairs: RowPairs, Z: Array, s: Array) -> Inverse:
     return lambda R: np.asarray(half.transpose(0, 2, 1) @ (half @ R[:, :, None]))[:, :, 0]
 
 
-def _by_measurements(pairs: RowPairs, Z: Array, s: Array) -> Inverse:
+def _by_measurements(ends: NDArray[np.intp], Z: Array, s: Array) -> Inverse:
     """From Z_i (k, r), the rows of Z (q, r) of row i and zeros: s P_i⁻¹ = I − Z_iᵀ (s_i I + Z_i Z_iᵀ)⁻¹ Z_i."""
-    n, counts = len(s), np.diff(pairs.ends)
-    padded = np.zeros((n, pairs.most, Z.shape[1]))
+    n, counts = len(s), np.diff(ends)
+    padded = np.zeros((n, counts.max(), Z.shape[1]))
     row = np.repeat(np.arange(n), counts)
-    padded[row, np.arange(len(Z)) - pairs.ends[row]] = Z
+    padded[row, np.arange(len(Z)) - ends[row]] = Z
     half = _half(padded @ padded.transpose(0, 2, 1), s) @ padded
 
     def inverse(R: Array) -> Array:
