@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -17,19 +16,6 @@ from psdopt.linalg.limits import BLOCK
 #: the cost of the calls for a separate group. With a quarter of this number a solve on 50 rows takes a quarter longer;
 #: with ten times this number a solve on 400 rows takes twice as long.
 PADDING = 4000
-
-
-@dataclass(frozen=True)
-class RowGroup:
-    """Rows with t entries each: `rows` (g,), `columns` (t, g), `weights` and `targets` (g, t).
-
-    Padded rows have additional entries of target 0 and weight 1 in column n, where u = 0.
-    """
-
-    rows: NDArray[np.intp]
-    columns: NDArray[np.intp]
-    weights: Array
-    targets: Array
 
 
 class RowUpdates:
@@ -80,14 +66,17 @@ class RowUpdates:
         return tuple(found)
 
     @cached_property
-    def groups(self) -> tuple[RowGroup, ...]:
-        """The rows in groups of equal (padded) numbers of entries."""
+    def groups(self) -> list[tuple[NDArray[np.intp], NDArray[np.intp], Array, Array]]:
+        """(rows (g,), columns (t, g), weights and targets (g, t)) of each group of rows with t entries each.
+
+        Padded rows have additional entries of target 0 and weight 1 in column n, where u = 0.
+        """
         columns, weights = np.append(self.weights.indices, self.n), np.append(self.weights.data, 1.0)
         targets = np.append(self.target_values, 0.0)
-        return tuple(
-            RowGroup(rows, np.ascontiguousarray(columns[places].T, dtype=np.intp), weights[places], targets[places])
+        return [
+            (rows, np.ascontiguousarray(columns[places].T, dtype=np.intp), weights[places], targets[places])
             for rows, places in self.order
-        )
+        ]
 
     def solve(self, U: Array, b: Array, rho: float | Array) -> Array:
         """V (n, r) from the other block U (n, r), the anchors b (n, r) and rho > 0, a number or an array (n,)."""
@@ -95,21 +84,23 @@ class RowUpdates:
         rhos = rho if isinstance(rho, np.ndarray) else np.full(self.n, rho)
         V = b.copy()  # which rows without entries keep
         U = np.concatenate([U, np.zeros((1, r))])
-        needs = [(r * (t + 1 if t < r else t + r + 1), t, group) for group in self.groups if (t := len(group.columns))]
+        lengths = (len(columns) for _, columns, *_ in self.groups)
+        needs = [r * (t + 1 if t < r else t + r + 1) for t in lengths]
         # one buffer for all gathers: allocating one for each would cost more than the arithmetic
-        buffer = np.empty(max((min(max(BLOCK, need), need * len(group.rows)) for need, _, group in needs), default=0))
-        for need, t, group in needs:
-            size = max(1, BLOCK // need)
+        sizes = (min(max(BLOCK, need), need * len(rows)) for need, (rows, *_) in zip(needs, self.groups, strict=True))
+        buffer = np.empty(max(sizes, default=0))
+        for need, (rows, columns, weights, targets) in zip(needs, self.groups, strict=True):
+            t, size = len(columns), max(1, BLOCK // need)
             update = _by_entries if t < r else _by_columns
-            for first in range(0, len(group.rows), size):
+            for first in range(0, len(rows), size):
                 deadline.ask()
                 part = slice(first, first + size)
-                rows = group.rows[part]
-                gathered = buffer[: (t + 1) * len(rows) * r].reshape(t + 1, len(rows), r)
+                own = rows[part]
+                gathered = buffer[: (t + 1) * len(own) * r].reshape(t + 1, len(own), r)
                 # indices are valid; "raise" would copy
-                np.take(b, rows, axis=0, out=gathered[t], mode="clip")
-                np.take(U, group.columns[:, part], axis=0, out=gathered[:t], mode="clip")
-                V[rows] = update(gathered.transpose(1, 0, 2), group.weights[part], group.targets[part], rhos[rows])
+                np.take(b, own, axis=0, out=gathered[t], mode="clip")
+                np.take(U, columns[:, part], axis=0, out=gathered[:t], mode="clip")
+                V[own] = update(gathered.transpose(1, 0, 2), weights[part], targets[part], rhos[own])
         return V
 
 
