@@ -36,7 +36,8 @@ class PenaltyPreconditioner(Preconditioner):
     def __init__(self, objective: Measured, term: MeasuredTerm, forms: SparseForms) -> None:
         self.objective, self.term, self.forms = objective, term, forms
         small = forms.size <= SPECTRUM_ORDER and len(forms.i) <= 2 * SPECTRUM_ORDER
-        self.coupled = small and not is_diagonal(forms)
+        diagonal = bool(np.all(forms.i == forms.j) and np.all(np.diff(forms.B.indptr) <= 1))  # one entry each, at most
+        self.coupled = small and not diagonal
 
     @classmethod
     def of(cls, problem: ConstrainedModel, term: MeasuredTerm) -> PenaltyPreconditioner | None:
@@ -101,8 +102,3 @@ class PenaltyPreconditioner(Preconditioner):
         _, w = self.derivatives(evaluation)
         pull = forms.times(w * forms.pair(images, images), evaluation.factor)
         return np.asarray(-2.0 * evaluation.preconditioner()(pull))
-
-
-def is_diagonal(forms: SparseForms) -> bool:
-    """Whether every A_t has one entry, on the diagonal."""
-    return bool(np.all(forms.i == forms.j) and np.all(np.diff(forms.B.indptr) <= 1))

@@ -94,48 +94,35 @@ def begun(
 
     Where F is infinite, for a log det of a singular block, the state shows X in the place of `start`.
     """
-    settled, zero = _settled(constrained(problem)[0].shown)
-    if zero:
-        evaluation = problem.at(np.zeros((problem.n, 1)))
-        start = geometry.from_factor(evaluation.factor)
+    known = constrained(problem)[0].shown
     evaluation = evaluation or problem.at(geometry.factor(start))
     if form.conic.weights is not None and not math.isfinite(evaluation.value):
         evaluation = problem.at(form.factor(X))
         start = geometry.from_factor(evaluation.factor)
-    return PrimalDualState(
-        problem,
-        geometry,
-        start,
-        evaluation,
-        gradient_norm=math.inf,
-        outcome=Outcome.FINISHED if settled else Outcome.RUNNING,
-        form=form,
-        X=X,
-        Z=Z,
-        v=np.zeros(form.m),
-        dual=multipliers_at_zero(constrained(problem)[0].shown),
+    v, dual = np.zeros(form.m), multipliers_at_zero(known)
+    state = PrimalDualState(
+        problem, geometry, start, evaluation, gradient_norm=math.inf, form=form, X=X, Z=Z, v=v, dual=dual
     )
-
-
-def _settled(known: Constrained) -> tuple[bool, bool]:
-    """(whether no step is needed, as constraints contradict each other or M = 0 is a solution; whether it is M = 0)."""
-    zero = known.only_zero or _zero_is_best(known)
-    return zero or known.contradiction is not None, zero
+    return _ended(state, known) or state
 
 
 def settled(state: State_) -> State_ | None:
     """The final state where the face that a search finds decides the problem; else None."""
     known, _ = constrained(state.problem)
     known.rule_out_face(state.dual.inside)
-    ended, zero = _settled(known)
-    if not ended:
+    return _ended(state, known)
+
+
+def _ended(state: State_, known: Constrained) -> State_ | None:
+    """The final state where constraints contradict each other or M = 0 is a solution; else None."""
+    zero = known.only_zero or _zero_is_best(known)
+    if not zero and known.contradiction is None:
         return None
-    dual = multipliers_at_zero(known)
-    if not zero:
-        return replace(state, dual=dual, outcome=Outcome.FINISHED)
+    ended = replace(state, dual=multipliers_at_zero(known), outcome=Outcome.FINISHED)
+    if not zero or state.form.conic.weights is not None:  # F is infinite at M = 0
+        return ended
     at = state.problem.at(np.zeros((state.problem.n, 1)))
-    point = state.geometry.from_factor(at.factor)
-    return replace(state, point=point, evaluation=at, dual=dual, outcome=Outcome.FINISHED)
+    return replace(ended, point=state.geometry.from_factor(at.factor), evaluation=at)
 
 
 def _zero_is_best(problem: Constrained) -> bool:
