@@ -41,8 +41,8 @@ SPARE = 3
 class SphereState(State):
     """Rows V (n, r) of length one, Ĉ V, y and G there, the next direction, its slope ⟨G, direction⟩, and |G|².
 
-    `scaled` : Ĉ, its largest entry 1, with C_ij = factor Ĉ_ij / (root_i root_j), i ≠ j; `root` (n,) : √d over its largest
-    entry. `tested` : |G| when columns were last found to suffice; `ratio` : −√n λ_min(S) over it.
+    `scaled` : Ĉ, its largest entry 1, with C_ij = factor Ĉ_ij / (root_i root_j), i ≠ j; `root` (n,) : √d over its
+    largest entry. `tested` : |G| when columns were last found to suffice; `ratio` : −√n λ_min(S) over it.
     """
 
     V: Array
@@ -119,7 +119,8 @@ class SphereGradient(Method[SphereState]):
         image = sparse_product(scaled, V)
         units: dict[str, Any] = {"scaled": scaled, "factor": largest * top, "root": root}
         # random rows have a G about as large as the image
-        return self._widened_at_saddle(self._state(problem, geometry, V, image, tested=norm(image), ratio=CLEARLY, **units))
+        first = self._state(problem, geometry, V, image, tested=norm(image), ratio=CLEARLY, **units)
+        return self._widened_at_saddle(first)
 
     def step(self, state: SphereState) -> SphereState:
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square

@@ -21,9 +21,9 @@ def widened(
 ) -> Array | None:
     """Y with up to twice the columns, at most `most`, along eigenvectors of S.
 
-    Their eigenvalues are negative and no less than a tenth of the least; one column only if the spectrum of S is not
-    affordable. All new columns have the length that is best for the first. If Y already has `most` columns, new columns replace
-    those that are zero in principal axes; None if no column is zero.
+    Their eigenvalues are negative, down to a tenth of the least: without the spectrum of S, where that is not
+    affordable, one column. All new columns have the length that is best for the first. If Y already has `most` columns,
+    new columns replace those that are zero in principal axes; None if no column is zero.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ def widened(
         room = most - independent(Y, first_length).shape[1]
     if room <= 0:
         return None
-    count = min(room, columns)
+    count = min(room, columns, n)
     if count > 1 and n <= (SPECTRUM_ORDER if evaluation.problem.device is None else DENSE_LIMIT):
         dense = S.toarray() if isinstance(S, sp.csr_array) else S
         found = smallest_eigenpair(dense, count=count, seed=seed, backend="dense")

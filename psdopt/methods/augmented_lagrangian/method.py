@@ -29,7 +29,7 @@ from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, VANISHED
 from psdopt.methods.augmented_lagrangian.columns import narrowed, widened
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
-from psdopt.methods.augmented_lagrangian.state import LONG, AugmentedLagrangianState, complementarity
+from psdopt.methods.augmented_lagrangian.state import LONG, AugmentedLagrangianState, complementarity, unit_of
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.on_face import OnFace, takes_face
 from psdopt.methods.truncated_newton import TruncatedNewton
@@ -39,10 +39,11 @@ from psdopt.methods.truncated_newton import TruncatedNewton
 class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     """min F(M) + Σ_t (w_t/2) dist²(a_t + y_t/w_t, [lower_t, upper_t]) by rounds of an inner method.
 
-    A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small for the multipliers y⁺ = w (a + y/w − Π(a + y/w)), which
-    then replace y. The penalty grows where infeasibility falls too slowly and is larger than the gap, up to what
-    rounding allows. When M is nearly feasible, or comes no nearer, a dual bound is computed. If λ_min(S) < 0 spoils the
-    bound, eigenvectors become columns of Y; in a long round they do so where −λ_min(S) |Y| > |S Y|. Near the end one Gauss–Newton step on Y removes what is left of the violation.
+    A round ends when |S Y| |Y|, S = ∇F + A*(y⁺), is small for the multipliers y⁺ = w (a + y/w − Π(a + y/w)), which then
+    replace y. The penalty grows where infeasibility falls too slowly and is larger than the gap, up to what rounding
+    allows. When M is nearly feasible, or comes no nearer, a dual bound is computed. If λ_min(S) < 0 spoils the bound,
+    eigenvectors become columns of Y; in a long round they do so where −λ_min(S) |Y| > |S Y|. Near the end one
+    Gauss–Newton step on Y removes what is left of the violation.
 
     A round ends after 60 steps even if it has missed its aim, and then counts as five rounds without a gain. Where a
     linear F falls along a ray that the constraints do not bound, a feasible point is sought
@@ -135,8 +136,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     def continued(self, state: State) -> AugmentedLagrangianState:
         """The first state after another constrained method: its point, multipliers and penalty are taken over."""
         own = self.init(state.problem, state.geometry, state.point, state.evaluation)
-        known = state.dual
-        if isinstance(known, Multipliers) and state.gradient_norm <= 2.0 * SLIGHT * _scale(own.problem, own.evaluation):
+        known, near = state.dual, 2.0 * SLIGHT * unit_of(own.problem, own.evaluation)
+        if isinstance(known, Multipliers) and state.gradient_norm <= near:
             own.y, own.dual, own.sigma = known.y, known, state.extras.get("sigma", own.sigma)
             own.inside = self._begin(own)
         return own
@@ -182,7 +183,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         elif reached or inside.outcome is not Outcome.RUNNING or new.waited >= MOST_STEPS:
             self._end_round(new)
         elif new.waited % LONG == 0 and self._resizes(new) and not self._binds(new):
-            self._grow(new)
+            self._grow(new, inside.evaluation)
         new.extras = {
             "sigma": new.sigma,
             "infeasibility": new.infeasibility,
@@ -210,7 +211,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             state.inside = self._begin(state)
 
     def _reached(self, state: AugmentedLagrangianState, inside: State) -> bool:
-        scale = _scale(state.problem, inside.evaluation)
+        scale = unit_of(state.problem, inside.evaluation)
         return 0.5 * norm(inside.evaluation.factor_gradient()) <= state.aim * scale
 
     def _relative(self, state: AugmentedLagrangianState) -> float:
@@ -221,7 +222,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             gap = relative_gap(problem, state.evaluation, state.bound)
         if self._binds(state) and state.inside is not None:
             # with a fixed rank the gap need not close: the run can only reach a stationary point
-            still = 0.5 * float(norm(state.inside.evaluation.factor_gradient())) / _scale(problem, state.evaluation)
+            still = 0.5 * float(norm(state.inside.evaluation.factor_gradient())) / unit_of(problem, state.evaluation)
             gap = min(gap, still)
         return max(gap, state.infeasibility)
 
@@ -235,8 +236,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         problem, share = constrained_of(state.problem), self.penalty_threshold
         w = weights(problem, state.sigma)
         a = problem.measured(state.evaluation.factor)
-        z = a + state.y / w
-        y = w * (problem.allowed.violation(z))
+        y = w * problem.allowed.violation(a + state.y / w)
         if not np.all(np.isfinite(y)):
             state.outcome = Outcome.STALLED
             return
@@ -295,8 +295,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         problem, evaluation = constrained_of(state.problem), state.evaluation
         state.bounded = state.infeasibility
         y = problem.admissible(state.y)
-        S = slack_operator(problem, evaluation, y)
-        limit = problem.trace_limit
+        S, limit = slack_operator(problem, evaluation, y), problem.trace_limit
         trace = limit.value if limit is not None else max(evaluation.size, VANISHED * state.first_length) ** 2
         unit = problem.duality.value_unit(evaluation.value, trace) or 1.0
         explained = max(state.infeasibility, math.sqrt(EPS)) * unit / max(trace, np.finfo(float).tiny)
@@ -315,26 +314,23 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if self._resizes(state) and -pair.value > clearly:
             self._widen(state, S, pair.vectors)
 
-    def _grow(self, state: AugmentedLagrangianState) -> None:
-        """Columns in the course of a round, where they promise more than what the round has still to do."""
-        problem = constrained_of(state.problem)
-        w = weights(problem, state.sigma)
-        here = augmented(problem, state.y, w).at(state.evaluation.factor)
-        a = problem.measured(here.factor)
-        S = slack_operator(problem, state.evaluation, problem.admissible(w * problem.allowed.violation(a + state.y / w)))
+    def _grow(self, state: AugmentedLagrangianState, here: Evaluation) -> None:
+        """Columns within a round, where they promise more than those `here` have still to gain."""
+        problem, w = constrained_of(state.problem), weights(constrained_of(state.problem), state.sigma)
+        y = w * problem.allowed.violation(problem.measured(here.factor) + state.y / w)
+        S = slack_operator(problem, state.evaluation, problem.admissible(y))
         left = 0.5 * float(norm(here.factor_gradient())) / here.size
         pair = slack_eigenpair(S, left, seed=state.steps)
         if -pair.value > left:
             self._widen(state, S, pair.vectors)
-            if state.grown:
-                state.inside = self._begin(state)
+            state.inside = self._begin(state)
 
     def _resizes(self, state: AugmentedLagrangianState) -> bool:
         """Whether this method may choose the number of columns."""
         return self.grow and state.geometry.can_grow
 
     def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array) -> None:
-        """Y with columns along eigenvectors of negative eigenvalues of S, if the rank may grow."""
+        """Y with columns along eigenvectors of negative eigenvalues of S."""
         problem, columns = constrained_of(state.problem), state.evaluation.factor.shape[1]
         here = augmented(problem, state.y, weights(problem, state.sigma)).at(state.evaluation.factor)
         wider = widened(here, S, vectors, self.max_rank or problem.n, state.first_length, seed=state.rounds)
@@ -352,10 +348,3 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         state.geometry = state.geometry.with_rank(Y.shape[1])
         state.evaluation = state.problem.at(Y)
         state.point = state.evaluation.factor
-
-
-def _scale(problem: Problem, evaluation: Evaluation) -> float:
-    """The unit of |S Y|: relative stationarity is |S Y| |Y| / max(|F(M) − F(0)|, ...)."""
-    factor = evaluation.factor
-    value = constrained_of(problem).problem.at(factor).value
-    return stationarity_scale(problem, value, float(norm(factor))) or 1.0

@@ -8,14 +8,17 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.limits import GAIN
-from psdopt.constraints.problem import Constrained
+from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.method import Outcome, State
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import VANISHED
 
-#: Idle rounds charged for a round of the most steps without a gain, after which a dual bound is computed, too.
+#: Idle rounds charged for a round of the most steps without a gain, after which a dual bound is computed, too. In the
+#: course of a round columns are sought after this many steps, again and again.
 LONG = 5
 
 
@@ -83,3 +86,10 @@ def complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Arr
     move = (new - y)[loose] / w[loose] * problem.scale[loose]
     unit = norm(problem.scale * problem.allowed.nearest(a))
     return norm(move) / unit if unit > 0.0 else 0.0
+
+
+def unit_of(problem: Problem, evaluation: Evaluation) -> float:
+    """The unit of |S Y|: relative stationarity is |S Y| |Y| / max(|F(M) − F(0)|, ...)."""
+    factor = evaluation.factor
+    value = constrained_of(problem).problem.at(factor).value
+    return stationarity_scale(problem, value, float(norm(factor))) or 1.0

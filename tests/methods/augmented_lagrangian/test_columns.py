@@ -8,7 +8,7 @@ import pytest
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.linalg.arrays import orthonormal_columns
 from psdopt.linalg.tolerances import VANISHED
-from psdopt.methods.augmented_lagrangian.columns import FOR_EACH, independent, narrowed, widened
+from psdopt.methods.augmented_lagrangian.columns import independent, narrowed, widened
 
 N = 6
 S = np.diag([-2.0, -1.0, 1.0, 2.0, 3.0, 4.0])
@@ -19,10 +19,14 @@ def evaluation(Y):
     return QuadraticSDP(B=1.0, C=0.5 * S).at(Y)
 
 
+def falling_along(k):
+    """S with one negative eigenvalue."""
+    return np.diag(np.where(np.arange(N) == k, -1.0, 1.0))
+
+
 def test_columns_are_added_along_negative_eigenvalues_alone() -> None:
     """More may come where S has two: two columns along their eigenvectors share the best length of the first."""
     Y = np.concatenate([np.eye(N)[:, 4:]] * 8, axis=1)
-    assert 16 // FOR_EACH >= 2
     here = evaluation(Y)
     wider = widened(here, S, np.eye(N)[:, :1], 20, 1.0)
     assert wider.shape == (N, 18)
@@ -38,7 +42,7 @@ def test_without_room_columns_of_zeros_make_place_and_without_these_nothing_chan
     full = np.eye(N)[:, 3:]
     assert widened(evaluation(full), S, np.eye(N)[:, :1], 3, 1.0) is None
     spare = np.concatenate([full[:, :1], 1e-9 * full[:, 1:]], axis=1)
-    wider = widened(evaluation(spare), S, np.eye(N)[:, :1], 3, 1.0)
+    wider = widened(evaluation(spare), falling_along(0), np.eye(N)[:, :1], 3, 1.0)
     assert wider.shape == (N, 3)
     assert np.abs(wider[0]).max() > 0.1
     assert np.abs(wider[:, 2]).max() == 0.0  # the number of columns is kept
@@ -108,25 +112,29 @@ def test_a_direction_without_a_best_length_enters_with_a_small_one(size) -> None
     Y = size * np.eye(N)[:, 4:]
     rising, falling = evaluation(Y), QuadraticSDP(C=-np.eye(N)).at(Y)
     shares = []
-    for here, vector in ((rising, np.eye(N)[:, 3:4]), (falling, np.eye(N)[:, :1])):
-        added = widened(here, S, vector, 6, size)[:, 2:]
+    for here, k in ((rising, 3), (falling, 0)):
+        added = widened(here, falling_along(k), np.eye(N)[:, k : k + 1], 6, size)[:, 2:]
         shares.append(np.linalg.norm(added) ** 2 / size**2)
     assert 0.0 < shares[0] < 1e-2
     single = widened(evaluation(Y[:, :1]), S, np.eye(N)[:, 3:4], 6, size)[:, 1:]
     shares.append(np.linalg.norm(single) ** 2 / size**2)
-    tiny = widened(rising, S, np.eye(N)[:, 3:4], 6, 1e9 * size)[:, 2:]
+    tiny = widened(rising, falling_along(3), np.eye(N)[:, 3:4], 6, 1e9 * size)[:, 2:]
     shares.append(np.linalg.norm(tiny) ** 2 / ((VANISHED * 1e9 * size) ** 2 / 2.0))
     np.testing.assert_allclose(shares, shares[0], rtol=1e-9)
 
 
 @pytest.mark.parametrize(
     ("columns", "most", "width"),
-    [
-        (4, 5, 5), (4, 4, None), (7, 8, 8), (1, 6, 2), (3, 6, 4), (2 * FOR_EACH, 9 * FOR_EACH, 2 * FOR_EACH + 2),
-        (2 * FOR_EACH - 1, 9 * FOR_EACH, 2 * FOR_EACH), (2 * FOR_EACH, 2 * FOR_EACH + 1, 2 * FOR_EACH + 1),
-    ],
-)  # fmt: skip
-def test_a_part_of_the_columns_at_once_and_at_least_one_where_there_is_room(columns, most, width) -> None:
+    [(4, 5, 5), (4, 4, None), (7, 8, 8), (1, 6, 2), (2, 6, 4), (3, 6, 5), (8, 36, 10), (8, 9, 9)],
+)
+def test_as_many_columns_as_there_are_where_there_is_room_and_eigenvalues_are_negative(columns, most, width) -> None:
     Y = np.random.default_rng(0).standard_normal((N, columns))
     wider = widened(evaluation(Y), S, np.eye(N)[:, :1], most, 1.0)
     assert (None if wider is None else wider.shape[1]) == width
+
+
+@pytest.mark.parametrize(("third", "added"), [(-0.15, 2), (-0.25, 3)])
+def test_eigenvalues_that_are_small_beside_the_least_add_no_columns(third, added) -> None:
+    Y = np.random.default_rng(0).standard_normal((N, 4))
+    wider = widened(evaluation(Y), np.diag([-2.0, -1.0, third, 2.0, 3.0, 4.0]), np.eye(N)[:, :1], N + 4, 1.0)
+    assert wider.shape[1] == 4 + added

@@ -11,10 +11,9 @@ from psdopt import Constrained, FlatQuotient, Outcome, State, Status, constraint
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_gap, relative_violation
-from psdopt.methods import AugmentedLagrangian, TruncatedNewton
-from psdopt.methods.augmented_lagrangian.method import _scale
+from psdopt.methods import AugmentedLagrangian, InteriorPoint, TruncatedNewton
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
-from psdopt.methods.augmented_lagrangian.state import AugmentedLagrangianState, complementarity
+from psdopt.methods.augmented_lagrangian.state import AugmentedLagrangianState, complementarity, unit_of
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
 from tests.methods.constrained import cut
@@ -214,7 +213,7 @@ def test_the_rank_that_a_caller_allows_is_the_least_of_both() -> None:
 def test_multipliers_of_a_method_that_came_near_are_taken_over() -> None:
     method, Y = AugmentedLagrangian(), nearly_feasible(0.0)
     own = method.init(held(), FlatQuotient(4, 4), Y)
-    unit = _scale(held(), own.evaluation)
+    unit = unit_of(held(), own.evaluation)
     known = Multipliers(np.array([1.0, 0.5, 0.0, -1.0]))
     for share, taken in ((0.01, True), (10.0, False)):
         other = State(held(), own.geometry, Y, own.evaluation, gradient_norm=share * unit, dual=known)
@@ -352,3 +351,18 @@ def test_the_penalty_waits_where_the_slack_spoils_the_bound() -> None:
             assert state.sigma == before.sigma
             waited += 1
     assert waited > 0
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_completion_of_noisy_entries_gets_the_columns_that_its_constraints_need(seed) -> None:
+    """Exact rows of a matrix of full rank: no M of the first rank meets them, so that columns come before M is near."""
+    rng, n = np.random.default_rng(seed), 30
+    X = rng.standard_normal((n, 2)) @ rng.standard_normal((2, n)) + 0.1 * rng.standard_normal((n, n))
+    i, j = np.divmod(rng.permutation(n * n)[: n * n // 2], n)
+    problem = Constrained(QuadraticSDP(C=0.5 * np.eye(2 * n)), constraints.entries(i, j + n, 2 * n, equals=X[i, j]))
+    start = rng.standard_normal((2 * n, 3))
+    result = solve(problem, FlatQuotient(2 * n, 3), AugmentedLagrangian(), start=start, escape=True)
+    assert result.status is Status.OPTIMAL
+    assert result.matrix.rank > 10
+    assert result.history.records[-1]["rounds"] <= 40
+    assert result.value == pytest.approx(solve(problem, method=InteriorPoint()).value, rel=3e-6)
