@@ -74,8 +74,9 @@ def choose(
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
     Where interior point steps are affordable, squares and hinges of measurements are left to these once methods on a
     factor have cost as much (:class:`~psdopt.running.thresholds.Prices`), stiff ones of entries at once.
-    Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of few measurements,
-    a hundred under a limit of the rank that hardly binds, truncated ones where the Hessian is known and n r <= 16384.
+    Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of fewer measurements
+    than M has entries, a hundred under a limit of the rank that hardly binds, truncated ones where the Hessian is known
+    and n r <= 16384.
     Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of geometry
     and method given: the first partner that fits.
     """
@@ -276,10 +277,9 @@ def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) ->
         if found is not None:
             return found
     if LagrangeNewton.is_efficient_for(problem, rank):
-        if unlimited:
-            return LagrangeNewton()
-        if THRESHOLDS.binding * rank >= math.isqrt(2 * quadratic_fit_of(problem).size):
-            return LIMITED
+        most_of_solutions = math.isqrt(2 * quadratic_fit_of(problem).size)
+        if most_of_solutions <= (problem.n if unlimited else THRESHOLDS.binding * rank):
+            return LagrangeNewton() if unlimited else LIMITED
     if problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities:
         return BlockConjugateGradient()
     newton = Ability.HESSIAN in problem.abilities and problem.device is None

@@ -67,15 +67,15 @@ def _missing(problem: Any, geometry: Any, method: Any) -> list[str]:
 
 def _lacking(problem: Any, geometry: Any, method: Any) -> list[str]:
     """What is missing, apart from different orders n."""
-    missing = []
+    missing, requires = [], method.requires
     for role, piece in (("problem", problem), ("geometry", geometry)):
-        named = {
-            name for need in method.requires.get(role, ()) for name in ((need,) if isinstance(need, str) else need)
-        }
-        for need in missing_needs(method.requires, role, piece.abilities):
-            missing.append(f"the {role} {name_of(piece)} lacks {need}")
-        for need in missing_members(piece, named):
-            missing.append(f"the {role} {name_of(piece)} declares {need}, which is not there")
+        named = {name for need in requires.get(role, ()) for name in ((need,) if isinstance(need, str) else need)}
+        missing += [
+            f"the {role} {name_of(piece)} lacks {need}" for need in missing_needs(requires, role, piece.abilities)
+        ]
+        missing += [
+            f"the {role} {name_of(piece)} declares {m}, which is not there" for m in missing_members(piece, named)
+        ]
     return missing + _without_device(problem, geometry, method)
 
 

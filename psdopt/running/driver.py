@@ -65,9 +65,10 @@ class Driver:
         chosen: tuple[str, ...] = (),
     ) -> None:
         self.problem, self.method, self.run, self.rules = problem, method, run, rules
-        self.tol, self.clock, self.before, self.chosen = rules.tol, clock, dict(before), chosen
+        self.tol, self.clock, self.chosen = rules.tol, clock, chosen
         self.descends = method.descends
         self.earlier = dict(run.counts)
+        self.offset = {k: before.get(k, 0) - self.earlier.get(k, 0) for k in {**before, **self.earlier}}
         self.last_saved = now()
         self.unsaved = ""
         self.judge = Judge(problem, method, run, rules.tol, rules.proof, "method" not in chosen)
@@ -106,7 +107,8 @@ class Driver:
         self.kept = run.kept()
         while True:
             verdict = self._verdict()
-            self.kept = run.kept()
+            if verdict is not None or run.judged == run.iteration:
+                self.kept = run.kept()
             if verdict is not None:
                 return verdict
             previous = run.state
@@ -228,9 +230,7 @@ class Driver:
         self.rules.show(run.iteration, run.values[-1], stationarity, None if known is None else known.gap_relative)
 
     def _counts(self) -> dict[str, int]:
-        now = self.problem.counts()
-        keys = {**self.earlier, **now}
-        return {k: self.earlier.get(k, 0) + now.get(k, 0) - self.before.get(k, 0) for k in keys}
+        return {**self.earlier, **{k: count - self.offset.get(k, 0) for k, count in self.problem.counts().items()}}
 
     def _keep_best(self) -> None:
         if self.descends or not self.method.ranks_by_value:

@@ -74,6 +74,18 @@ def test_under_a_limit_of_the_rank_that_hardly_binds_lagranges_conditions_get_a_
     assert result.value <= other.value + 1e-6 * abs(other.value)
 
 
+def test_more_measurements_than_m_has_entries_are_left_to_steps_on_a_factor():
+    """A system whose order is their number would exceed all of M: 15 entries, and Newton's step has n r unknowns."""
+    n, rng = 5, np.random.default_rng(0)
+    for m, few in ((15, True), (60, False)):
+        X = rng.standard_normal((m, n))
+        fit = TermSum([MeasuredTerm(QuadraticForms(X), LeastSquares((X @ rng.standard_normal(n)) ** 2), 1.0 / m)])
+        method = choose(fit, FlatQuotient(n, 2), None)[1]
+        assert isinstance(method, LagrangeNewton) == few
+        assert (method is SECOND_ORDER) != few
+        assert solve(fit, FlatQuotient(n, 2), rng=0).optimal
+
+
 def test_newton_begins_where_constraints_leave_a_face():
     """M_00 + M_11 − 2 M_01 = 0 has no strictly feasible M: an augmented Lagrangian takes thousands of steps."""
     n, rng = 4, np.random.default_rng(2)
