@@ -97,9 +97,10 @@ class ConjugateGradient(Method[ConjugateGradientState]):
         z = preconditioned_on(geometry, state.kind, here.point, here.evaluation, state.gradient, state.curvature)
         decrement = geometry.inner(here.point, state.gradient, z)
         beta, along = self._beta(state, z, decrement)
-        d, slope = -z, -decrement
         if beta != 0.0 and state.last is not None:
             d, slope = beta * state.last.direction - z, beta * along - decrement
+        else:
+            d, slope = -z, -decrement
         path, s = self._search(state, d, slope)
         if s == 0.0 and beta != 0.0:
             d, slope, beta = -z, -decrement, 0.0

@@ -99,8 +99,8 @@ def gram_scaled(Y: Array, G: Array, damping: float = MINOR) -> Array:
     gram: Any = Y.T @ Y
     if isinstance(gram, Deferred):
         gram = gram.value
-    eta = damping * float(np.trace(gram)) / r
+    eta = damping * float(gram.trace()) / r
     if eta <= 0.0:
         return G
-    gram[np.diag_indices(r)] += eta
+    gram.flat[:: r + 1] += eta
     return as_array(np.linalg.solve(gram, G.T).T)
