@@ -111,12 +111,8 @@ def missing_members(piece: Any, abilities: Iterable[str]) -> list[str]:
 
 
 def _has(piece: Any, name: str) -> bool:
-    if name in vars(piece):
-        return vars(piece)[name] is not None
-    own = getattr(type(piece), name, None)
-    if own is None:
-        return False
-    return all(own is not vars(interface).get(name) for interface in (Problem, Geometry))
+    own = vars(piece).get(name, getattr(type(piece), name, None))
+    return own is not None and own is not vars(Problem).get(name) and own is not vars(Geometry).get(name)
 
 
 def _hint(problem: Any, geometry: Any, method: Any) -> str:
