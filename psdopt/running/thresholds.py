@@ -39,7 +39,7 @@ class Thresholds:
         method, the most reliable one, is chosen.
     binding : solutions for m measurements have up to √(2 m) columns; a limit below that divided by this number binds:
         at 1/25 to 1/6, steps on the factor took .2 to 1 times as long as those on Lagrange's conditions, at 1/3 to 3/5
-        1 to 10 times. Where √(2 m) exceeds n, 240 regressions of order 3 to 30 took .7 to .95 in the mean.
+        1 to 10 times. Where √(2 m) exceeds n, 122 regressions of order 3 to 30 took .7 to .95 in the mean.
     gradient_steps : gradient steps of DualNewton before another method takes its place. Correlation matrices of order
         30 to 300 under weights from 0 to 1 took 15 to 250, at most 1.7 times as long as LagrangeNewton (order 30) and
         down to less than 1/20 (order 300). Weights that span 1e3 took 300 to 1,200: with LagrangeNewton from the 300th
