@@ -44,7 +44,8 @@ def widened(
     if count > 1 and n <= (SPECTRUM_ORDER if evaluation.problem.device is None else DENSE_LIMIT):
         dense = S.toarray() if isinstance(S, sp.csr_array) else S
         found = smallest_eigenpair(dense, count=count, seed=seed, backend="dense")
-        vectors = found.vectors[:, found.values <= min(SLIGHT * float(found.values[0]), 0.0)]
+        chosen = found.values <= min(SLIGHT * float(found.values[0]), 0.0)
+        vectors = found.vectors[:, chosen] if chosen.any() else vectors  # where S is lost to rounding none is negative
     _, beta = evaluation.along_atom(vectors[:, 0]).minimize(alpha=(1.0, 1.0))
     # the squared length of all new columns is at least a minor share of the mean squared length of a column
     least = MINOR * max(float(norm(Y)), VANISHED * first_length) ** 2 / columns
