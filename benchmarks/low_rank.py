@@ -22,7 +22,14 @@ def sparse_theta(n: int, seed: int = 0) -> Constrained:
 FAMILIES = {**LOW_RANK, "theta": sparse_theta, "torus": torus}
 HEAD = f"{'program':24}      n      m method              process s status            gap      off rank"
 #: Orders if none are named: seconds on one core for each.
-DEFAULT = {"completion": [250], "near_completion": [60], "synchronisation": [900], "theta": [300], "torus": [2000]}
+DEFAULT = {
+    "completion": [250],
+    "near_completion": [60],
+    "noisy_completion": [60],
+    "synchronisation": [900],
+    "theta": [300],
+    "torus": [2000],
+}
 
 
 def main(argv: Sequence[str] | None = None) -> int:

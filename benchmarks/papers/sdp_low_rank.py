@@ -11,22 +11,29 @@ from scipy.spatial import cKDTree
 from psdopt import Constrained, QuadraticSDP, constraints
 
 
-def completion(n: int, rank: int = 3, share: float = 6.0, seed: int = 0) -> Constrained:
+def completion(n: int, rank: int = 3, share: float = 6.0, seed: int = 0, noise: float = 0.0) -> Constrained:
     """min ½ tr M, M_{i, n+j} = x_ij for `share` times rank (2 n − rank) entries of X (n, n), X of low rank.
 
     At 6 times its degrees of freedom X is the minimiser; near 4 times the minimiser is nearly X and of a higher rank.
+    Entries are known up to `noise` times normal numbers.
     """
     rng = np.random.default_rng(seed)
     U, V = rng.standard_normal((2, n, rank))
     known = rng.choice(n * n, min(n * n, int(share * rank * (2 * n - rank))), replace=False)
     i, j = np.divmod(np.sort(known), n)
-    group = constraints.entries(i, n + j, 2 * n, (U[i] * V[j]).sum(axis=1))
+    known_entries = (U[i] * V[j]).sum(axis=1) + noise * rng.standard_normal(len(i))
+    group = constraints.entries(i, n + j, 2 * n, known_entries)
     return Constrained(QuadraticSDP(C=0.25 * sp.eye_array(2 * n, format="csr")), group)
 
 
 def near_completion(n: int, seed: int = 0) -> Constrained:
     """The same with 3.85 times the degrees of freedom."""
     return completion(n, share=3.85, seed=seed)
+
+
+def noisy_completion(n: int, seed: int = 0) -> Constrained:
+    """The same at 6 times with noise of 0.1: exact rows of a matrix of full rank, and solutions of a high one."""
+    return completion(n, seed=seed, noise=0.1)
 
 
 def synchronisation(n: int, size: int = 3, degree: float = 10.0, noise: float = 0.1, seed: int = 0) -> Constrained:
@@ -53,10 +60,11 @@ def sensors(n: int, degree: float = 10.0, seed: int = 0) -> Constrained:
     return Constrained(QuadraticSDP(C=0.5 * sp.eye_array(n, format="csr")), group)
 
 
-#: By the name of the option of ``python -m benchmarks low-rank``; sizes are orders of X in the first two.
+#: By the name of the option of ``python -m benchmarks low-rank``; sizes are orders of X in the first three.
 LOW_RANK: dict[str, Callable[..., Constrained]] = {
     "completion": completion,
     "near_completion": near_completion,
+    "noisy_completion": noisy_completion,
     "synchronisation": synchronisation,
     "sensors": sensors,
 }

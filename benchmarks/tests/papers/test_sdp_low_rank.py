@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from benchmarks import low_rank
-from benchmarks.papers.sdp_low_rank import completion, near_completion, sensors, synchronisation
+from benchmarks.papers.sdp_low_rank import completion, near_completion, noisy_completion, sensors, synchronisation
 from psdopt import solve
 
 
@@ -19,6 +19,8 @@ def test_the_nuclear_norm_of_a_completion_is_that_of_the_matrix() -> None:
     assert result.optimal
     assert result.value == pytest.approx(np.linalg.norm(U @ V.T, "nuc"), rel=1e-5)
     assert near_completion(40).m < completion(40).m
+    assert noisy_completion(40).m == completion(40).m
+    assert not np.array_equal(noisy_completion(40).lower, completion(40).lower)
     assert completion(n).m == n * n  # no more entries than there are
 
 
