@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -17,6 +18,7 @@ from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import SLIGHT, rounding
 from psdopt.methods.factor_moves import compressed
+from psdopt.methods.searches.preconditioning import gram_scaled
 
 #: If the best mu is below OUTSIDE, D left the region where the quadratic model holds: the next D is at most as long as
 #: the step. Otherwise the next D may be LONGER times as long as the step.
@@ -43,6 +45,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     The inner conjugate gradient ends in one of four cases: the residual is below `share` |g|, both in the metric of the
     preconditioner's inverse; D is as long, in the metric of the preconditioner, as the quadratic model has held; a
     direction has negative curvature, and is D itself if it is the first direction; or after `inner` Hessian products.
+    Without a preconditioner of the problem, that of the Gram matrix YᵀY takes its place.
 
     The stretch ⟨A_t, D Dᵀ⟩ of a long step violates constraints, and their penalties then force short steps. Where the
     problem has a correction Z for this stretch (:meth:`psdopt.Evaluation.bend`), lines through points of the arc
@@ -127,7 +130,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
 
         The recurrences of conjugate gradient give lengths and the angle of D and P without a product (Steihaug 1983).
         """
-        precondition: Callable[[Array], Array] = lambda R: R  # noqa: E731
+        precondition: Callable[[Array], Array] = partial(gram_scaled, evaluation.factor, damping=SLIGHT)
         if Ability.PRECONDITIONER in evaluation.problem.abilities:
             precondition = evaluation.preconditioner()
         D, R = np.zeros_like(G), -G

@@ -93,7 +93,7 @@ def test_the_length_follows_the_steps() -> None:
 
 @pytest.mark.parametrize(("share", "radius"), [(1e-9, np.inf), (0.1, np.inf), (1e-9, 0.3), (1e-9, 1e-6)])
 def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> None:
-    """Against the dense Hessian; without a preconditioner, up to the radius, or a residual of `share` |g|."""
+    """Against the dense Hessian for Y (YᵀY + eta I)^½, up to the radius, or a residual of `share` |g|."""
     rng = np.random.default_rng(21)
     forms = QuadraticForms(rng.standard_normal((30, 5)))
     terms = [MeasuredTerm(forms, LeastSquares(np.zeros(30))), LinearTerm(5.0 * np.eye(5))]  # convex in Y
@@ -102,7 +102,10 @@ def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> 
     g = here.factor_gradient()
     H = np.array([here.hessian_vector(e.reshape(5, 2)).ravel() for e in np.eye(10)]).T
     D, length, products = TruncatedNewton(share=share)._direction(here, g, radius)
-    d, r = np.zeros(10), -g.ravel()
+    values, W = np.linalg.eigh(here.factor.T @ here.factor)
+    root = np.kron(np.eye(5), (W / np.sqrt(values + 0.1 * np.mean(values))) @ W.T)
+    H = root @ H @ root
+    d, r = np.zeros(10), -root @ g.ravel()
     p, first = r, r @ r
     count = 0
     while True:
@@ -116,7 +119,7 @@ def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> 
             break
         p, r = new + (new @ new) / (r @ r) * p, new
     assert products == count
-    np.testing.assert_allclose(D.ravel(), d, rtol=1e-6)
+    np.testing.assert_allclose(D.ravel(), root @ d, rtol=1e-6)
     assert length == pytest.approx(np.linalg.norm(d), rel=1e-6)
 
 
