@@ -27,21 +27,23 @@ def minimize_interpolated(
     bend: float | None,
     first: float,
     upper: float = math.inf,
+    share: float = 0.0,
 ) -> float | None:
     """A minimiser over (0, upper] of a C¹ function, from 0 downhill, to the rounding of its values; None if not found.
 
     The first model is the quartic through value, slope and second derivative at 0 (`start`, `bend`) and value and slope
     at `first` > 0; without `bend`, where its minimiser is outside the bracket, and from then on, the cubic through the
     last two points. Each next point is the minimiser of the model, within the bracket once there is one. The end: the
-    decrease that is left, slope²/2f'' by the model that led there, is below the rounding of the value. A quartic
-    therefore takes two points, or one if `first` is its minimiser. Cost: one `sample`, (value, slope), for each point.
+    decrease that is left, slope²/2f'' by the model that led there, is below the rounding of the value, or, from the
+    second point on, at most `share` of the decrease so far. A quartic therefore takes two points, or one if `first` is
+    its minimiser. Cost: one `sample`, (value, slope), for each point.
     """
     last, t, curvature = Trial(0.0, *start), min(first, upper), bend or math.nan
     origin = last
     left, right = 0.0, math.inf
     if not last.slope < 0.0 or not 0.0 < t < math.inf:
         return None
-    for _ in range(TRIALS):
+    for trial in range(TRIALS):
         here = Trial(t, *sample(t))
         if not math.isfinite(here.value) or not math.isfinite(here.slope):
             return None
@@ -51,7 +53,7 @@ def minimize_interpolated(
             right = min(right, t)
         if t == upper and here.slope <= 0.0:
             return t if here.value <= origin.value else None
-        if _at_rest(origin, here, curvature):
+        if _at_rest(origin, here, curvature, share if trial else 0.0):
             return t
         models = [_by_cubic(last, here)] if bend is None else [_by_quartic(last, bend, here), _by_cubic(last, here)]
         middle = 0.5 * (left + right) if right < math.inf else 2.0 * left
@@ -62,14 +64,14 @@ def minimize_interpolated(
     return None
 
 
-def _at_rest(origin: Trial, here: Trial, curvature: float) -> bool:
-    """Whether the decrease that is left is rounding of the value, and the slope is slight beside the first."""
+def _at_rest(origin: Trial, here: Trial, curvature: float, share: float) -> bool:
+    """Whether the decrease that is left is rounding of the value, or at most `share` of the decrease so far, and the
+    slope is slight beside the first."""
     if not curvature > 0.0 or here.value > origin.value + tie(origin.value, here.value):
         return False
     left = here.slope * here.slope / (2.0 * curvature)
-    return (
-        left <= tie(here.value, origin.value) and abs(here.slope) <= SLIGHT * abs(origin.slope)
-    ) or here.slope == 0.0
+    allowed = max(tie(here.value, origin.value), share * (origin.value - here.value))
+    return (left <= allowed and abs(here.slope) <= SLIGHT * abs(origin.slope)) or here.slope == 0.0
 
 
 def _mean_slope(a: Trial, b: Trial) -> float | None:

@@ -109,7 +109,7 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     k = directions.shape[1]
     padded = compact.append(np.zeros((Y.shape[0], k)))
     line = padded.along(np.concatenate([np.zeros_like(Y), directions], axis=1))
-    mu = line.minimize()
+    mu = line.nearly_minimize()
     if mu == math.inf:
         mu = 1.0  # F is unbounded along this ray: the method's next line search detects and reports it
     return line.step(mu) if mu > 0.0 else None

@@ -19,10 +19,10 @@ class Counted:
         self.points.append(t)
         return float(self.value(t)), float(self.slope(t))
 
-    def minimize(self, upper=math.inf, first=None, known=True):
+    def minimize(self, upper=math.inf, first=None, known=True, share=0.0):
         start, bend = (float(self.value(0.0)), float(self.slope(0.0))), float(self.bend(0.0))
         first = first or (-start[1] / bend if bend > 0.0 else 1.0)
-        return minimize_interpolated(self, start, bend if known else None, first, upper)
+        return minimize_interpolated(self, start, bend if known else None, first, upper, share)
 
 
 def polynomial(*coefficients):
@@ -83,6 +83,20 @@ def test_other_functions_take_a_few(name):
     assert len(line.points) <= 8
     around = [line.value(found * (1.0 + share)) for share in (-1e-6, 1e-6)]
     assert line.value(found) <= min(line.value(0.0), *around)
+
+
+@pytest.mark.parametrize("share", [1e-2, 1e-4])
+@pytest.mark.parametrize("name", SMOOTH)
+def test_a_share_of_the_decrease_may_be_left(name, share):
+    """Never more than a few times this share, as the model tells it, and fewer points than to the rounding."""
+    line = SMOOTH[name]
+    line.points.clear()
+    exact = line.minimize()
+    most = len(line.points)
+    line.points.clear()
+    found = line.minimize(share=share)
+    assert 2 <= len(line.points) < most
+    assert line.value(found) - line.value(exact) <= 4.0 * share * (line.value(0.0) - line.value(exact))
 
 
 @pytest.mark.parametrize(("a", "most"), [(0.2, 4), (0.5, 4), (1.0, 3)])

@@ -38,7 +38,7 @@ def modelled(path: Path, value: float, slope: float) -> float:
     decrease and the values tie, a clearly smaller slope at s is enough; it costs one gradient.
     """
     if path.exact:
-        s = path.tangent().minimize()
+        s = path.tangent().nearly_minimize()
         if math.isnan(s):
             path.value(s)  # records a NaN in path.lost
         return s

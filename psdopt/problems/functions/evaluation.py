@@ -160,12 +160,19 @@ class FunctionLine(LineModel):
         return moved.slopes(released(self.D))
 
     def minimize(self, upper: float = np.inf) -> float:
+        return self._minimized(upper, 0.0)
+
+    def nearly_minimize(self, upper: float = np.inf) -> float:
+        """The same for a quartic, which takes two points; fewer points for others."""
+        return self._minimized(upper, SLIGHT**2)
+
+    def _minimized(self, upper: float, share: float) -> float:
         here = self.evaluation
         try:
             _ = here.local
             slope, bend = here.slopes(released(self.D))
             first = -slope / bend if bend > 0.0 else 1.0
-            found = minimize_interpolated(self._sampled, (here.value, slope), bend, first, upper)
+            found = minimize_interpolated(self._sampled, (here.value, slope), bend, first, upper, share)
         except np.linalg.LinAlgError:
             found = None
         return super().minimize(upper) if found is None else found

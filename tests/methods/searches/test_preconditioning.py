@@ -23,6 +23,7 @@ from psdopt.linalg.tolerances import MINOR
 from psdopt.methods.searches.preconditioning import (
     PRECONDITIONERS,
     ask_ahead,
+    gram_inverse,
     gram_scaled,
     preconditioned,
     preconditioned_on,
@@ -120,7 +121,9 @@ def test_the_gram_preconditioner_is_a_damped_inverse(r, damping):
     gram = Y.T @ Y
     expected = G @ np.linalg.inv(gram + damping * np.trace(gram) / r * np.eye(r))
     np.testing.assert_allclose(gram_scaled(Y, G, damping), expected, rtol=1e-9)
+    np.testing.assert_allclose(gram_inverse(Y, damping)(G), expected, rtol=1e-9)
     assert gram_scaled(np.zeros((5, r)), G) is G
+    assert gram_inverse(np.zeros((5, r)))(G) is G
 
 
 def test_what_is_not_finite_is_handed_on_and_what_is_large_is_scaled():

@@ -357,3 +357,32 @@ def test_parameters_that_are_no_real_numbers_have_no_derivatives():
     result = solve(FunctionProblem(picked, 3, convex=True, parameters={"T": np.eye(3), "i": 1}))
     with pytest.raises(InvalidInputError, match="must be float64 for derivatives in them; found i of int64"):
         result.vjp(np.eye(3))
+
+
+def test_lines_of_hinges_are_searched_with_few_gradients():
+    """A line of hinges is no quartic: the minimiser to the rounding takes more gradients than a step is worth."""
+    rng = np.random.default_rng(7)
+    X, targets = rng.standard_normal((60, N)), rng.uniform(0.0, 4.0, 60)
+
+    def hinges(Y):
+        missed = targets - anp.sum(anp.dot(X, Y) ** 2, axis=1)
+        return anp.sum((missed > 0) * missed**2) + anp.sum(Y**2)
+
+    case, counts = FunctionProblem(hinges, N, of="factor"), []
+    traced = case.backend.plain_second_order
+    case.backend.plain_second_order = lambda x: (counts.append(x), traced(x))[1]
+    case.at(Y)
+
+    def searched(kind, mean):
+        before, gained = len(counts), []
+        for seed in range(20):
+            here = case.at(mean * np.random.default_rng(seed).standard_normal((N, R)))
+            line = here.along(-here.factor_gradient())
+            gained.append(here.value - line.value(getattr(line, kind)()))
+        return np.array(gained), len(counts) - before
+
+    for mean in (0.1, 1.0):
+        (best, exact), (near, few) = searched("minimize", mean), searched("nearly_minimize", mean)
+        assert few <= 0.8 * exact
+        assert np.median(near / best) >= 0.99
+        assert np.all(near >= 0.8 * best)  # the model of what is left is a polynomial
