@@ -67,10 +67,11 @@ class LineModel(ABC):
             return minimize_quartic(self.coefficients, upper)
         return minimize_smooth(self.derivatives, upper, value=self.value)
 
-    def nearly_minimize(self, upper: float = np.inf) -> float:
+    def nearly_minimize(self, upper: float = np.inf, bend: float | None = None) -> float:
         """As :meth:`minimize`, but about a hundredth of the decrease may be left if that is cheaper: enough for a step.
 
-        Default: :meth:`minimize`, which costs little where lines are known.
+        `bend` : the second derivative in mu at 0, if the caller knows it. Default: :meth:`minimize`, which costs little
+        where lines are known.
         """
         return self.minimize(upper)
 

@@ -27,6 +27,9 @@ SHORT = 1e-2
 #: The Gram matrix YᵀY is damped by this share of its mean eigenvalue, since S D, which it leaves out, is the curvature
 #: along columns that are to vanish. With a hundredth or with one, losses took a fifth to a half more products.
 DAMPING = SLIGHT
+#: With fewer unknowns the directions that are kept span a large part of their space, and what conjugate gradient does
+#: in the rest is soon rounding: two equal runs in other orthonormal bases of the columns then differ.
+FEWEST = 20 * LEAST
 
 
 @dataclass(kw_only=True)
@@ -96,8 +99,9 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         if not norm(G) > 0.0:
             return replace(state, step=0.0, outcome=Outcome.STALLED)
         D, length, products = self._direction(evaluation, G, state.radius)
-        line = evaluation.along(D)
-        mu = line.nearly_minimize()
+        line, slope = evaluation.along(D), inner(G, D)
+        # what is left of the gradient is orthogonal to D, unless D is a first direction of negative curvature
+        mu = line.nearly_minimize(bend=-slope if products > 1 else None)
         if mu == math.inf:
             return replace(state, step=0.0, outcome=Outcome.UNBOUNDED, ray=D)
         if not mu > 0.0:

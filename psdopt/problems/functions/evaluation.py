@@ -162,15 +162,18 @@ class FunctionLine(LineModel):
     def minimize(self, upper: float = np.inf) -> float:
         return self._minimized(upper, 0.0)
 
-    def nearly_minimize(self, upper: float = np.inf) -> float:
-        """The same for a quartic, which takes two points; fewer points for others."""
-        return self._minimized(upper, SLIGHT**2)
+    def nearly_minimize(self, upper: float = np.inf, bend: float | None = None) -> float:
+        """The same for a quartic, which takes two points; fewer points for others. `bend` saves a product."""
+        return self._minimized(upper, SLIGHT**2, bend)
 
-    def _minimized(self, upper: float, share: float) -> float:
+    def _minimized(self, upper: float, share: float, bend: float | None = None) -> float:
         here = self.evaluation
         try:
             _ = here.local
-            slope, bend = here.slopes(released(self.D))
+            if bend is None:
+                slope, bend = here.slopes(released(self.D))
+            else:
+                slope = dot(here.problem, released(here.factor_gradient()), released(self.D))
             first = -slope / bend if bend > 0.0 else 1.0
             found = minimize_interpolated(self._sampled, (here.value, slope), bend, first, upper, share)
         except np.linalg.LinAlgError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from psdopt.devices import released
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.interpolation import minimize_interpolated
-from psdopt.linalg.tolerances import MINOR
+from psdopt.linalg.tolerances import EPS, MINOR
 from psdopt.problems.functions.backend import Local
 from psdopt.problems.functions.evaluation import FunctionEvaluation, FunctionPlane, dot
 
@@ -51,9 +51,7 @@ class FactorEvaluation(FunctionEvaluation):
 
     @cached_property
     def _doubled(self) -> Array:
-        known: Local | None = vars(self).get("local")
-        found = self.problem.backend.gradient(self._wide(self.raw)) if known is None else known.gradient
-        return self.given(found[:, : self.raw.shape[1]])
+        return self.given(self.local.gradient[:, : self.raw.shape[1]])
 
     def same_factor(self, V: Array) -> Array | None:
         return 0.5 * self._doubled if V is self.factor else None
@@ -109,22 +107,30 @@ class FactorPlane(FunctionPlane):
     def _best_beta(self, alpha: float, upper: float) -> float | None:
         """The beta of least F(alpha M + beta v vᵀ), by values and slopes ⟨S v, v⟩; None if they do not lead to it.
 
-        Where f([√alpha Y, √beta v]) has the gradient [.., 2 √beta S v] the slope is its product with v by 2 √beta.
+        Where f([√alpha Y, √beta v]) has the gradient [.., 2 √beta S v] the slope is its product with v by 2 √beta. At
+        beta = 0 it is that of the parabola through both values and the slope at the first point, as it is for F
+        quadratic in M; where this does not fall, or values are rounding, a product with the Hessian of f.
         """
         here, v, problem = self.evaluation, self.v, self.evaluation.problem
         start = here if alpha == 1.0 else FactorEvaluation(problem, math.sqrt(alpha) * here.factor)
         size, own = float(norm(start.factor)) ** 2, float(norm(v)) ** 2
         if not size > 0.0 or not own > 0.0:
             return None
+        first = min(size / (own * start.raw.shape[1]), upper)
 
+        @cache
         def sampled(b: float) -> tuple[float, float]:
             moved = self.step(alpha, b)
             last = moved.local.gradient[:, start.raw.shape[1] : start.raw.shape[1] + 1]
             return moved.value, 0.5 * dot(problem, last, released(v)) / math.sqrt(b)
 
         try:
-            slope = dot(problem, start.gradient_times(released(v)), released(v))
-            return minimize_interpolated(sampled, (start.value, slope), None, size / (own * start.raw.shape[1]), upper)
+            value, there = sampled(first)
+            rise = value - start.value
+            slope = 2.0 * rise / first - there
+            if not slope < 0.0 or not EPS * max(abs(value), abs(start.value)) <= MINOR * min(abs(rise), -slope * first):
+                slope = dot(problem, start.gradient_times(released(v)), released(v))
+            return minimize_interpolated(sampled, (start.value, slope), None, first, upper)
         except np.linalg.LinAlgError:
             return None
 

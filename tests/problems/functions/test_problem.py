@@ -19,6 +19,7 @@ from psdopt import (
     Polar,
     Spectraplex,
     Status,
+    TruncatedNewton,
     constraints,
     solve,
 )
@@ -27,7 +28,7 @@ from psdopt.devices import on_host
 from psdopt.errors import InvalidInputError, InvalidTypeError, MissingDependencyError, UnknownNameError
 from psdopt.testing import run_checks
 
-from .backends import BACKENDS, N, R, installed, problem, reference
+from .backends import BACKENDS, FUNCTIONS, N, OfFactor, R, installed, problem, reference
 
 Y, D = np.random.default_rng(0).standard_normal((2, N, R))
 V = np.random.default_rng(1).standard_normal((N, 3))
@@ -176,7 +177,7 @@ def test_a_function_is_traced_once_for_each_use_and_not_at_each_step(backend):
 
 @pytest.mark.parametrize("backend", [installed("autograd"), installed("torch")])
 @CASES
-def test_a_step_enters_the_function_three_times(backend, of):
+def test_a_step_enters_the_function_at_the_start_and_twice_more(backend, of):
     """Along a line, at the first trial and at the minimiser, whose trace serves the next step as well."""
     entered = []
 
@@ -193,7 +194,7 @@ def test_a_step_enters_the_function_three_times(backend, of):
     moved = line.step(line.minimize())
     assert moved.value < start.value
     moved.hessian_vector(moved.factor_gradient())
-    assert len(entered) == 3  # with the trace at the start, which the Hessian of its line needs
+    assert len(entered) == (3 if of == "matrix" else 2)  # the trace at the start is that of the gradient of the factor
     same(moved.along(G).derivatives(0.0)[0], np.sum(moved.factor_gradient() * G))
     mu = moved.along(-moved.factor_gradient()).minimize()
     assert mu > 0.0
@@ -222,6 +223,32 @@ def test_the_best_weight_of_an_atom_takes_gradients_alone(backend):
     assert beta == 0.0
     assert abs(known.along_atom(V[:, 0]).derivatives(alpha, 0.0)[0][0]) <= 1e-6 * abs(known.gradient @ Y).max()
     assert not outward
+
+
+@EVERY
+@pytest.mark.parametrize("quadratic", [True, False])
+def test_the_best_weight_of_an_atom_takes_two_gradients_of_a_quadratic_function(backend, quadratic):
+    """And no product with the Hessian: its slope at 0 is that of a parabola, which other functions hardly follow."""
+    kind = (lambda M: ((M - 1.0) ** 2).sum()) if quadratic else FUNCTIONS[backend]
+    case, known = FunctionProblem(OfFactor(kind), N, backend, "factor"), FunctionProblem(kind, N, backend)
+    start, S = case.at(Y), dense_gradient(known.at(Y))
+    v = np.linalg.eigh(S)[1][:, 0]
+    assert v @ S @ v < 0.0
+    assert np.isfinite(start.value)
+    entered, products, traced = [], [], case.backend.plain_second_order
+
+    def counted(x):
+        entered.append(1)
+        local = traced(x)
+        return local._replace(product=lambda D: (products.append(1), local.product(D))[1])
+
+    case.backend.plain_second_order = counted
+    beta = start.along_atom(v).minimize(alpha=(1.0, 1.0))[1]
+    slopes = [known.at(Y).along_atom(v).derivatives(1.0, b)[0][1] for b in (0.0, beta)]
+    assert abs(slopes[1]) <= 1e-6 * abs(slopes[0])
+    if quadratic:
+        assert (len(entered), len(products)) == (2, 0)
+    assert len(entered) <= 7
 
 
 @EVERY
@@ -386,3 +413,23 @@ def test_lines_of_hinges_are_searched_with_few_gradients():
         assert few <= 0.8 * exact
         assert np.median(near / best) >= 0.99
         assert np.all(near >= 0.8 * best)  # the model of what is left is a polynomial
+
+
+@CASES
+def test_a_newton_step_takes_the_products_of_its_system_alone(of):
+    """Its line knows from the system how F bends at its start."""
+    case, products = problem("autograd", of), []
+    traced = case.backend.plain_second_order
+
+    def counted(x):
+        local = traced(x)
+        return local._replace(product=lambda D: (products.append(1), local.product(D))[1])
+
+    case.backend.plain_second_order = counted
+    method, counts = TruncatedNewton(), []
+    state = method.init(case, FlatQuotient(N, R), Y)
+    for _ in range(6):
+        products.clear()
+        state = method.step(state)
+        counts.append(len(products) - state.extras["products"])
+    assert sum(counts) <= 1, counts  # one more where the first direction ends the system

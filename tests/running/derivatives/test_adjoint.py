@@ -183,7 +183,7 @@ def test_corners_of_functions_are_refused(corner):
         assert result.vjp(np.eye(1))["parameters"] == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("seed", "n"), [(102, 15), (105, 8), (114, 8), (114, 15)])
+@pytest.mark.parametrize(("seed", "n"), [(102, 15), (120, 8), (128, 8), (114, 15)])
 def test_answers_from_which_newton_fails_come_nearer_first(seed, n):
     """Bounds of measurements, few of which are active, and a nearly flat F: the signs of S are not yet settled."""
     rng = np.random.default_rng(seed)
