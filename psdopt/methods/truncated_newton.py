@@ -27,9 +27,6 @@ SHORT = 1e-2
 #: The Gram matrix YᵀY is damped by this share of its mean eigenvalue, since S D, which it leaves out, is the curvature
 #: along columns that are to vanish. With a hundredth or with one, losses took a fifth to a half more products.
 DAMPING = SLIGHT
-#: With fewer unknowns the directions that are kept span a large part of their space, and what conjugate gradient does
-#: in the rest is soon rounding: two equal runs in other orthonormal bases of the columns then differ.
-FEWEST = 20 * LEAST
 
 
 @dataclass(kw_only=True)
