@@ -182,7 +182,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             self._falls_without_end(new, evaluation.factor)
         elif reached or inside.outcome is not Outcome.RUNNING or new.waited >= MOST_STEPS:
             self._end_round(new)
-        elif new.waited % LONG == 0 and self._resizes(new) and not self._binds(new):
+        elif new.waited % LONG == 0 and self._resizes(new, beyond=new.point.shape[1]):
             self._grow(new, inside.evaluation)
         new.extras = {
             "sigma": new.sigma,
@@ -254,7 +254,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         state.grown = False
         waiting = state.idle % LONG == LONG - 1 or state.vanished
         near = infeasibility <= self.bounds_from
-        stuck = not near and infeasibility > share * last  # more columns may bring M nearer to the constraints
+        # more columns may bring M nearer to the constraints
+        stuck = not near and infeasibility > share * last and self._resizes(state, state.evaluation.factor.shape[1])
         if waiting or stuck or (near and (infeasibility <= share * state.bounded or state.rounds % LONG == 0)):
             self._bound(state)
         settled = MINOR * FEASIBLE  # less is minor beside what is feasible
@@ -302,8 +303,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         slackness = SLIGHT * explained
         blocks = () if problem.conic is None else problem.conic.blocks
         pair = slack_eigenpair(S, slackness, seed=state.rounds, blocks=blocks)
-        low = pair.lower_bound
-        Y, conic = evaluation.factor, problem.conic
+        low, Y, conic = pair.lower_bound, evaluation.factor, problem.conic
         offset = evaluation.value - float(inner(evaluation.gradient @ Y, Y)) if conic is None else conic.constant
         base = offset - problem.support(y)
         bound = base + low * (trace if low < 0.0 else 0.0 if limit is None else limit.least)
@@ -325,9 +325,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             self._widen(state, S, pair.vectors)
             state.inside = self._begin(state)
 
-    def _resizes(self, state: AugmentedLagrangianState) -> bool:
-        """Whether this method may choose the number of columns."""
-        return self.grow and state.geometry.can_grow
+    def _resizes(self, state: AugmentedLagrangianState, beyond: int = 0) -> bool:
+        """Whether this method may choose the number of columns, more than `beyond`."""
+        return self.grow and state.geometry.can_grow and beyond < (self.max_rank or state.problem.n)
 
     def _widen(self, state: AugmentedLagrangianState, S: Any, vectors: Array) -> None:
         """Y with columns along eigenvectors of negative eigenvalues of S."""
