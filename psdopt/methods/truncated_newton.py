@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.checks import boolean, integer, number
+from psdopt.checks import boolean, integer, number, one_of
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
@@ -16,7 +17,7 @@ from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.tolerances import SLIGHT, rounding
 from psdopt.methods.factor_moves import compressed
-from psdopt.methods.searches.preconditioning import gram_inverse
+from psdopt.methods.searches.preconditioning import PRECONDITIONERS, gram_inverse, resolved
 
 #: If the best mu is below OUTSIDE, D left the region where the quadratic model holds: the next D is at most as long as
 #: the step. Otherwise the next D may be LONGER times as long as the step.
@@ -47,7 +48,8 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     preconditioner's inverse; D is as long, in the metric of the preconditioner, as the quadratic model has held; a
     direction has negative curvature, and is D itself if it is the first direction; or after `inner` Hessian products.
     Where the problem has no preconditioner, it is D ↦ D (YᵀY + eta I): a column of Y that is twice as long turns the
-    same D into twice as large a change of M.
+    same D into twice as large a change of M. Where F falls without end, columns of Y that grow make it shorten steps:
+    the augmented Lagrangian takes none.
 
     The stretch ⟨A_t, D Dᵀ⟩ of a long step violates constraints, and their penalties then force short steps. Where the
     problem has a correction Z for this stretch (:meth:`psdopt.Evaluation.bend`), lines through points of the arc
@@ -59,6 +61,8 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     narrow : whether to drop columns that M does not need (:func:`~psdopt.methods.factor_moves.compressed`). Where
         M needs fewer than Y has, F is flat to second order in the others, and each step shrinks them by a constant
         factor only. ``solve`` narrows where it may add columns again.
+    preconditioner : that of the problem or of the Gram matrix, "auto", "problem", "diagonal", "gram" or "none"; see
+        :func:`~psdopt.methods.searches.preconditioning.resolved`.
 
     Cost per step: up to `inner` Hessian products (two passes over the terms each) and as many preconditioner solves.
     """
@@ -66,6 +70,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     inner: int = 200
     share: float = SLIGHT
     narrow: bool = False
+    preconditioner: str = "auto"
 
     requires: ClassVar[Requires] = {
         "problem": (Ability.GRADIENT, Ability.EXACT_LINE, Ability.HESSIAN),
@@ -80,6 +85,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         integer(self.inner, "inner")
         number(self.share, "share", above=0.0, below=1.0)
         boolean(self.narrow, "narrow")
+        one_of(self.preconditioner, "preconditioner", PRECONDITIONERS)
 
     def with_escape(self, escape: bool, max_rank: int) -> TruncatedNewton:
         return replace(self, narrow=self.narrow or escape)
@@ -95,7 +101,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         evaluation, G = state.evaluation, state.gradient
         if not norm(G) > 0.0:
             return replace(state, step=0.0, outcome=Outcome.STALLED)
-        D, length, products = self._direction(evaluation, G, state.radius)
+        D, length, products = self._direction(evaluation, G, state.radius, self._inverse(state))
         line, slope = evaluation.along(D), inner(G, D)
         # what is left of the gradient is orthogonal to D, unless D is a first direction of negative curvature
         mu = line.nearly_minimize(bend=-slope if products > 1 else None)
@@ -128,13 +134,22 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         columns = kept.factor.shape[1]
         return (geometry, evaluation) if columns == evaluation.factor.shape[1] else (geometry.with_rank(columns), kept)
 
-    def _direction(self, evaluation: Evaluation, G: Array, radius: float) -> tuple[Array, float, int]:
+    def _inverse(self, state: TruncatedNewtonState) -> Callable[[Array], Array]:
+        """R ↦ P⁻¹ R for the preconditioner P."""
+        kind, evaluation = resolved(self.preconditioner, state.problem, state.geometry), state.evaluation
+        if kind == "none":
+            return lambda R: R
+        if kind == "gram":
+            return gram_inverse(evaluation.factor, DAMPING)
+        return evaluation.preconditioner() if kind == "problem" else evaluation.diagonal_preconditioner()
+
+    def _direction(
+        self, evaluation: Evaluation, G: Array, radius: float, precondition: Callable[[Array], Array]
+    ) -> tuple[Array, float, int]:
         """(D, its length in the metric of the preconditioner, Hessian products).
 
         The recurrences of conjugate gradient give lengths and the angle of D and P without a product (Steihaug 1983).
         """
-        known = Ability.PRECONDITIONER in evaluation.problem.abilities
-        precondition = evaluation.preconditioner() if known else gram_inverse(evaluation.factor, DAMPING)
         D, R = np.zeros_like(G), -G
         Z = precondition(R)
         P, rz = Z.copy(), inner(R, Z)

@@ -73,7 +73,7 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
     methods.TruncatedNewton: (
         "Newton's method on the factor, systems by conjugate gradient",
         "Dembo, Steihaug (1983)",
-        {"inner": "most Hessian products per step"},
+        {"inner": "most Hessian products per step", **_PRECONDITIONER},
     ),
     methods.AugmentedLagrangian: (
         "linear constraints, by any method on the factor inside",

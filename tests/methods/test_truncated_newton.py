@@ -19,7 +19,7 @@ from psdopt import (
     solve,
 )
 from psdopt.constraints.augmented.problem import augmented
-from psdopt.errors import InvalidTypeError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.methods.alternating import AfterSteps
 from psdopt.terms import LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 from psdopt.testing.gallery import with_spectrum
@@ -91,6 +91,27 @@ def test_the_length_follows_the_steps() -> None:
     assert found[0].radius == np.inf
 
 
+def direction(method, problem, Y, radius):
+    state = method.init(problem, FlatQuotient(*Y.shape), Y)
+    return method._direction(state.evaluation, state.gradient, radius, method._inverse(state))
+
+
+@pytest.mark.parametrize(("kind", "gram"), [("auto", True), ("gram", True), ("diagonal", True), ("none", False)])
+def test_the_preconditioner_is_the_one_asked_for(kind, gram) -> None:
+    rng = np.random.default_rng(4)
+    term = MeasuredTerm(QuadraticForms(rng.standard_normal((30, 5))), LeastSquares(np.ones(30)))
+    problem = TermSum([term], 0.0, None)
+    state = TruncatedNewton(preconditioner=kind).init(problem, FlatQuotient(5, 2), rng.standard_normal((5, 2)))
+    found = TruncatedNewton(preconditioner=kind)._inverse(state)(state.gradient)
+    Y = state.evaluation.factor
+    G = Y.T @ Y + 0.1 * np.trace(Y.T @ Y) / 2.0 * np.eye(2)
+    np.testing.assert_allclose(found @ G if gram else found, state.gradient, rtol=1e-9)
+    with pytest.raises(InvalidInputError, match="problem"):
+        solve(problem, FlatQuotient(5, 2), TruncatedNewton(preconditioner="problem"))
+    with pytest.raises(InvalidInputError, match="preconditioner"):
+        TruncatedNewton(preconditioner="some")
+
+
 @pytest.mark.parametrize(("share", "radius"), [(1e-9, np.inf), (0.1, np.inf), (1e-9, 0.3), (1e-9, 1e-6)])
 def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> None:
     """Against the dense Hessian for Y (YᵀY + eta I)^½, up to the radius, or a residual of `share` |g|."""
@@ -101,7 +122,7 @@ def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> 
     here = problem.at(0.2 * rng.standard_normal((5, 2)))
     g = here.factor_gradient()
     H = np.array([here.hessian_vector(e.reshape(5, 2)).ravel() for e in np.eye(10)]).T
-    D, length, products = TruncatedNewton(share=share)._direction(here, g, radius)
+    D, length, products = direction(TruncatedNewton(share=share), problem, here.factor, radius)
     values, W = np.linalg.eigh(here.factor.T @ here.factor)
     root = np.kron(np.eye(5), (W / np.sqrt(values + 0.1 * np.mean(values))) @ W.T)
     H = root @ H @ root
@@ -127,8 +148,8 @@ def test_a_region_in_huge_units_overflows_to_no_region() -> None:
     """Python's power would raise OverflowError where a product is inf."""
     problem = QuadraticSDP(None, 1.0, -with_spectrum(np.linspace(0.5, 2.0, N), 3))
     here = problem.at(np.eye(N))
-    free = TruncatedNewton()._direction(here, here.factor_gradient(), np.inf)
-    bound = TruncatedNewton()._direction(here, here.factor_gradient(), 1e200)
+    free = direction(TruncatedNewton(), problem, here.factor, np.inf)
+    bound = direction(TruncatedNewton(), problem, here.factor, 1e200)
     np.testing.assert_array_equal(bound[0], free[0])
 
 

@@ -155,7 +155,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if self.inside is not None:
             require_inner("inside", self.inside, problem, geometry)
             return self.inside
-        newton = TruncatedNewton()
+        newton = TruncatedNewton(preconditioner="auto" if Ability.PRECONDITIONER in problem.abilities else "none")
         return LBFGS() if missing_needs(newton.requires, "problem", problem.abilities) else newton
 
     def step(self, state: AugmentedLagrangianState) -> AugmentedLagrangianState:

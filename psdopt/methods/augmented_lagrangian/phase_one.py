@@ -29,7 +29,7 @@ def phase_one(problem: ConstrainedModel) -> tuple[Array, Array]:
     """
     norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
     Y = as_large(problem.measurement, problem.allowed, norms, random_directions(problem.measurement))
-    method = TruncatedNewton()
+    method = TruncatedNewton(preconditioner="none")
     state = method.init(squared_distance(problem), FlatQuotient(*Y.shape), Y)
     reached = MINOR * FEASIBLE
     for _ in range(MOST_PRODUCTS):  # where feasible matrices lie on a face, the steps converge linearly
