@@ -104,7 +104,7 @@ def test_the_preconditioner_is_the_one_asked_for(kind, gram) -> None:
     state = TruncatedNewton(preconditioner=kind).init(problem, FlatQuotient(5, 2), rng.standard_normal((5, 2)))
     found = TruncatedNewton(preconditioner=kind)._inverse(state)(state.gradient)
     Y = state.evaluation.factor
-    G = Y.T @ Y + 0.1 * np.trace(Y.T @ Y) / 2.0 * np.eye(2)
+    G = Y.T @ Y + np.trace(Y.T @ Y) / 2.0 * np.eye(2)
     np.testing.assert_allclose(found @ G if gram else found, state.gradient, rtol=1e-9)
     with pytest.raises(InvalidInputError, match="problem"):
         solve(problem, FlatQuotient(5, 2), TruncatedNewton(preconditioner="problem"))
@@ -124,7 +124,7 @@ def test_directions_are_those_of_truncated_conjugate_gradient(share, radius) -> 
     H = np.array([here.hessian_vector(e.reshape(5, 2)).ravel() for e in np.eye(10)]).T
     D, length, products = direction(TruncatedNewton(share=share), problem, here.factor, radius)
     values, W = np.linalg.eigh(here.factor.T @ here.factor)
-    root = np.kron(np.eye(5), (W / np.sqrt(values + 0.1 * np.mean(values))) @ W.T)
+    root = np.kron(np.eye(5), (W / np.sqrt(values + np.mean(values))) @ W.T)
     H = root @ H @ root
     d, r = np.zeros(10), -root @ g.ravel()
     p, first = r, r @ r
