@@ -12,9 +12,9 @@ from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.scales import measured_rounding
 from psdopt.constraints.limits import CANCELLED
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.problem import Evaluation, Problem, finite_value
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import on_host
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, finite_value, inner, norm
 from psdopt.linalg.tolerances import EPS, SLIGHT
 
 #: A segment of the cone: factors (n, k) of its ends A and B.

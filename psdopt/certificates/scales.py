@@ -10,9 +10,9 @@ import numpy as np
 
 from psdopt.constraints.limits import CANCELLED
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.problem import Evaluation, Problem, finite_value
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import on_host
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, finite_value, inner, norm
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 

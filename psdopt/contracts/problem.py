@@ -22,7 +22,7 @@ from psdopt.contracts.roles import Duality, Starts
 from psdopt.devices import Device, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, as_array, norm
+from psdopt.linalg.arrays import Array, as_array, finite_value, norm
 from psdopt.linalg.operators import LinearMap
 from psdopt.linalg.planes import Quadratic, minimize_plane, minimize_quadratic_in_box
 from psdopt.linalg.polynomials import minimize_quartic, minimize_smooth
@@ -345,13 +345,3 @@ class Problem(ABC):
         if factor.ndim != 2 or factor.shape[0] != self.n:
             raise InvalidInputError(f"Y must have shape ({self.n}, r); found {factor.shape}")
         return as_array(factor)
-
-
-def finite_value(value: Callable[[], float]) -> float:
-    """The value, or inf if F is not defined where it is asked for."""
-    try:
-        with np.errstate(all="ignore"):
-            found = value()
-    except (FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError):
-        return math.inf
-    return found if math.isfinite(found) else math.inf

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, TypeVar, cast
 
 import numpy as np
@@ -310,3 +310,23 @@ def is_finite(value: Any) -> bool:
     """True if every entry is finite; for a sparse array, every stored entry."""
     entries = cast(Any, value).data if sp.issparse(value) else value
     return bool(np.all(np.isfinite(entries)))
+
+
+def finite_value(value: Callable[[], float]) -> float:
+    """The value, or inf if F is not defined where it is asked for."""
+    try:
+        with np.errstate(all="ignore"):
+            found = value()
+    except (FloatingPointError, ZeroDivisionError, np.linalg.LinAlgError):
+        return math.inf
+    return found if math.isfinite(found) else math.inf
+
+
+def sum_of(parts: Iterable[float]) -> float:
+    """Σ parts without loss of digits; inf or nan, not an error, if a part has overflowed."""
+    numbers = [float(part) for part in parts]
+    try:
+        return math.fsum(numbers)
+    except (ValueError, OverflowError):
+        with np.errstate(all="ignore"):
+            return float(np.sum(numbers))

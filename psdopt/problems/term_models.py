@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from operator import add
 from typing import Any, cast
@@ -13,11 +12,11 @@ import numpy as np
 from psdopt.contracts.curvature import Curvature, CurvedRows, added
 from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.images import Images
-from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem, finite_value
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.devices import Deferred, held, placed, require_host
 from psdopt.errors import InvalidInputError
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, as_array, inner
+from psdopt.linalg.arrays import Array, as_array, finite_value, inner, sum_of
 from psdopt.linalg.planes import Quadratic
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
 from psdopt.linalg.tolerances import EPS, MINOR
@@ -27,16 +26,6 @@ from psdopt.terms.models import Curve, Surface
 
 #: Images are recomputed when their accumulated rounding, relative to |Y|, passes this many eps.
 DRIFT_LIMIT_IN_EPS = 4096
-
-
-def sum_of(parts: Iterable[float]) -> float:
-    """Σ parts without loss of digits; inf or nan, not an error, if a part has overflowed."""
-    numbers = [float(part) for part in parts]
-    try:
-        return math.fsum(numbers)
-    except (ValueError, OverflowError):
-        with np.errstate(all="ignore"):
-            return float(np.sum(numbers))
 
 
 class TermEvaluation(Evaluation):

@@ -11,9 +11,10 @@ import numpy as np
 from psdopt.certificates.scales import natural_trace
 from psdopt.contracts.abilities import Ability, name_of
 from psdopt.contracts.method import Method, Outcome
-from psdopt.contracts.problem import Problem, finite_value
+from psdopt.contracts.problem import Problem
 from psdopt.devices import released
 from psdopt.errors import CheckpointError, DataFileError
+from psdopt.linalg.arrays import finite_value
 from psdopt.linalg.deadline import now, unhurried, until
 from psdopt.linalg.tolerances import MINOR
 from psdopt.running.checkpoint import save_checkpoint

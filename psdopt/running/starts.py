@@ -14,10 +14,10 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method
-from psdopt.contracts.problem import Evaluation, Problem, finite_value
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import held, is_device_array, require_host
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import as_array, norm, orthonormal_columns
+from psdopt.linalg.arrays import as_array, finite_value, norm, orthonormal_columns
 from psdopt.linalg.checked_operator import Negative
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.limits import PROBES, SMALL_ORDER

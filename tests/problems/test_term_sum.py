@@ -91,7 +91,7 @@ def test_drift_grows_when_the_factor_shrinks():
 
 
 def test_overflow_is_a_value_and_no_error():
-    from psdopt.problems.term_models import sum_of
+    from psdopt.linalg.arrays import sum_of
 
     assert sum_of([1.0, 1e-20, -1.0]) == 1e-20
     assert np.isnan(sum_of([np.inf, -np.inf]))

@@ -11,9 +11,9 @@ from psdopt.certificates.scales import quadratic_values, ratio, reference_value,
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.violation import relative, row_scales
 from psdopt.contracts.abilities import Ability
-from psdopt.contracts.problem import Evaluation, finite_value
+from psdopt.contracts.problem import Evaluation
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, beside, inner, norm, row_dots
+from psdopt.linalg.arrays import Array, beside, finite_value, inner, norm, row_dots
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
 #: Shares of M on a ray, and of the way from M to N, at which F is evaluated to define the unit. If F is linear, it

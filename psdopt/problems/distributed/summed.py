@@ -14,10 +14,10 @@ import numpy as np
 from psdopt.checks import brief
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.gradient import GradientOperator
-from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem, finite_value
+from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.contracts.roles import PlainPreconditioner, Preconditioner
 from psdopt.errors import InvalidInputError, InvalidTypeError
-from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.arrays import Array, finite_value, inner
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.planes import quadratic, quadratic_derivatives
 from psdopt.linalg.polynomials import quartic, quartic_derivatives
