@@ -29,6 +29,8 @@ from psdopt.linalg.tolerances import EPS
 EXACT = 20_000
 #: Modulo this number, a Mersenne prime, a number that is not zero is zero once in 10¹⁸.
 PRIME = 2**61 - 1
+#: Numbers by place, of one row.
+Row = dict[int, Any]
 
 
 def combined(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0) -> tuple[sp.csr_array, sp.csr_array]:
@@ -97,16 +99,29 @@ def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array, noise: flo
     last, most = forms.i == forms.j, LARGE * min(entries, DENSE_LIMIT)
     shadow = _reduced({int(t): _numbers(forms, int(t), _modulo) for t in rows}, last, most, PRIME)
     rest = {int(t): _modulo(b[t]) for t in rows}
-    if shadow is None or all(sum(c * rest[s] for s, c in w.items()) % PRIME for w in shadow[1].values()):
+    if shadow is None or not any(_may_define(forms, *each, rest, PRIME) for each in zip(*shadow, strict=True)):
         return
     found = _reduced({int(t): _numbers(forms, int(t), Fraction) for t in rows}, last, most)
     if found is None:
         return
-    for left, w in zip(found[0].values(), found[1].values(), strict=True):
-        if len(w) > 1 and left and sum(c * Fraction(b[s]) for s, c in w.items()) == 0:
+    exact = {int(t): Fraction(b[t]) for t in rows}
+    for left, w in zip(*found, strict=True):
+        if _may_define(forms, left, w, exact):
             rounded = _rounded(forms, w, left, noise)
             if rounded is not None:
                 yield rounded
+
+
+def _may_define(forms: SparseForms, left: Row, w: Row, b: Row, prime: int = 0) -> bool:
+    """Whether wᵀb = 0 for a true combination whose entries `left` hold the diagonal places of all that they touch."""
+    if len(w) < 2 or not left:
+        return False
+    product = sum(c * b[s] for s, c in w.items())
+    if product % prime if prime else product:
+        return False
+    places = np.array(list(left))
+    i, j = forms.i[places], forms.j[places]
+    return bool(np.isin(np.concatenate([i, j]), i[i == j]).all())
 
 
 def _modulo(number: float) -> int:
@@ -115,13 +130,9 @@ def _modulo(number: float) -> int:
     return (int(mantissa * 2.0**53) << ((exponent - 53) % 61)) % PRIME
 
 
-#: Numbers by place, of one row.
-Row = dict[int, Any]
-
-
 def _reduced(
     left: dict[int, Row], last: NDArray[np.bool_], most: float, prime: int = 0
-) -> tuple[dict[int, Row], dict[int, Row]] | None:
+) -> tuple[list[Row], list[Row]] | None:
     """`left` after Gauss-Jordan elimination, the places of `last` after the others, and the w of each row; modulo
     `prime`, unless that is 0. None after `most` changes: it fills in, and numbers of many digits take seconds."""
     w: dict[int, Row] = {t: {t: 1 if prime else Fraction(1)} for t in left}
@@ -151,7 +162,7 @@ def _reduced(
                         del target[k]
             for k in left[pivot]:
                 (holders[k].add if k in left[t] else holders[k].discard)(t)
-    return left, w
+    return list(left.values()), list(w.values())
 
 
 def _rounded(
