@@ -33,7 +33,7 @@ class ConstraintRecord:
     with λ_min(S) instead of min(0, λ_min(S)) if the trace is fixed. Without τ, a curved F may have a bound from a
     matrix near M at which ∇F + A*(y) ⪰ 0 (:mod:`psdopt.certificates.constrained.cone_bound`). M is `optimal` if two
     numbers are at most tol: the primal infeasibility, and the gap F(M) − bound relative to the certificate's `unit`.
-    Infeasible points cannot enlarge this unit (:func:`~psdopt.certificates.constrained.scales.gap_unit`).
+    Infeasible points cannot enlarge this unit (:class:`~psdopt.certificates.constrained.scales.GapUnits`).
 
     Attributes
     ----------
@@ -106,7 +106,7 @@ class Certificate:
       (:func:`psdopt.certificates.scales.unit_at_fixed_trace`), which does not change if c (tr M − t) is added to F.
       This unit may be far larger than F(M), so `value_scale` is |F(M)| here and inf elsewhere;
     - on a geometry's own set without a fixed trace: the unit on the cone;
-    - under linear constraints: :func:`psdopt.certificates.constrained.scales.gap_unit`.
+    - under linear constraints: :class:`psdopt.certificates.constrained.scales.GapUnits`.
 
     `holds_within(tol)` says less: F(M) <= F(N) + tol · unit for every N ⪰ 0 with tr N <= `reach(tol)`, at least tr M,
     and no step in the planes that were tried lowers F. Without a bound on tr M*, nothing stronger can be proven.

@@ -53,8 +53,11 @@ def twins(program: ConeProgram) -> Twins | None:
             continue
         rows = np.arange(len(program.b))[program.rows_of(k)]
         at, factor = _turned(order)
-        A, b = program.A[rows], program.b[rows]
-        if np.array_equal(b, factor * b[at]) and abs(A - sp.diags_array(factor) @ A[at]).count_nonzero() == 0:
+        b, held = program.b[rows], np.diff(program.A.indptr)[rows]
+        if not (np.array_equal(b, factor * b[at]) and np.array_equal(held, held[at])):
+            continue
+        A = program.A[rows]
+        if abs(A - sp.diags_array(factor) @ A[at]).count_nonzero() == 0:
             of[rows], sign[rows] = rows[at], factor
     return None if np.array_equal(of, np.arange(len(of))) else Twins(of, sign)
 

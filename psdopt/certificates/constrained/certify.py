@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from psdopt.certificates.constrained.refutation import (
     proven_infeasible,
 )
 from psdopt.certificates.constrained.scales import (
-    gap_unit,
+    GapUnits,
     gradient_size,
     row_violations,
     share_of_trace,
@@ -86,14 +86,7 @@ def certify_constrained(
     limit = problem.trace_limit
     tau = None if limit is None else limit.value
 
-    @cache
-    def unit_with(bound: float) -> float:
-        return gap_unit(problem, evaluation, bound)
-
-    def unit_of(bound: float) -> float:
-        """The unit of a gap to `bound`: for curved F only the larger of |F(M)| and |bound| matters."""
-        return unit_with(value if problem.conic is None and abs(bound) <= abs(value) else bound)
-
+    unit_of = GapUnits(problem, evaluation)
     unit = min(problem.duality.value_unit(value, trace) or 0.0, unit_of(value))
     GY = evaluation.gradient @ Y
     product = float(inner(GY, Y))

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import partial
+from dataclasses import dataclass
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -21,24 +22,38 @@ from psdopt.linalg.tolerances import SLIGHT, rounding
 SHARES = (0.25, 0.5)
 
 
-def gap_unit(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
-    """The unit of a gap between F(M) and a dual `bound`: min(ray, max(|F(M)|, |bound|, feasible)).
+@dataclass(frozen=True)
+class GapUnits:
+    """The units of gaps between F(M) and dual bounds; what does not depend on the bound is computed once."""
 
-    - ray: the range of F on the ray from 0 to M, :func:`range_on_ray`. A constant added to F does not change this
-      range. But 0 need not be feasible, and F(0) may be far larger than F on the feasible set.
-    - |F(M)| and |bound|: a gap of tol times the larger means a relative error of tol in F(M).
-    - feasible: the range of F on the way from M to a feasible matrix, :func:`feasible_range`. This range decides if the
-      minimum is near zero. It is computed only if |F(M)| and |bound| are smaller than the range on the ray.
+    problem: ConstrainedModel
+    evaluation: Evaluation
 
-    Therefore infeasible points cannot make the unit larger than both |F| and the range of F over feasible points. The
-    unit scales with F and does not depend on the scales of constraints. If a constant is added to F, the unit stays
-    between `feasible` and `ray`. For a linear F with F(0) = 0 the unit is max(|F(M)|, |bound|).
-    """
-    ray = range_on_ray(problem, evaluation, bound)
-    values = max(abs(evaluation.value), abs(bound) if math.isfinite(bound) else 0.0)
-    if values >= ray:
-        return ray
-    return min(ray, max(values, feasible_range(problem, evaluation)))
+    def __call__(self, bound: float) -> float:
+        """The unit of a gap to a dual `bound`: min(ray, max(|F(M)|, |bound|, feasible)).
+
+        - ray: the range of F on the ray from 0 to M, :func:`range_on_ray`. A constant added to F does not change this
+          range. But 0 need not be feasible, and F(0) may be far larger than F on the feasible set.
+        - |F(M)| and |bound|: a gap of tol times the larger means a relative error of tol in F(M).
+        - feasible: the range of F on the way from M to a feasible matrix, :func:`feasible_range`. This range decides if
+          the minimum is near zero. It is computed only if |F(M)| and |bound| are smaller than the range on the ray.
+
+        Therefore infeasible points cannot make the unit larger than both |F| and the range of F over feasible points.
+        The unit scales with F and does not depend on the scales of constraints. If a constant is added to F, the unit
+        stays between `feasible` and `ray`. For a linear F with F(0) = 0 the unit is max(|F(M)|, |bound|).
+        """
+        linear = self.problem.conic is not None
+        ray = range_on_ray(self.problem, self.evaluation, bound) if linear else self._curved_ray
+        values = max(abs(self.evaluation.value), abs(bound) if math.isfinite(bound) else 0.0)
+        return ray if values >= ray else min(ray, max(values, self._feasible))
+
+    @cached_property
+    def _curved_ray(self) -> float:
+        return range_on_ray(self.problem, self.evaluation, -math.inf)
+
+    @cached_property
+    def _feasible(self) -> float:
+        return feasible_range(self.problem, self.evaluation)
 
 
 def range_on_ray(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
@@ -95,10 +110,12 @@ def _range(value: float, near: list[float], far: float) -> float:
     return min(max(high, far) - min(low, far), 4.0 * (high - low))
 
 
-def relative_gap(problem: ConstrainedModel, evaluation: Evaluation, bound: float) -> float:
-    """|F(M) − bound| / :func:`gap_unit`; 0 if the gap is only rounding of F, since the unit may be as small."""
-    gap = abs(evaluation.value - bound)
-    return ratio(gap, gap_unit(problem, evaluation, bound)) if gap > value_rounding(problem, evaluation) else 0.0
+def relative_gap(
+    problem: ConstrainedModel, evaluation: Evaluation, bound: float, units: GapUnits | None = None
+) -> float:
+    """|F(M) − bound| over its unit; 0 if the gap is only rounding of F, since the unit may be as small."""
+    gap, units = abs(evaluation.value - bound), units or GapUnits(problem, evaluation)
+    return ratio(gap, units(bound)) if gap > value_rounding(problem, evaluation) else 0.0
 
 
 def value_rounding(problem: ConstrainedModel, evaluation: Evaluation, gradient: float | None = None) -> float:

@@ -14,7 +14,7 @@ from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.log_det_bound import log_det_bound
 from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import proven_infeasible
-from psdopt.certificates.constrained.scales import gap_unit, relative_gap, relative_violation
+from psdopt.certificates.constrained.scales import GapUnits, relative_gap, relative_violation
 from psdopt.certificates.constrained.slack import slack_eigenpair
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.central_path.standard import StandardForm
@@ -200,7 +200,8 @@ def moved(
         elif limit is None and not late:
             best = y
     bound = max(bound - lost, provable)
-    gap = relative_gap(problem, evaluation, bound)
+    units = GapUnits(problem, evaluation)
+    gap = relative_gap(problem, evaluation, bound, units)
     relative = max(gap, infeasibility, slack)
     # if the optimal value is zero, F and its bound differ in sign: the relative gap stays at one while the gap falls
     width = abs(value - bound) if gap >= max(1.0, infeasibility, slack) else math.inf
@@ -214,7 +215,7 @@ def moved(
         outcome = Outcome.STALLED
     seen, seen_violation, seen_error, error = old.nearest, old.nearest_violation, old.nearest_error, relative
     if seen is not None and math.isfinite(provable):
-        unit = max(gap_unit(problem, each, provable) for each in (seen, evaluation)) or 1.0
+        unit = units(provable) or 1.0
         seen_error = max(abs(seen.value - provable) / unit, seen_violation)
         error = max(abs(evaluation.value - provable) / unit, infeasibility)
     nearer = seen is None or not seen_error <= error

@@ -56,8 +56,8 @@ def test_minimum_of_a_barrier_under_constraints_is_optimal() -> None:
 
 def test_unit_of_a_linear_F_is_its_decrease_or_that_of_the_bound() -> None:
     problem = Constrained(QuadraticSDP(C=-np.eye(2)), constraints.trace(2, 1.0))
-    assert scales.gap_unit(problem, problem.at(np.eye(2)), -7.0) == pytest.approx(7.0)
-    assert scales.gap_unit(problem, problem.at(np.eye(2)), -math.inf) == pytest.approx(4.0)
+    assert scales.GapUnits(problem, problem.at(np.eye(2)))(-7.0) == pytest.approx(7.0)
+    assert scales.GapUnits(problem, problem.at(np.eye(2)))(-math.inf) == pytest.approx(4.0)
 
 
 def test_unit_where_F_is_the_same_at_zero_and_at_M() -> None:
@@ -65,7 +65,7 @@ def test_unit_where_F_is_the_same_at_zero_and_at_M() -> None:
     problem = Constrained(QuadraticSDP(B=1.0, C=-np.eye(2)), constraints.trace(2, 4.0))
     evaluation = problem.at(math.sqrt(2.0) * np.eye(2))
     assert evaluation.value == pytest.approx(problem.value_at_zero())
-    assert scales.gap_unit(problem, evaluation, evaluation.value - 1e-3) == pytest.approx(2.0)
+    assert scales.GapUnits(problem, evaluation)(evaluation.value - 1e-3) == pytest.approx(2.0)
 
 
 ENTRY = np.array([[0.0, 0.5, 0.0], [0.5, 0.0, 0.0], [0.0, 0.0, 0.0]])
@@ -133,7 +133,7 @@ class TestInfeasiblePoints:
         least, most = scales.feasible_range(problem, evaluation), scales.range_on_ray(problem, evaluation, constant)
         assert 1e-3 < least < 100.0
         assert most == pytest.approx(4.0 * (0.75 / self.THIN) ** 2, rel=0.9)
-        assert least <= scales.gap_unit(problem, evaluation, constant) <= most
+        assert least <= scales.GapUnits(problem, evaluation)(constant) <= most
 
 
 def test_a_fit_whose_minimum_is_zero_under_constraints_is_optimal() -> None:
