@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from fractions import Fraction
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ EXACT = 20_000
 #: Modulo this number, a Mersenne prime, a number that is not zero is zero once in 10¹⁸.
 PRIME = 2**61 - 1
 #: Numbers by place, of one row.
-Row = dict[int, Any]
+Row = dict[int, int]
 
 
 def combined(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0) -> tuple[sp.csr_array, sp.csr_array]:
@@ -101,13 +102,16 @@ def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array, noise: flo
     rest = {int(t): _modulo(b[t]) for t in rows}
     if shadow is None or not any(_may_define(forms, *each, rest, PRIME) for each in zip(*shadow, strict=True)):
         return
-    found = _reduced({int(t): _numbers(forms, int(t), Fraction) for t in rows}, last, most)
+    units = {int(t): _unit(forms, int(t), b[t]) for t in rows}
+    found = _reduced({t: _numbers(forms, t, partial(_times, units[t])) for t in units}, last, most)
     if found is None:
         return
-    exact = {int(t): Fraction(b[t]) for t in rows}
+    exact = {t: _times(units[t], b[t]) for t in units}
     for left, w in zip(*found, strict=True):
         if _may_define(forms, left, w, exact):
-            rounded = _rounded(forms, w, left, noise)
+            size = max(abs(c) * units[s] for s, c in w.items())
+            weights = {s: float(Fraction(c * units[s], size)) for s, c in w.items()}
+            rounded = _rounded(forms, weights, {k: float(Fraction(c, size)) for k, c in left.items()}, noise)
             if rounded is not None:
                 yield rounded
 
@@ -124,6 +128,17 @@ def _may_define(forms: SparseForms, left: Row, w: Row, b: Row, prime: int = 0) -
     return bool(np.isin(np.concatenate([i, j]), i[i == j]).all())
 
 
+def _unit(forms: SparseForms, t: int, b: float) -> int:
+    """The power of two that makes integers of row t and of b."""
+    numbers = [b, *forms.B.data[forms.B.indptr[t] : forms.B.indptr[t + 1]].tolist()]
+    return max(float(number).as_integer_ratio()[1] for number in numbers)
+
+
+def _times(unit: int, number: float) -> int:
+    numerator, denominator = float(number).as_integer_ratio()
+    return numerator * (unit // denominator)
+
+
 def _modulo(number: float) -> int:
     """The number modulo PRIME, where 2⁶¹ is 1."""
     mantissa, exponent = math.frexp(number)
@@ -133,9 +148,10 @@ def _modulo(number: float) -> int:
 def _reduced(
     left: dict[int, Row], last: NDArray[np.bool_], most: float, prime: int = 0
 ) -> tuple[list[Row], list[Row]] | None:
-    """`left` after Gauss-Jordan elimination, the places of `last` after the others, and the w of each row; modulo
-    `prime`, unless that is 0. None after `most` changes: it fills in, and numbers of many digits take seconds."""
-    w: dict[int, Row] = {t: {t: 1 if prime else Fraction(1)} for t in left}
+    """Integer rows `left` after Gauss-Jordan elimination, the places of `last` after the others, each up to a factor,
+    and the w of each; modulo `prime`, unless that is 0. None after `most` changes: it fills in, and numbers of many
+    digits take seconds."""
+    w: dict[int, Row] = {t: {t: 1} for t in left}
     holders: dict[int, set[int]] = {}
     for t, row in left.items():
         for place in row:
@@ -147,30 +163,40 @@ def _reduced(
             continue
         pivot = min(pivots, key=lambda t: (len(left[t]), t))
         free.remove(pivot)
-        number = left[pivot][place]
-        inverse = pow(number, -1, prime) if prime else 1 / number
         for t in sorted(holders[place] - {pivot}):
             changes += len(left[pivot])
             if changes > most:
                 return None
-            c = left[t][place] * inverse % prime if prime else left[t][place] * inverse
+            own, other = left[pivot][place], left[t][place]
+            common = math.gcd(own, other)
             for target, source in ((left[t], left[pivot]), (w[t], w[pivot])):
-                for k, number in source.items():
-                    rest = target.get(k, 0) - c * number
-                    target[k] = rest % prime if prime else rest
-                    if target[k] == 0:
-                        del target[k]
+                _combine(target, own // common, source, other // common, prime)
+            if not prime:
+                common = math.gcd(*left[t].values(), *w[t].values())
+                for row in (left[t], w[t]):
+                    row.update({k: number // common for k, number in row.items()})
             for k in left[pivot]:
                 (holders[k].add if k in left[t] else holders[k].discard)(t)
     return list(left.values()), list(w.values())
 
 
+def _combine(target: Row, a: int, source: Row, c: int, prime: int) -> None:
+    """target := a target − c source, without zeros; modulo `prime`, unless that is 0."""
+    for k in target.keys() | source.keys():
+        number = a * target.get(k, 0) - c * source.get(k, 0)
+        number = number % prime if prime else number
+        if number:
+            target[k] = number
+        else:
+            target.pop(k, None)
+
+
 def _rounded(
-    forms: SparseForms, w: dict[int, Fraction], left: dict[int, Fraction], noise: float
+    forms: SparseForms, w: dict[int, float], left: dict[int, float], noise: float
 ) -> tuple[Array, Array] | None:
-    """w (m,) and A*(w) (p,) in floating point; None if an entry is so small that it may be meant as zero."""
-    numbers = np.array([float(number) for number in left.values()])
-    coefficients = np.array([abs(float(c)) for c in w.values()])
+    """w (m,) and A*(w) (p,); None if an entry is so small that it may be meant as zero."""
+    numbers = np.array(list(left.values()))
+    coefficients = np.abs(list(w.values()))
     at, counts = entries_of(np.array(list(w)), forms.B.indptr)
     terms = np.abs(forms.B.data[at]) * np.repeat(coefficients, counts)
     sizes = _at(forms.B.indices[at], terms, forms.B.shape[1])[list(left)]
@@ -178,12 +204,11 @@ def _rounded(
     if cleared is None or not np.array_equal(cleared, numbers):
         return None
     weights, entries = np.zeros(forms.size), np.zeros(forms.B.shape[1])
-    weights[list(w)] = [float(number) for number in w.values()]
-    entries[list(left)] = numbers
+    weights[list(w)], entries[list(left)] = list(w.values()), numbers
     return weights, entries
 
 
-def _numbers(forms: SparseForms, t: int, kind: Callable[[float], Any]) -> Row:
+def _numbers(forms: SparseForms, t: int, kind: Callable[[float], int]) -> Row:
     """The entries of row t by their places, as numbers of a `kind`."""
     part = slice(forms.B.indptr[t], forms.B.indptr[t + 1])
     pairs = zip(forms.B.indices[part].tolist(), forms.B.data[part].tolist(), strict=True)
