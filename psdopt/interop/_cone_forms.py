@@ -50,7 +50,7 @@ class PrimalForm:
         A, b, R = p.A, p.b, len(p.b)
         kind = np.concatenate([np.full(p.zero, 1), np.full(p.nonneg, 2), np.zeros(R - p.first_psd, dtype=int)])
         self.elimination = e = eliminate(A, b, kind.astype(np.intp))
-        AK, AZ, right = e.rest(A, b)
+        AK, AZ, right = e.rest()
         self.twins = twins(p)
         unused = ~e.used
         if self.twins is not None:  # of two twins that are both left one is enough
@@ -78,7 +78,7 @@ class PrimalForm:
             self.K, rows = sp.csr_array(self.K @ mean), pruned(sp.csr_array(rows @ mean), abs(rows) @ abs(mean))
         right = right[rest]
         loose = kind[rest] == 2
-        allowed = e.allowed(A, b)[rest]
+        allowed = e.allowed[rest]
         empty = np.diff(rows.indptr) == 0
         self.contradiction = _contradiction(p, e, rest, rows, np.where(loose, np.minimum(right, 0.0), right), allowed)
         rows, self.rest, right, loose = sp.csr_array(rows[~empty]), rest[~empty], right[~empty], loose[~empty]
@@ -120,7 +120,7 @@ class PrimalForm:
         """y with gradient + Aᵀy = 0 and the multipliers w of the rows that remain."""
         y = np.zeros(len(self.program.b))
         y[self.rest] = self.shares @ w
-        y = self.elimination.multipliers(self.program.A, gradient, y)
+        y = self.elimination.multipliers(gradient, y)
         return y if self.twins is None else self.twins.averaged(y)
 
 
@@ -143,11 +143,10 @@ class DualForm:
         order = np.where(np.arange(len(p.b)) < p.zero, 0, -1).astype(np.intp)
         self.elimination = e = eliminate(p.A, p.b, order)
         self.twins = twins(p)
-        _, AZ, right = e.rest(p.A, p.b)
-        allowed = e.allowed(p.A, p.b)
+        _, AZ, right = e.rest()
         left = np.flatnonzero(~e.used[: p.zero])
         solved = p.P is None and AZ[left].nnz == 0
-        self.contradiction = _contradiction(p, e, left, sp.csr_array(AZ[left]), right[left], allowed[left])
+        self.contradiction = _contradiction(p, e, left, sp.csr_array(AZ[left]), right[left], e.allowed[left])
         i, j = p.places()
         slack = sum(p.psd) + np.arange(p.nonneg)
         self.i, self.j = np.concatenate([slack, i]), np.concatenate([slack, j])
@@ -191,7 +190,7 @@ class DualForm:
         """y with gradient + Aᵀy = 0 and Y Yᵀ as multipliers of inequalities and PSD rows."""
         y, p = np.zeros(len(self.program.b)), self.program
         y[p.zero :] = np.where(self.i == self.j, 1.0, 2.0) * row_dots(Y[self.i], Y[self.j])
-        y = self.elimination.multipliers(p.A, gradient, y)
+        y = self.elimination.multipliers(gradient, y)
         return y if self.twins is None else self.twins.averaged(y)
 
 
@@ -216,7 +215,7 @@ def _contradiction(
         return None
     y = np.zeros(len(program.b))
     y[rest[t]] = -np.sign(asked[t])
-    return e.multipliers(program.A, 0.0 * program.c, y)
+    return e.multipliers(0.0 * program.c, y)
 
 
 def _constrained(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -18,14 +19,19 @@ from psdopt.linalg.tolerances import EPS, MINOR, rounding
 
 @dataclass(frozen=True)
 class Elimination:
-    """x = offset + K s + Z u: K (N, R) has columns for the rows that were used, Z (N, k) for unknowns that stay free.
+    """x = offset + K s + Z u for rows A x + s = b: K (N, R) has columns for the rows that were used, Z (N, k) for
+    unknowns that stay free.
 
     Attributes: `used` (R,) bool, rows that define an unknown; `free` (k,), unknowns that no row defines. Then
     A[used] x + s[used] = b[used] for every s and u; the other rows remain as constraints. `size` (N,), `K_sizes` and
     `Z_sizes` are the sums of the sizes of all terms in the entries of `offset`, K and Z, relative to which these have
-    rounding.
+    rounding. `A_sizes` is |A|, `largest` (R,) its largest entry of each row.
     """
 
+    A: sp.csr_array
+    b: Array
+    A_sizes: sp.csr_array
+    largest: Array
     offset: Array
     size: Array
     K: sp.csr_array
@@ -35,29 +41,33 @@ class Elimination:
     used: NDArray[np.bool_]
     free: NDArray[np.intp]
 
-    def allowed(self, A: sp.csr_array, b: Array) -> Array:
+    @cached_property
+    def allowed(self) -> Array:
         """(R,) : the rounding of b − A offset: a share of its terms, and of A x for x as large as b requires.
 
         Right sides are often computed as A x for some x; one that is only rounding must not contradict others.
         """
-        terms = np.abs(b) + abs(A) @ self.size
-        largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(len(b))
-        held = largest > 0.0
-        asked = float(np.max(np.abs(b[held]) / largest[held], initial=0.0))
-        return np.asarray(MINOR * FEASIBLE * terms + rounding(asked, A.shape[1]) * largest)
+        held = self.largest > 0.0
+        asked = float(np.max(np.abs(self.b[held]) / self.largest[held], initial=0.0))
+        return MINOR * FEASIBLE * self._terms + rounding(asked, len(self.offset)) * self.largest
 
-    def multipliers(self, A: sp.csr_array, gradient: Array, y: Array) -> Array:
+    @cached_property
+    def _terms(self) -> Array:
+        """The sizes of the terms of b − A offset."""
+        return np.asarray(np.abs(self.b) + self.A_sizes @ self.size)
+
+    def multipliers(self, gradient: Array, y: Array) -> Array:
         """`y` (R,) with those of the rows that define unknowns, so that gradient + Aᵀy is zero there."""
         found = y.copy()
-        found[self.used] = (self.K.T @ (gradient + A.T @ y))[self.used]
+        found[self.used] = (self.K.T @ (gradient + self.A.T @ y))[self.used]
         return found
 
-    def rest(self, A: sp.csr_array, b: Array) -> tuple[sp.csr_array, sp.csr_array, Array]:
+    def rest(self) -> tuple[sp.csr_array, sp.csr_array, Array]:
         """(A K, A Z, b − A offset): the rows of A x + s = b in terms of s and u, rounding left out."""
-        AK, AZ = sp.csr_array(A @ self.K), sp.csr_array(A @ self.Z)
-        right, terms = b - A @ self.offset, np.abs(b) + abs(A) @ self.size
-        right = np.where(np.abs(right) > CANCELLED * EPS * terms, right, 0.0)
-        return pruned(AK, abs(A) @ self.K_sizes), pruned(AZ, abs(A) @ self.Z_sizes), right
+        AK, AZ = sp.csr_array(self.A @ self.K), sp.csr_array(self.A @ self.Z)
+        right = self.b - self.A @ self.offset
+        right = np.where(np.abs(right) > CANCELLED * EPS * self._terms, right, 0.0)
+        return pruned(AK, self.A_sizes @ self.K_sizes), pruned(AZ, self.A_sizes @ self.Z_sizes), right
 
 
 def eliminate(A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> Elimination:
@@ -67,24 +77,26 @@ def eliminate(A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> Elimination
     this unknown, and so on until no such row is left. QR with pivots solves the rest.
     Cost: a few sparse products for each round, and O(R' f²) for f unknowns in R' rows that remain.
     """
-    state = _State(sp.csr_array(A), b, order)
+    A_sizes = abs(A)
+    largest = A_sizes.max(axis=1).toarray().ravel() if A.nnz else np.zeros(A.shape[0])
+    state = _State(A, b, order, largest)
     while state.singletons():
         pass
     Z, Z_sizes, free = state.dense_rest()
     K, K_sizes, Z, Z_sizes = (sp.csr_array(each) for each in (state.K, state.K_sizes, Z, Z_sizes))
-    return Elimination(state.offset, state.size, K, K_sizes, Z, Z_sizes, state.used, free)
+    known = A, b, A_sizes, largest, state.offset, state.size
+    return Elimination(*known, K, K_sizes, Z, Z_sizes, state.used, free)
 
 
 class _State:
     """x = offset + K s so far, with zeros for unknowns that are not `known`. `made` gives all arrays one type: sparse,
     or dense where A has few entries in all."""
 
-    def __init__(self, A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> None:
-        self.A, self.b, self.order = for_products(A), b, order
+    def __init__(self, A: sp.csr_array, b: Array, order: NDArray[np.intp], largest: Array) -> None:
+        self.A, self.b, self.order, self.largest = for_products(A), b, order, largest
         self.made: Callable[[Any], Any] = as_dense if self.A is not A else sp.csr_array
         self.pattern = self.made(with_data(A, np.where(A.data != 0.0, 1.0, 0.0)))
         self.weight = np.asarray(self.pattern.sum(axis=1)).ravel()
-        self.largest = abs(A).max(axis=1).toarray().ravel() if A.nnz else np.zeros(A.shape[0])
         rows, columns = A.shape
         self.offset, self.size = np.zeros(columns), np.zeros(columns)
         self.K = self.K_sizes = self.made(sp.csr_array((columns, rows)))
@@ -186,6 +198,8 @@ def merged(rows: sp.csr_array, upper: Array, loose: NDArray[np.bool_]) -> tuple[
     if not len(upper):
         return np.zeros(0, dtype=np.intp), sp.csr_array((0, 0))
     marks = rows @ np.random.default_rng(0).standard_normal((rows.shape[1], 2))
+    if len(np.unique(marks[:, 0])) == len(upper):
+        return np.arange(len(upper)), sp.csr_array(sp.eye_array(len(upper), format="csr"))
     keys = np.column_stack([marks, loose, np.where(loose, 0.0, upper)])
     _, first, group = np.unique(keys, axis=0, return_index=True, return_inverse=True)
     group = group.ravel()
