@@ -1,4 +1,4 @@
-"""Factors and inverses of definite matrices, and how far these may move along symmetric ones and stay semidefinite."""
+"""Definite matrices: factors, inverses, how far they may move and stay semidefinite, pairs on a central path."""
 
 from __future__ import annotations
 
@@ -73,6 +73,16 @@ def cone_steps(H: Array, D: Array) -> Array:
     found = np.full(len(least), math.inf)
     np.divide(-1.0, least, out=found, where=least < 0.0)
     return found
+
+
+def smoothed(w: Array, mu: Array | float) -> tuple[Array, Array]:
+    """(x, z) with x − z = w and x z = mu, both positive for mu > 0: (√(w² + 4 mu) ± w)/2, without cancellation.
+
+    For mu = 0 the positive and the negative part of w. Chen, Harker (1993); Kanzow (1996); Smale (1986).
+    """
+    large = 0.5 * (np.hypot(w, 2.0 * np.sqrt(mu)) + np.abs(w))
+    small = mu / np.maximum(large, np.finfo(float).tiny)
+    return np.where(w > 0.0, large, small), np.where(w > 0.0, small, large)
 
 
 def _least_ritz(L: Array, D: Array, accuracy: float) -> float:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.cone_steps import cone_step, cone_steps, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.cone_steps import cone_step, cone_steps, inverse_of, lower_factor, smoothed, triangular_inverse
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.simplex import project_simplex
 from tests.linalg.instances import matrix, symmetric
@@ -20,6 +20,16 @@ def definite(n: int, seed: int, decades: float = 4.0) -> np.ndarray:
 
 def direction(n: int, seed: int) -> np.ndarray:
     return 2.0 * symmetric(n, seed)
+
+
+@given(w=st.floats(-1e6, 1e6), mu=st.floats(1e-12, 1e6))
+def test_two_numbers_with_this_difference_and_this_product(w, mu) -> None:
+    x, z = smoothed(np.array([w]), mu)
+    assert x[0] > 0.0
+    assert z[0] > 0.0
+    assert x[0] * z[0] == pytest.approx(mu, rel=1e-14)
+    assert x[0] - z[0] == pytest.approx(w, rel=1e-14, abs=1e-14 * (x[0] + z[0]))
+    assert smoothed(np.array([w]), 0.0) == (max(w, 0.0), max(-w, 0.0))
 
 
 @pytest.mark.parametrize("n", [1, 5, SMALL_ORDER + 40, 150])

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.vectors import LocalVector, VectorMetric, VectorPart
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.cone_steps import smoothed
 from psdopt.linalg.tolerances import rounding
 
 
@@ -52,6 +53,10 @@ class Orthant(VectorPart):
         negative = np.maximum(-w, 0.0)
         return np.maximum(w, 0.0), negative, np.sqrt(negative)
 
+    def smoothed(self, w: Array, mu: float) -> tuple[Array, Array]:
+        """x, z >= 0 with x − z = w and x z = mu + ν."""
+        return smoothed(w, mu if self.weights is None else mu + self.weights)
+
     def definite(self, v: Array) -> bool:
         """Whether C − Bᵀv is positive beyond rounding."""
         allowed = rounding(1.0, self.B.shape[0]) * (np.abs(self.C) + abs(self.back) @ np.abs(v))
@@ -65,11 +70,6 @@ class Orthant(VectorPart):
         """The diagonal entries of a factor Y (n, width), and zero slacks."""
         H = Y[self.rows]
         return np.concatenate([np.einsum("ir,ir->i", H, H), np.zeros(len(self.C) - len(self.rows))])
-
-    @property
-    def unit(self) -> Array:
-        """(1, ..., 1)."""
-        return np.ones(len(self.C))
 
     def distance(self, x: Array, z: Array) -> float:
         """Σ |x z − ν|."""

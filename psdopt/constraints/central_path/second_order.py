@@ -12,6 +12,7 @@ from psdopt.constraints.central_path.vectors import LocalVector, VectorMetric, V
 from psdopt.constraints.cones import onto_cones
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.cone_steps import smoothed
 from psdopt.linalg.tolerances import rounding
 
 
@@ -79,6 +80,14 @@ class SecondOrder(VectorPart):
         negative = positive - w
         return positive, negative, self.root(negative)
 
+    def smoothed(self, w: Array, mu: float) -> tuple[Array, Array]:
+        """x, z in the cones with x − z = w and x ∘ z = mu (1, 0)."""
+        length = np.linalg.norm(w[:, 1:], axis=1)
+        u = w[:, 1:] / np.maximum(length, np.finfo(float).tiny)[:, None]
+        ends = smoothed(np.array([w[:, 0] + length, w[:, 0] - length]), mu)  # the roots w_0 ± |w_1| of x and z
+        x, z = (np.concatenate([(p + q)[:, None], (p - q)[:, None] * u], axis=1) / 2.0 for p, q in ends)
+        return x, z
+
     def definite(self, v: Array) -> bool:
         """Whether all C_k − A_kᵀv are inside the cones beyond rounding."""
         A = self.adjoint(v)
@@ -96,13 +105,6 @@ class SecondOrder(VectorPart):
         x = 2.0 * np.einsum("kdr,kr->kd", H, H[:, 0])
         x[:, 0] = np.einsum("kdr,kdr->k", H, H)
         return np.asarray(x)
-
-    @property
-    def unit(self) -> Array:
-        """(1, 0) in each cone."""
-        e = np.zeros_like(self.C)
-        e[:, 0] = 1.0
-        return e
 
     def distance(self, x: Array, z: Array) -> float:
         """⟨x, z⟩."""

@@ -14,7 +14,7 @@ from psdopt.constraints.directed import DirectedCouplings
 from psdopt.constraints.limits import SPARSE
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array, both_ways, norm
-from psdopt.linalg.cone_steps import cone_step, cone_steps, inverse_of, lower_factor, triangular_inverse
+from psdopt.linalg.cone_steps import cone_step, cone_steps, inverse_of, lower_factor, smoothed, triangular_inverse
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.tolerances import rounding
 
@@ -130,6 +130,16 @@ class Semidefinite:
         positive = top @ top.mT
         return positive, positive - W, H
 
+    def smoothed(self, W: Array, mu: float) -> tuple[Array, Array]:
+        """X, Z ⪰ 0 with X − Z = W and X_k Z_k = (mu + ν_k) I."""
+        deadline.ask()
+        values, V = np.linalg.eigh(W)
+        halves = [
+            V * np.sqrt(e)[:, None, :]
+            for e in smoothed(values, mu if self.weights is None else mu + self.weights[:, None])
+        ]
+        return halves[0] @ halves[0].mT, halves[1] @ halves[1].mT
+
     def definite(self, v: Array) -> bool:
         """Whether all C_k − A_k*(v) are definite beyond rounding."""
         A = self.adjoint(v)
@@ -146,11 +156,6 @@ class Semidefinite:
         """X (K, s, s) of a factor Y (n, width)."""
         H = Y[self.rows]
         return np.asarray(H @ H.mT)
-
-    @cached_property
-    def unit(self) -> Array:
-        """The identity, (K, s, s)."""
-        return np.broadcast_to(np.eye(self.size), self.C.shape)
 
     def distance(self, X: Array, Z: Array) -> float:
         """Σ_k ⟨X_k, Z_k⟩; where ν_k > 0, √s |Λ_k − ν_k I| in its place, Λ_k the eigenvalues of X_k Z_k."""

@@ -23,7 +23,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
-from psdopt.linalg.tolerances import MINOR, SLIGHT, VANISHED
+from psdopt.linalg.tolerances import ROOT_EPS, VANISHED
 from psdopt.methods.primal_dual import soft
 from psdopt.methods.primal_dual.soft import SoftState
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, length_of, moved, settled
@@ -85,27 +85,29 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
         return begun(problem, geometry, start, evaluation, form, *first_iterate(form))
 
     def warmed(self, state: PrimalDualState | SoftState, multipliers: Array) -> PrimalDualState | SoftState:
-        """X, Z, v of M and `multipliers`, less a share of all by which the point misses the constraints, and as much of
-        the identity, so that the path is joined where the solution of a nearby problem can still be followed from.
+        """The point on a central path that is nearest to M and `multipliers`: X Z = mu I, and X − Z as these have it.
 
-        Skajaa, Andersen, Ye (2013), with this share in place of a constant.
+        mu is off^3/2, in units of the two matrices, for what X and Z with X Z = 0 miss, relative to each. After one
+        Newton step a solution that moves smoothly is missed by about off², one whose active constraints change by off.
         """
         form = state.form
-        if isinstance(state, SoftState):
+        if isinstance(state, SoftState) or not form.order:
             return state
         v = form.dual(multipliers)
-        X, slacks = form.primal(state.evaluation.factor), form.slacks(v)
-        Z = [part.split(D)[0] for part, D in zip(form.parts, slacks, strict=True)]
-        if not form.order or not all(np.isfinite(each).all() for each in (*X, *Z)):
+        X, S = form.primal(state.evaluation.factor), form.slacks(v)
+        sizes = [max(length_of(parts), VANISHED) for parts in (X, S)]
+        if not math.isfinite(sum(sizes)):
             return state
-        off = norm(form.b - form.measure(X)) + length_of(P - D for P, D in zip(Z, slacks, strict=True))
-        share = min(max(off, MINOR), SLIGHT)
+        unit = math.sqrt(sizes[0] / sizes[1])
 
-        def inner(parts: list[Array]) -> list[Array]:
-            size = max(length_of(parts) / math.sqrt(form.order), VANISHED)
-            return [(1.0 - share) * P + share * size * part.unit for part, P in zip(form.parts, parts, strict=True)]
+        def near(mu: float) -> tuple[list[Array], list[Array]]:
+            pairs = [part.smoothed(P / unit - unit * D, mu) for part, P, D in zip(form.parts, X, S, strict=True)]
+            return [unit * P for P, _ in pairs], [D / unit for _, D in pairs]
 
-        return replace(state, X=inner(X), Z=inner(Z), v=(1.0 - share) * v)
+        P, D = near(0.0)
+        off = norm(form.missed(P, v)) / sizes[0] + length_of(a - b for a, b in zip(S, D, strict=True)) / sizes[1]
+        P, D = near(min(max(off**1.5, ROOT_EPS), 1.0) * sizes[0] * sizes[1] / form.order)
+        return replace(state, X=P, Z=D, v=v)
 
     def widened(
         self, state: PrimalDualState | SoftState, geometry: Geometry, point: Any, evaluation: Evaluation

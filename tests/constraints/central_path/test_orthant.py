@@ -62,6 +62,19 @@ def test_the_two_parts_of_a_vector() -> None:
     assert root.tolist() == [0.0, 2.0, 0.0, 0.0, 3.0, 0.5]
 
 
+@pytest.mark.parametrize("mu", [0.0, 1e-12, 0.3])
+def test_points_of_a_path_differ_by_a_vector(mu) -> None:
+    """Neither cancels: 1e-12 / 9 beside 9."""
+    part, _ = part_of()
+    w = np.array([1.0, -4.0, 0.0, 2.0, -9.0, -0.25])
+    x, z = part.smoothed(w, mu)
+    assert np.all((x >= 0.0) & (z >= 0.0))
+    np.testing.assert_allclose(x * z, mu, rtol=1e-14, atol=0)
+    np.testing.assert_allclose(x - z, w, rtol=1e-14, atol=1e-14)
+    part.weights = np.arange(6.0)
+    np.testing.assert_allclose(np.multiply(*part.smoothed(w, mu)), mu + part.weights, rtol=1e-14, atol=0)
+
+
 @pytest.mark.parametrize(("least", "size", "known"), [
     (1e-6, 1e4, True), (1e-13, 1e4, False), (-1e-6, 1e4, False), (0.0, 0.0, True), (-1e-30, 0.0, False),
 ])  # fmt: skip

@@ -173,6 +173,19 @@ def test_the_two_parts_of_a_vector_are_orthogonal_points_of_the_cones() -> None:
     assert np.allclose(2.0 * Y[:, 1:, 0], down[:, 1:], rtol=0, atol=1e-14)
 
 
+@pytest.mark.parametrize("mu", [0.0, 1e-12, 0.3])
+def test_points_of_a_path_differ_by_a_vector(mu) -> None:
+    part, _ = part_of()
+    w = np.array([[1.0, 3.0, -4.0], [6.0, 3.0, 4.0], [-6.0, 3.0, 4.0], [0.5, 0.0, 0.0]])
+    x, z = part.smoothed(w, mu)
+    np.testing.assert_allclose(x - z, w, rtol=0, atol=1e-14)
+    for each in (x, z):
+        assert np.all(each[:, 0] - np.linalg.norm(each[:, 1:], axis=1) >= -8 * EPS * 7.0)
+    product = x[:, :1] * z[:, 1:] + z[:, :1] * x[:, 1:]
+    np.testing.assert_allclose(np.einsum("kd,kd->k", x, z), mu, rtol=0, atol=1e-14)
+    np.testing.assert_allclose(product, 0.0, rtol=0, atol=1e-14)
+
+
 @pytest.mark.parametrize(("depth", "size", "known"), [
     (1e-6, 1e4, True), (1e-14, 1e4, False), (-1e-6, 1e4, False), (0.0, 0.0, False), (1e-6, 0.0, True),
 ])  # fmt: skip

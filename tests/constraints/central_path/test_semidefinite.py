@@ -190,6 +190,20 @@ def test_both_parts_of_matrices_and_the_roots_of_the_negative_ones(several) -> N
     assert root.shape == (len(several), 5, int(np.max(np.sum(values < 0.0, axis=1))))
 
 
+@pytest.mark.parametrize("mu", [0.0, 1e-12, 0.3])
+@pytest.mark.parametrize("nu", [None, np.arange(3.0)])
+def test_points_of_a_path_differ_by_a_matrix(mu, nu) -> None:
+    part, _ = blocks(3, 5)
+    part.weights = nu
+    W = definite(part, 1) - 2.0 * definite(part, 2)
+    X, Z = part.smoothed(W, mu)
+    np.testing.assert_allclose(X - Z, W, rtol=0, atol=1e-12)
+    target = (mu + (np.zeros(3) if nu is None else nu))[:, None, None] * np.eye(5)
+    np.testing.assert_allclose(X @ Z, target, rtol=0, atol=1e-12)
+    least = np.linalg.eigvalsh(np.concatenate([X, Z]))[:, 0]
+    assert np.all(least > 0.0) if mu > 1e-3 else np.all(least > -1e-12)
+
+
 @pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.parametrize("least", [1e-3, 1e-11, -1e-11])
 def test_definite_means_beyond_rounding_in_every_block(count, least) -> None:
