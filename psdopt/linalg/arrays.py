@@ -63,6 +63,11 @@ def norm(Y: Array) -> float:
     return math.sqrt(flat.dot(flat))
 
 
+def length_of(parts: Iterable[Array]) -> float:
+    """The Frobenius norm of all parts together."""
+    return math.sqrt(sum(norm(each) ** 2 for each in parts))
+
+
 def row_dots(Y: Array, Z: Array) -> Array:
     """Inner products of matching rows, shape (m,): the diagonal of Y Zᵀ without Y Zᵀ."""
     dots: Array = np.einsum("ij,ij->i", Y, Z)

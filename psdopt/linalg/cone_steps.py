@@ -19,8 +19,7 @@ def lower_factor(P: Array) -> Array:
 
     Raises numpy.linalg.LinAlgError where a P_k is not definite or not finite.
     """
-    if not np.isfinite(P).all():
-        raise np.linalg.LinAlgError("the matrix is not finite")
+    finite(P)
     deadline.ask()
     if len(P) > 1:
         return np.asarray(np.linalg.cholesky(P), dtype=np.float64)
@@ -28,6 +27,13 @@ def lower_factor(P: Array) -> Array:
     if info != 0:
         raise np.linalg.LinAlgError("the matrix is not definite")
     return np.asarray(L)[None]
+
+
+def finite(P: Array) -> Array:
+    """P; numpy.linalg.LinAlgError if an entry is not finite."""
+    if not np.isfinite(P).all():
+        raise np.linalg.LinAlgError("a matrix is not finite")
+    return P
 
 
 def inverse_of(L: Array) -> Array:
@@ -59,20 +65,20 @@ def cone_step(L: Array, D: Array, accuracy: float) -> float:
     has to check P + alpha D. O(n²) for each of about 10 to 30 steps of Lanczos.
     """
     if len(L) <= SMALL_ORDER:
-        W = dtrsm(1.0, L, dtrsm(1.0, L, D, lower=1).T, lower=1)
-        least = float(np.linalg.eigvalsh(0.5 * (W + W.T))[0])
-    else:
-        least = _least_ritz(L, D, accuracy)
+        return boundary(float(np.linalg.eigvalsh(dtrsm(1.0, L, dtrsm(1.0, L, finite(D), lower=1).T, lower=1))[0]))
+    return boundary(_least_ritz(L, finite(D), accuracy))
+
+
+def cone_steps(H: Array, D: Array) -> list[float]:
+    """:func:`cone_step` of all blocks of a group, for each group, by spectra: H = L⁻¹ and D (groups, K, n, n)."""
+    return [boundary(float(least)) for least in np.linalg.eigvalsh(H @ finite(D) @ H.mT)[:, :, 0].min(axis=1)]
+
+
+def boundary(least: float) -> float:
+    """The largest alpha with 1 + alpha `least` >= 0; numpy.linalg.LinAlgError for a number that is none."""
+    if math.isnan(least):
+        raise np.linalg.LinAlgError("a direction is not finite")
     return -1.0 / least if least < 0.0 else math.inf
-
-
-def cone_steps(H: Array, D: Array) -> Array:
-    """:func:`cone_step` of each block (K,) by its spectrum, for inverses H (K, n, n) of the factors L_k."""
-    W = H @ D @ H.mT
-    least = np.linalg.eigvalsh(0.5 * (W + W.mT))[:, 0]
-    found = np.full(len(least), math.inf)
-    np.divide(-1.0, least, out=found, where=least < 0.0)
-    return found
 
 
 def smoothed(w: Array, mu: Array | float) -> tuple[Array, Array]:

@@ -51,7 +51,7 @@ def test_places_are_those_of_forms_and_objective_once_each() -> None:
 def metrics_at(form: StandardForm, at: Iterate) -> list[Metric]:
     """Those of the linearised equations, D ↦ X D Z⁻¹."""
     states = zip(form.parts, at.X, at.Z, at.Lx, at.Lz, strict=True)
-    return [part.local(X, Z, L, K, at.v, False).metric for part, X, Z, L, K in states]
+    return [part.local(X, Z, L, K, None, False).metric for part, X, Z, L, K in states]
 
 
 def complement(conic: Conic) -> sp.csr_array:

@@ -8,7 +8,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.cone_steps import cone_step, cone_steps, inverse_of, lower_factor, smoothed, triangular_inverse
+from psdopt.linalg.cone_steps import (
+    boundary,
+    cone_step,
+    cone_steps,
+    inverse_of,
+    lower_factor,
+    smoothed,
+    triangular_inverse,
+)
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.simplex import project_simplex
 from tests.linalg.instances import matrix, symmetric
@@ -64,8 +72,22 @@ def test_several_matrices_have_a_step_each(n) -> None:
     longest = [-1.0 / np.linalg.eigvals(np.linalg.solve(A, B)).real.min() for A, B in zip(P, D, strict=True)]
     for k in range(4):
         assert cone_step(lower_factor(P[[k]])[0], D[k], 0.01) == pytest.approx(longest[k], rel=0.01)
-    assert cone_steps(np.linalg.inv(L), D) == pytest.approx(longest, rel=1e-8)
-    assert cone_steps(np.linalg.inv(L), P).tolist() == [math.inf] * 4
+    H = np.linalg.inv(L)
+    assert cone_steps(H[:, None], D[:, None]) == pytest.approx(longest, rel=1e-8)
+    assert cone_steps(np.array([H, H]), np.array([D, P])) == [pytest.approx(min(longest), rel=1e-8), math.inf]
+
+
+@pytest.mark.parametrize("n", [3, SMALL_ORDER + 6])
+@pytest.mark.parametrize("wrong", [math.nan, math.inf])
+def test_no_direction_is_no_step(n, wrong) -> None:
+    D = direction(n, 4)
+    D[0, 0] = wrong
+    with pytest.raises(np.linalg.LinAlgError, match="finite"):
+        cone_step(lower_factor(np.eye(n)[None])[0], D, 0.1)
+    with pytest.raises(np.linalg.LinAlgError, match="finite"):
+        cone_steps(np.eye(n)[None, None], D[None, None])
+    with pytest.raises(np.linalg.LinAlgError, match="finite"):
+        boundary(math.nan)
 
 
 @pytest.mark.parametrize("n", [1, 30, 90])

@@ -2,12 +2,12 @@
 
 Linearising A(X) = b, A*(v) + Z = C and X Z = t I in the HKM direction gives, with R = C − A*(v) − Z,
 
-    dZ = R − A*(dv),    dX = t Z⁻¹ − X − (X dZ Z⁻¹ + T),    A(X A*(dv) Z⁻¹) = b − A(X) + A(X − t Z⁻¹ + X R Z⁻¹ + T),
+    dZ = R − A*(dv),    dX = t Z⁻¹ − X − (X dZ Z⁻¹ + T),    A(X A*(dv) Z⁻¹) = b + A(X R Z⁻¹ + T − t Z⁻¹),
 
 T = dX' dZ' Z⁻¹ of the predictor in the corrector, each dX taken by its symmetric part. The parts of the cone are
 independent: a part knows the map D ↦ X D Z⁻¹, its products with the A_t, and Z⁻¹. A block with −ν log det in the
-objective has X Z = (t + ν) I on its path: the same equations with X − ν Z⁻¹ in the place of the X that is taken off.
-Of soft rows A(X) + δ ∘ v = b is linearised: diag(δ) is added to the system.
+objective has X Z = (t + ν) I on its path: the same equations with t + ν in the place of t.
+Of soft rows A(X) + δ ∘ v = b is linearised: diag(δ) is added to the system, and δ ∘ v taken off b.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ import numpy as np
 from psdopt.constraints.central_path.coupled_systems import RootedSystem, affordable, schur_solver
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import NEGLIGIBLE
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, length_of, norm
 from psdopt.linalg.limits import MOST_STEPS, ROUNDS
-from psdopt.linalg.tolerances import SLIGHT
+from psdopt.linalg.tolerances import SLIGHT, rounding
 
 #: dX and dZ by parts, and dv.
 Direction = tuple[list[Array], list[Array], Array]
@@ -29,18 +29,33 @@ Direction = tuple[list[Array], list[Array], Array]
 
 @dataclass
 class Iterate:
-    """X and Z by parts of the standard form, v (rows,), and the factors Lx, Lz that the parts have of X and Z."""
+    """X and Z by parts of the standard form, v (rows,), what they leave of the equations, and factors of X and Z.
+
+    `rp` : b − A(X) − δ ∘ v, (rows,). `R` : C − A*(v) − Z by parts. `primal`, `dual` : their norms. `Lx`, `Lz` : the
+    factors that the parts have.
+    """
 
     X: list[Array]
     Z: list[Array]
     v: Array
+    rp: Array
+    R: list[Array]
+    primal: float
+    dual: float
     Lx: list[Array]
     Lz: list[Array]
 
     @staticmethod
     def of(form: StandardForm, X: list[Array], Z: list[Array], v: Array) -> Iterate:
         """The iterate with its factors; numpy.linalg.LinAlgError if X or Z is not in the interior."""
-        return Iterate(X, Z, v, *([p.factor(P) for p, P in zip(form.parts, each, strict=True)] for each in (X, Z)))
+        factors = ([part.factor(P) for part, P in zip(form.parts, each, strict=True)] for each in (X, Z))
+        return Iterate.at(form, X, Z, v, *factors)
+
+    @staticmethod
+    def at(form: StandardForm, X: list[Array], Z: list[Array], v: Array, Lx: list[Array], Lz: list[Array]) -> Iterate:
+        """The iterate with these factors."""
+        rp, R = form.missed(X, v), [D - S for D, S in zip(form.slacks(v), Z, strict=True)]
+        return Iterate(X, Z, v, rp, R, norm(rp), length_of(R), Lx, Lz)
 
 
 def first_iterate(form: StandardForm) -> tuple[list[Array], list[Array]]:
@@ -84,6 +99,8 @@ def _newton_step(
     power = max(1.0, 3.0 * min(ap, ad) ** 2)
     sigma = min(1.0, max(after / step.mu, 0.0) ** power) if after > 0.0 and step.mu > 0.0 else 0.1
     near = share + 0.09 * min(ap, ad)
+    if step.off:  # no step goes further, and one of length 1 leaves nothing of the dual equation
+        sigma = max(sigma, 1.0 - near)
     for part, dP, dS in zip(step.parts, dX, dZ, strict=True):
         part.correct(dP, dS)
     dX, dZ, dv = step.direction(sigma * step.mu)
@@ -95,7 +112,7 @@ def _newton_step(
     ap, ad = (min(1.0, near * alpha) for alpha in step.reaches(dX, dZ, SLIGHT**2))
     X, Lx, ap = definite_move(form, at.X, dX, ap)
     Z, Lz, ad = definite_move(form, at.Z, dZ, ad)
-    return Iterate(X, Z, at.v + ad * dv, Lx, Lz), max(ap, ad), careful
+    return Iterate.at(form, X, Z, at.v + ad * dv, Lx, Lz), max(ap, ad), careful
 
 
 class _Step:
@@ -103,10 +120,12 @@ class _Step:
 
     def __init__(self, form: StandardForm, at: Iterate, careful: bool) -> None:
         self.form, self.at = form, at
-        self.rp = form.missed(at.X, at.v)
-        states = zip(form.parts, at.X, at.Z, at.Lx, at.Lz, strict=True)
-        self.parts = [part.local(X, Z, L, K, at.v, careful) for part, X, Z, L, K in states]
-        self.known = sum((part.known for part in self.parts), self.rp)
+        #: Whether the dual equation is off by more than rounding.
+        self.off = at.dual > rounding(form.cost, 2) and at.dual > rounding(form.cost + length_of(at.Z), 2)
+        R = at.R if self.off or careful else [None] * len(at.R)
+        states = zip(form.parts, at.X, at.Z, at.Lx, at.Lz, R, strict=True)
+        self.parts = [part.local(X, Z, L, K, rest, careful) for part, X, Z, L, K, rest in states]
+        self.right = form.b if form.softness is None else form.b - form.softness * at.v
         self.inverse = sum((part.inverse for part in self.parts), np.zeros(form.m))
         self.mu = form.mean_product(at.X, at.Z)
         metrics = [part.metric for part in self.parts]
@@ -114,18 +133,16 @@ class _Step:
 
     def direction(self, target: float) -> Direction:
         """dX, dZ and dv towards X Z = target I."""
-        right = self.known - target * self.inverse
+        right = self.right - target * self.inverse
         for part in self.parts:
-            if part.curved is not None:
-                right += part.curved
+            for term in part.terms:
+                right += term
         dv = self.solve(right)
         moves = [part.along(target, dv) for part in self.parts]
         return [dX for dX, _ in moves], [dZ for _, dZ in moves], dv
 
     def reaches(self, dX: list[Array], dZ: list[Array], accuracy: float) -> tuple[float, float]:
         """The largest alphas, or a little less, with X + alpha dX and with Z + alpha dZ in the cones."""
-        if not all(np.isfinite(each).all() for each in (*dX, *dZ)):
-            raise np.linalg.LinAlgError("the direction is not finite")
         found = [part.reaches(dP, dS, accuracy) for part, dP, dS in zip(self.parts, dX, dZ, strict=True)]
         return min(alpha for alpha, _ in found), min(alpha for _, alpha in found)
 
@@ -134,7 +151,7 @@ class _Step:
         form = self.form
         rest = self._rest(dX, dv)
         for _ in range(ROUNDS):
-            if norm(rest) <= SLIGHT**2 * norm(self.rp):
+            if norm(rest) <= SLIGHT**2 * self.at.primal:
                 break
             w = self.solve(rest)
             new_X = [dP + part.metric.moved(w) for part, dP in zip(self.parts, dX, strict=True)]
@@ -148,12 +165,12 @@ class _Step:
     def _rest(self, dX: list[Array], dv: Array) -> Array:
         """What dX and dv leave of b − A(X) − δ ∘ v."""
         moved = self.form.measure(dX)
-        return self.rp - (moved if self.form.softness is None else moved + self.form.softness * dv)
+        return self.at.rp - (moved if self.form.softness is None else moved + self.form.softness * dv)
 
     def sound(self, dX: list[Array], dv: Array) -> bool:
         """Whether the direction removes nearly all of b − A(X), measured by its size or by its effect on bᵀv."""
         off, v = norm(self._rest(dX, dv)), self.at.v + dv
-        return off <= SLIGHT**2 * norm(self.rp) or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
+        return off <= SLIGHT**2 * self.at.primal or off * norm(v) <= NEGLIGIBLE * abs(float(self.form.b @ v))
 
 
 def definite_move(

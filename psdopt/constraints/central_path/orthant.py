@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.vectors import LocalVector, VectorMetric, VectorPart
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.cone_steps import smoothed
+from psdopt.linalg.cone_steps import boundary, smoothed
 from psdopt.linalg.tolerances import rounding
 
 
@@ -45,8 +44,7 @@ class Orthant(VectorPart):
         return np.sqrt(np.maximum(x, 0.0))
 
     def reach(self, root: Array, d: Array) -> float:
-        least = float(np.min(d / (root * root), initial=0.0))
-        return -1.0 / least if least < 0.0 else math.inf
+        return boundary(float((d / (root * root)).min(initial=0.0)))
 
     def split(self, w: Array) -> tuple[Array, Array, Array]:
         """(w₊, w₋, √w₋)."""
@@ -87,9 +85,9 @@ class Orthant(VectorPart):
         """Put x on the diagonal of M (n, n)."""
         M[self.rows, self.rows] = x[: len(self.rows)]
 
-    def local(self, x: Array, z: Array, root: Array, other: Array, v: Array, careful: bool) -> LocalVector:
-        """The linearised equations at x, z and v."""
-        return LocalVector(OrthantMetric(self, x / z), x, z, 1.0 / z, v, (root, other))
+    def local(self, x: Array, z: Array, root: Array, other: Array, R: Array | None, careful: bool) -> LocalVector:
+        """The linearised equations at x and z, with R = C − Bᵀv − z."""
+        return LocalVector(OrthantMetric(self, x / z), x, z, 1.0 / z, R, (root, other))
 
 
 class OrthantMetric(VectorMetric):

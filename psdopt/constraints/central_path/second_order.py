@@ -12,7 +12,7 @@ from psdopt.constraints.central_path.vectors import LocalVector, VectorMetric, V
 from psdopt.constraints.cones import onto_cones
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.cone_steps import smoothed
+from psdopt.linalg.cone_steps import boundary, smoothed
 from psdopt.linalg.tolerances import rounding
 
 
@@ -70,8 +70,7 @@ class SecondOrder(VectorPart):
         across = d[:, 1:] - along[:, None] * u
         half = 0.5 * (plus - minus)
         turned = np.hypot(half, np.linalg.norm(across, axis=1) / (high * low))
-        least = float(np.min(0.5 * (plus + minus) - turned))
-        return -1.0 / least if least < 0.0 else math.inf
+        return boundary(float(np.min(0.5 * (plus + minus) - turned)))
 
     def split(self, w: Array) -> tuple[Array, Array, Array]:
         """(w₊, w₋, H) with w = w₊ − w₋, both in the cones and orthogonal, and the factors H of w₋."""
@@ -122,10 +121,10 @@ class SecondOrder(VectorPart):
         M[self.rows[:, 1:, None], self.rows[:, None, 1:]] = Y + rest[:, None, None] * np.eye(d - 1)
         M[self.rows[:, :1], self.rows] = M[self.rows, self.rows[:, :1]] = 0.5 * x
 
-    def local(self, x: Array, z: Array, L: Array, K: Array, v: Array, careful: bool) -> LocalVector:
-        """The linearised equations at x, z and v."""
+    def local(self, x: Array, z: Array, L: Array, K: Array, R: Array | None, careful: bool) -> LocalVector:
+        """The linearised equations at x and z, with R = C − Aᵀv − z."""
         scaling = SecondOrderMetric(self, *_scaling(x, z))
-        return LocalVector(scaling, x, z, _reflected(z) / _det(z)[:, None], v, (L, K))
+        return LocalVector(scaling, x, z, _reflected(z) / _det(z)[:, None], R, (L, K))
 
 
 class SecondOrderSlacks(SecondOrder):

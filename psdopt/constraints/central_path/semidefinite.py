@@ -84,15 +84,16 @@ class Semidefinite:
         S[self.mirrored] = w
         return S.reshape(self.C.shape)
 
-    def adjoint_times(self, v: Array, V: Array) -> Array:
-        """Σ_t v_t A_tk V_k for V (K, s, c): through the entries of the A_t if they are few relative to s²."""
+    def adjoint_times(self, v: Array, V: Array, S: Array | None = None) -> Array:
+        """Σ_t v_t A_tk V_k for V (K, s, c): through the entries of the A_t if they are few relative to s², else by S,
+        the sum itself."""
         if not self.scattered:
-            return np.asarray(self.adjoint(v) @ V)
+            return np.asarray((self.adjoint(v) if S is None else S) @ V)
         w = self.half * np.asarray(self.back @ v)
         off = self.i != self.j
         coordinates = np.concatenate([self.i, self.j[off]]), np.concatenate([self.j, self.i[off]])
-        S = sp.csr_array((np.concatenate([w, w[off]]), coordinates), shape=(self.size, self.size))
-        return np.asarray(S @ V[0])[None]
+        entries = sp.csr_array((np.concatenate([w, w[off]]), coordinates), shape=(self.size, self.size))
+        return np.asarray(entries @ V[0])[None]
 
     def start(self, b: Array) -> tuple[Array, Array]:
         """X, Z of SDPT3's start (Toh, Todd, Tutuncu 1999), block by block."""
@@ -179,9 +180,10 @@ class Semidefinite:
         """Put X into its rows and columns of M (n, n)."""
         M[self.rows[:, :, None], self.rows[:, None, :]] = X
 
-    def local(self, X: Array, Z: Array, L: Array, K: Array, v: Array, careful: bool) -> LocalSemidefinite:
-        """The linearised equations at X = L Lᵀ, Z = K Kᵀ and v; `careful` : with a root of the metric."""
-        return LocalSemidefinite(self, X, Z, L, K, v, careful)
+    def local(self, X: Array, Z: Array, L: Array, K: Array, R: Array | None, careful: bool) -> LocalSemidefinite:
+        """The linearised equations at X = L Lᵀ and Z = K Kᵀ, with R = C − A*(v) − Z; `careful` : with a root of the
+        metric."""
+        return LocalSemidefinite(self, X, L, K, R, careful)
 
 
 class SemidefiniteMetric:
@@ -225,13 +227,13 @@ class SemidefiniteMetric:
         self._root = (self.L.mT @ (A @ self.K.mT)).reshape(m, part.C.size)
         return self._root
 
-    def image(self, w: Array) -> tuple[Array, Array]:
-        """(P A*(w) Q, A*(w) Q), by the root where it was formed."""
+    def image(self, w: Array, S: Array | None = None) -> tuple[Array, Array]:
+        """(P A*(w) Q, A*(w) Q), by the root where it was formed; S = A*(w), if it is known."""
         if self._root is None:
-            right = self.part.adjoint_times(w, self.Q)
+            right = self.part.adjoint_times(w, self.Q, S)
             return np.asarray(self.P @ right), right
         assert self.K is not None
-        right = np.asarray(self.part.adjoint_times(w, np.asarray(self.K.mT)) @ self.K)
+        right = np.asarray(self.part.adjoint_times(w, np.asarray(self.K.mT), S) @ self.K)
         return np.asarray(self.L @ (w @ self._root).reshape(self.part.C.shape) @ self.K), right
 
     def moved(self, w: Array) -> Array:
@@ -240,37 +242,31 @@ class SemidefiniteMetric:
 
 
 class LocalSemidefinite:
-    """The linearised equations of the blocks at X, Z, v, in the HKM direction; see :mod:`.interior_steps`.
+    """The linearised equations of the blocks at X and Z, in the HKM direction; see :mod:`.interior_steps`.
 
-    Attributes: `metric`, D ↦ X D Z⁻¹; `known`, A(X − ν Z⁻¹ + X R Z⁻¹) with R = C − A*(v) − Z; `inverse`, A(Z⁻¹);
-    `curved`, A(T) for the second-order term T of the last direction, None before.
+    `R` : C − A*(v) − Z, None where it is rounding. Attributes: `metric`, D ↦ X D Z⁻¹; `inverse`, A(Z⁻¹); `terms` of the
+    right-hand side: A(X R Z⁻¹), −ν A(Z⁻¹) and, for the second-order term T of the last direction, A(T).
     """
 
-    def __init__(self, part: Semidefinite, X: Array, Z: Array, L: Array, K: Array, v: Array, careful: bool) -> None:
-        self.part, self.X, self.L, self.K = part, X, L, K
-        self.H = np.linalg.inv(np.concatenate([L, K])) if part.count > 1 else None
-        half = None if self.H is None else self.H[part.count :]
-        self.Zi = inverse_of(K[0])[None] if half is None else np.asarray(half.mT @ half)
+    def __init__(self, part: Semidefinite, X: Array, L: Array, K: Array, R: Array | None, careful: bool) -> None:
+        self.part, self.X, self.L, self.K, self.R = part, X, L, K, R
+        self.H = np.linalg.inv(np.array([L, K])) if part.count > 1 else None
+        self.Zi = inverse_of(K[0])[None] if self.H is None else np.asarray(self.H[1].mT @ self.H[1])
         self.metric = SemidefiniteMetric(part, X, self.Zi, L, triangular_inverse(K) if careful else None)
-        A = part.adjoint(v)
-        R = part.C - A - Z
-        zero = not careful and norm(R) <= rounding(norm(part.C) + norm(A) + norm(Z), 1)
-        self.R = None if zero else R
-        self.RZi = None if zero else R @ self.Zi
+        self.RZi = None if R is None else R @ self.Zi
         self.moved = None if self.RZi is None else X @ self.RZi
-        self.T: Array | None = None
-        if part.weights is not None:
-            self.X = X = X - part.weights[:, None, None] * self.Zi
-        self.known = part.measure(X if self.moved is None else X + self.moved)
         self.inverse = part.measure(self.Zi)
-        self.curved: Array | None = None
+        self.terms = [] if self.moved is None else [part.measure(self.moved)]
+        if part.weights is not None:
+            self.X = X - part.weights[:, None, None] * self.Zi
+            self.terms.append(part.measure(self.X - X))
+        self.fixed = len(self.terms)
+        self.T: Array | None = None
 
     def along(self, target: float, dv: Array) -> tuple[Array, Array]:
         """dX, dZ towards X Z = (target + ν) I that follow from dv."""
-        dZ = self.part.adjoint(-dv)
-        if self.R is not None:
-            dZ += self.R
-        dX, right = self.metric.image(dv)
+        S = self.part.adjoint(dv)
+        dX, right = self.metric.image(dv, S)
         for term in (self.moved, self.T):
             if term is not None:
                 dX -= term
@@ -278,19 +274,19 @@ class LocalSemidefinite:
         dX += target * self.Zi
         dX -= self.X
         self.dZZi = -right if self.RZi is None else self.RZi - right
-        return dX, dZ
+        return dX, -S if self.R is None else self.R - S
 
     def reaches(self, dX: Array, dZ: Array, accuracy: float) -> tuple[float, float]:
         """The largest alpha, or a little less, with X + alpha dX ⪰ 0, and that of Z and dZ."""
         if self.H is None:
             return cone_step(self.L[0], dX[0], accuracy), cone_step(self.K[0], dZ[0], accuracy)
-        steps = cone_steps(self.H, np.concatenate([dX, dZ]))
-        return float(steps[: self.part.count].min()), float(steps[self.part.count :].min())
+        ap, ad = cone_steps(self.H, np.array([dX, dZ]))
+        return ap, ad
 
     def correct(self, dX: Array, dZ: Array) -> None:
         """Add the second-order term dX dZ Z⁻¹ of the last direction to all later ones."""
         self.T = dX @ self.dZZi
-        self.curved = self.part.measure(self.T)
+        self.terms[self.fixed :] = [self.part.measure(self.T)]
 
 
 def _symmetric(D: Array) -> Array:

@@ -19,7 +19,7 @@ from psdopt.constraints.conic import Conic, barrier_value
 from psdopt.constraints.directed import DirectedCouplings, DirectedForms
 from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.stacks import NONE, Stack
-from psdopt.linalg.arrays import Array, entries_of, norm, scaled
+from psdopt.linalg.arrays import Array, entries_of, length_of, norm, scaled
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
@@ -41,7 +41,8 @@ class StandardForm:
     `split`, large sparse blocks are then split into `cliques` where that is cheaper.
 
     Attributes: `units`, the diagonal of D, None where it is one; `whole`, the problem in these units, and `conic`, the
-    same over its `cliques`, if it has any; `parts`; `b`; `order`, the number of products X_k Z_k whose mean is mu.
+    same over its `cliques`, if it has any; `parts`; `b`; `order`, the number of products X_k Z_k whose mean is mu;
+    `cost`, |C|, which cliques change.
     """
 
     def __init__(self, conic: Conic, W: sp.csr_array | None = None, *, split: bool = False) -> None:
@@ -98,7 +99,7 @@ class StandardForm:
         singles = [stack for stack in conic.stacks if stack.order == 1]
         if singles or len(signs):
             self.parts.append(self._nonnegative(columns, singles[0] if singles else NONE, signs))
-        self.order = sum(part.degree for part in self.parts)
+        self.order, self.cost = sum(part.degree for part in self.parts), length_of(part.C for part in self.parts)
 
     def _matrices(self, columns: sp.csc_array, stack: Stack) -> Iterator[Semidefinite]:
         """These blocks, in one part while all products of their entries fit."""

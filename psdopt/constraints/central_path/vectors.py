@@ -72,26 +72,29 @@ class VectorMetric(ABC):
 
 
 class LocalVector:
-    """dx = (t + ν) z⁻¹ − x − H dz − T at x, z and v, with the factors `roots` of x and z; see :mod:`.interior_steps`.
+    """dx = (t + ν) z⁻¹ − x − H dz − T at x and z, with the factors `roots` of x and z; see :mod:`.interior_steps`.
 
-    Attributes: `metric` H; `known`, A (x + H r − ν z⁻¹) with r = C − Aᵀv − z; `inverse`, A z⁻¹; `curved`, A T for the
-    second-order term T of the last direction, None before.
+    `R` : C − Aᵀv − z, None where it is rounding. Attributes: `metric` H; `inverse`, A z⁻¹; `terms` of the right-hand
+    side: A (H R), −ν A z⁻¹ and, for the second-order term T of the last direction, A T.
     """
 
     def __init__(
-        self, metric: VectorMetric, x: Array, z: Array, inverse: Array, v: Array, roots: tuple[Array, Array]
+        self, metric: VectorMetric, x: Array, z: Array, inverse: Array, R: Array | None, roots: tuple[Array, Array]
     ) -> None:
-        self.part, self.metric, self.z, self.zi, self.roots = metric.part, metric, z, inverse, roots
-        self.rest = self.part.C - self.part.adjoint(v) - z
+        self.part, self.metric, self.z, self.zi, self.R, self.roots = metric.part, metric, z, inverse, R, roots
         self.x = x if self.part.weights is None else x - self.part.weights * inverse
-        self.known = self.part.measure(self.x + metric.times(self.rest))
         self.inverse = self.part.measure(inverse)
+        self.terms = [] if R is None else [self.part.measure(metric.times(R))]
+        if self.part.weights is not None:
+            self.terms.append(self.part.measure(self.x - x))
+        self.fixed = len(self.terms)
         self.T: Array | float = 0.0
-        self.curved: Array | None = None
 
     def along(self, target: float, dv: Array) -> tuple[Array, Array]:
         """dx, dz towards x ∘ z = target + ν that follow from dv."""
-        dz = self.rest - self.part.adjoint(dv)
+        dz = self.part.adjoint(-dv)
+        if self.R is not None:
+            dz += self.R
         return target * self.zi - self.x - self.metric.times(dz) - self.T, dz
 
     def reaches(self, dx: Array, dz: Array, accuracy: float) -> tuple[float, float]:
@@ -101,4 +104,4 @@ class LocalVector:
     def correct(self, dx: Array, dz: Array) -> None:
         """Add the second-order term of the last direction to all later ones."""
         self.T = self.metric.corrected(dx, dz, self.z)
-        self.curved = self.part.measure(self.T)
+        self.terms[self.fixed :] = [self.part.measure(self.T)]

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.checks import integer, number
+from psdopt.constraints.central_path.interior_steps import Iterate
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
@@ -97,7 +98,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
         primal = norm(form.b - form.measure(Xs))
         factor = form.assembled(roots)
         options: dict[str, Any] = {"step": s, "outcome": Outcome.RUNNING, "patience": self.patience, "splits": True}
-        new = moved(state, shown, Zs, v, factor=factor, **options)
+        new = moved(state, Iterate.at(form, shown, Zs, v, [], []), factor=factor, **options)
         new.X = Xs  # iterate with the overshot multiplier, but show the PSD point
         return self._balanced(new, primal, 0.5 * off**0.5)
 

@@ -22,11 +22,11 @@ from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, length_of, norm
 from psdopt.linalg.tolerances import ROOT_EPS, VANISHED
 from psdopt.methods.primal_dual import soft
 from psdopt.methods.primal_dual.soft import SoftState
-from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, length_of, moved, settled
+from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved, settled
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,8 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
     ) -> PrimalDualState | SoftState:
         if Ability.CONSTRAINTS not in problem.abilities:
             return soft.begun(problem, geometry, start, evaluation)
-        form = StandardForm(constrained(problem)[1], split=True)
+        known, conic = constrained(problem)
+        form = known.once("standard form", lambda: StandardForm(conic, split=True))
         return begun(problem, geometry, start, evaluation, form, *first_iterate(form))
 
     def warmed(self, state: PrimalDualState | SoftState, multipliers: Array) -> PrimalDualState | SoftState:
@@ -124,8 +125,8 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
             with np.errstate(over="raise"):
                 after = self._advanced(state)
         except (np.linalg.LinAlgError, FloatingPointError):  # no next iterate, or it overflows
-            kept = state.X, state.Z, state.v
-            after = moved(state, *kept, step=0.0, outcome=Outcome.STALLED, patience=self.patience)
+            kept = Iterate.at(state.form, state.X, state.Z, state.v, [], [])
+            after = moved(state, kept, step=0.0, outcome=Outcome.STALLED, patience=self.patience)
         if after.outcome is not Outcome.STALLED or after.anew:
             return after
         ended = settled(after)
@@ -149,7 +150,7 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
             X=[far * P for P in X],
             Z=Z,
             v=np.zeros(form.m),
-            halves=None,
+            at=None,
             careful=False,
             least=math.inf,
             least_off=math.inf,
@@ -160,18 +161,17 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
 
     def _advanced(self, state: PrimalDualState) -> PrimalDualState:
         """The next iterate; LinAlgError or FloatingPointError where there is none."""
-        here = (state.X, state.Z, state.v)
         last = state.anew or state.since > 0  # then the costlier factorisation of the system's root is allowed
-        at = Iterate.of(state.form, *here) if state.halves is None else Iterate(*here, *state.halves)
+        at = state.at or Iterate.of(state.form, state.X, state.Z, state.v)
         new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
         if not norm(new.v) <= HUGE:
             raise FloatingPointError("products of the multipliers overflow")
         outcome = Outcome.STALLED if length < NEGLIGIBLE else Outcome.RUNNING
         factor = state.form.assembled(new.Lx)
-        after = moved(state, new.X, new.Z, new.v, step=length, outcome=outcome, patience=self.patience, factor=factor)
+        after = moved(state, new, step=length, outcome=outcome, patience=self.patience, factor=factor)
         if not math.isfinite(after.evaluation.value):
             raise np.linalg.LinAlgError("a block with a log det is singular up to rounding")
-        return replace(after, halves=(new.Lx, new.Lz), careful=careful)
+        return replace(after, at=new, careful=careful)
 
 
 @dataclass(frozen=True)

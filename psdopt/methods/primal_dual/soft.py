@@ -18,7 +18,6 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
-from psdopt.linalg.arrays import norm
 from psdopt.linalg.tolerances import MINOR, SLIGHT, VANISHED
 
 
@@ -68,13 +67,12 @@ def _moved(state: SoftState, at: Iterate, step: float, careful: bool, patience: 
     unit = unit_on_the_cone(problem, evaluation)
     if abs(evaluation.value - bound) <= SLIGHT * unit:
         evaluation = _shorter(state, at, evaluation, bound)
-    pairs = zip(form.slacks(at.v), at.Z, strict=True)
-    slack = math.sqrt(sum(norm(D - S) ** 2 for D, S in pairs))
+    slack = at.dual
     unit = math.sqrt(unit * min(unit, max(abs(evaluation.value), VANISHED * unit))) if unit > 0.0 else 0.0
     width = abs(evaluation.value - bound)
     gap = width / unit if unit > 0.0 else math.inf
     relative = gap if slack <= MINOR * NEGLIGIBLE else math.inf
-    off = max(form.mean_product(at.X, at.Z), slack, norm(form.missed(at.X, at.v)))
+    off = max(form.mean_product(at.X, at.Z), slack, at.primal)
     lower, narrower = off < GAIN * state.least, width < GAIN * state.narrowest
     since = 0 if lower or narrower else state.since + 1
     scale = stationarity_scale(problem, evaluation.value, evaluation.size)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -17,6 +16,7 @@ from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import GapUnits, relative_gap, relative_violation
 from psdopt.certificates.constrained.slack import slack_eigenpair
 from psdopt.certificates.scales import stationarity_scale
+from psdopt.constraints.central_path.interior_steps import Iterate
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import FEASIBLE, GAIN, NEGLIGIBLE
@@ -25,7 +25,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
-from psdopt.linalg.arrays import Array, inner, norm
+from psdopt.linalg.arrays import Array, inner, length_of, norm
 from psdopt.linalg.limits import ITERATED_ORDER
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
@@ -42,8 +42,8 @@ class PrimalDualState(State):
     `nearest_error`. This error is what a certificate would report: the larger of the violation of the constraints,
     `nearest_violation`, and the gap to the best proven bound; before any bound is proven, the relative residual. A
     stalled run ends at `nearest`, since rounding may spoil later iterates where multipliers are not bounded. `anew` :
-    whether the run was restarted; a restarted run shows `nearest` until it has a better iterate. `halves` : Cholesky
-    factors of X and Z by blocks, if already computed. `careful` : whether steps factor the roots of their systems,
+    whether the run was restarted; a restarted run shows `nearest` until it has a better iterate. `at` : X, Z and v with
+    their factors, if already computed. `careful` : whether steps factor the roots of their systems,
     because rounding spoils the systems. `refuted`, `fallen` : at the last attempt at a proof, the relative residuals of
     v as a proof that no M is feasible and of X as a ray; the next attempt follows at a tenth of them.
     """
@@ -63,7 +63,7 @@ class PrimalDualState(State):
     nearest_violation: float = math.inf
     nearest_error: float = math.inf
     anew: bool = False
-    halves: tuple[list[Array], list[Array]] | None = None
+    at: Iterate | None = None
     careful: bool = False
     refuted: float = math.inf
     fallen: float = math.inf
@@ -135,9 +135,7 @@ def _zero_is_best(problem: Constrained) -> bool:
 
 def moved(
     old: State_,
-    X: list[Array],
-    Z: list[Array],
-    v: Array,
+    at: Iterate,
     *,
     step: float,
     outcome: Outcome,
@@ -145,14 +143,14 @@ def moved(
     splits: bool = False,
     factor: Array | None = None,
 ) -> State_:
-    """The state at X, Z and v, with its residuals, its multipliers and candidates for proofs.
+    """The state at `at`, with its residuals, its multipliers and candidates for proofs.
 
     `patience` : the run stalls once `since` of the state has reached this number of steps.
     `splits` : whether the dual equation C = A*(v) + Z holds only in the limit; if so, its residual is subtracted from
     the dual bound. `factor` : Y of X, if already computed.
     """
-    (problem, conic), form = constrained(old.problem), old.form
-    rest = norm(form.b - form.measure(X))
+    (problem, conic), form, X, Z, v = constrained(old.problem), old.form, at.X, at.Z, at.v
+    rest, slack = at.primal, at.dual
     inside = old.dual.inside
     whole = form.W is None and form.cliques is None  # then the matrix of X is definite
     if whole and not splits and inside is None and rest <= NEGLIGIBLE and problem.n <= ITERATED_ORDER:
@@ -162,7 +160,7 @@ def moved(
     evaluation: Evaluation = problem.at(Y)
     y = form.multipliers(v)
     value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
-    off_dual, off_primal = _rays(form, X, Z, v)
+    off_dual, off_primal = _rays(form, at)
     refutes = off_dual <= min(NEGLIGIBLE, SLIGHT * old.refuted)
     if refutes and proven_infeasible(problem, [y]) is not None:
         dual = replace(old.dual, y=y, ray=y)
@@ -170,7 +168,6 @@ def moved(
     falls = off_primal <= SLIGHT * min(SLIGHT, old.fallen)  # near is enough: rays are moved onto the constraints
     if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
         return ended
-    slack = length_of(D - S for D, S in zip(form.slacks(v), Z, strict=True))
     bound = form.dual_value(v, Z)
     # a bound on λ_min(S) is not sharper than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
@@ -278,16 +275,11 @@ def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
     )
 
 
-def _rays(form: StandardForm, X: list[Array], Z: list[Array], v: Array) -> tuple[float, float]:
+def _rays(form: StandardForm, at: Iterate) -> tuple[float, float]:
     """|A*(v) + Z| / bᵀv and |A(X)| / −⟨C, X⟩. The first is small if v nearly proves that no M is feasible, the
     second if X is nearly a ray along which F falls. Infinite if the divisor is not positive. Log dets fall with |X|."""
-    falls = float(form.b @ v)
-    cost = sum(inner(part.C, P) for part, P in zip(form.parts, X, strict=True))
-    off = length_of(part.adjoint(v) + S for part, S in zip(form.parts, Z, strict=True)) if falls > 0.0 else math.inf
-    gain = max(-cost, length_of(X)) if form.conic.weights is not None and cost <= 0.0 else -cost
-    return off / falls if falls > 0.0 else math.inf, norm(form.measure(X)) / gain if gain > 0.0 else math.inf
-
-
-def length_of(parts: Iterable[Array]) -> float:
-    """The Frobenius norm of all parts together."""
-    return math.sqrt(sum(norm(each) ** 2 for each in parts))
+    falls = float(form.b @ at.v)
+    cost = sum(inner(part.C, P) for part, P in zip(form.parts, at.X, strict=True))
+    off = length_of(part.C - R for part, R in zip(form.parts, at.R, strict=True)) if falls > 0.0 else math.inf
+    gain = max(-cost, length_of(at.X)) if form.conic.weights is not None and cost <= 0.0 else -cost
+    return off / falls if falls > 0.0 else math.inf, norm(form.b - at.rp) / gain if gain > 0.0 else math.inf

@@ -122,17 +122,18 @@ def test_linearised_equations_are_those_of_matrices_of_order_one(careful) -> Non
     same = Semidefinite(np.arange(P)[:, None], part.C[:, None, None], zero, zero, part.B)
     x, z, v, dv = numbers(9), numbers(10), numbers(11)[:M], numbers(12)[:M]
     X, Z = x[:, None, None], z[:, None, None]
-    mine = part.local(x, z, np.sqrt(x), np.sqrt(z), v, careful)
-    theirs = same.local(X, Z, np.sqrt(X), np.sqrt(Z), v, careful)
+    R = part.C - part.adjoint(v) - z
+    mine = part.local(x, z, np.sqrt(x), np.sqrt(z), R, careful)
+    theirs = same.local(X, Z, np.sqrt(X), np.sqrt(Z), R[:, None, None], careful)
     assert np.allclose(mine.metric.sparse().toarray(), theirs.metric.sparse().toarray(), rtol=0, atol=1e-12)
     assert np.allclose(mine.inverse, theirs.inverse, rtol=0, atol=1e-12)
-    assert mine.curved is None
     for _ in range(2):
-        assert np.allclose(mine.known, theirs.known, rtol=0, atol=1e-12)
+        assert np.allclose(mine.terms, theirs.terms, rtol=0, atol=1e-10)
         dx, dz = mine.along(0.3, dv)
         dX, dZ = theirs.along(0.3, dv)
         assert np.allclose(dx, dX.ravel(), rtol=0, atol=1e-11)
         assert np.allclose(dz, dZ.ravel(), rtol=0, atol=1e-11)
         mine.correct(dx, dz)
         theirs.correct(dX, dZ)
-        assert np.allclose(mine.curved, theirs.curved, rtol=0, atol=1e-10)
+    assert np.allclose(mine.terms, theirs.terms, rtol=0, atol=1e-10)
+    assert len(mine.terms) == 2

@@ -8,6 +8,7 @@ import pytest
 
 from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.constraints.central_path.interior_steps import Iterate
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.linalg.tolerances import MINOR
 from psdopt.methods.primal_dual import state as primal_dual_state
@@ -41,7 +42,7 @@ def solved(problem: Constrained, steps: int) -> PrimalDualState:
 
 def again(state: PrimalDualState, X: list[np.ndarray], **changes) -> PrimalDualState:
     options = {"step": 1.0, "outcome": Outcome.RUNNING, "patience": 5, **changes}
-    return moved(state, X, state.Z, state.v, **options)
+    return moved(state, Iterate.at(state.form, X, state.Z, state.v, [], []), **options)
 
 
 def test_a_run_begins_at_v_zero_and_ends_at_once_where_nothing_is_to_be_done() -> None:
@@ -118,7 +119,8 @@ def test_a_run_that_began_once_more_shows_the_nearest_point_until_it_has_a_bette
     shown = again(far, [P + 0.1 * np.eye(N) for P in state.X])
     assert shown.evaluation is state.nearest
     better = solved(program(), 10)
-    closer = moved(far, better.X, better.Z, better.v, step=1.0, outcome=Outcome.RUNNING, patience=5)
+    there = Iterate.at(far.form, better.X, better.Z, better.v, [], [])
+    closer = moved(far, there, step=1.0, outcome=Outcome.RUNNING, patience=5)
     assert closer.nearest_error < state.nearest_error
     assert closer.evaluation is closer.nearest
 
@@ -154,7 +156,8 @@ def test_without_a_trace_bound_the_least_eigenvalue_of_the_slack_decides(least, 
     assert y == pytest.approx([1.0])
     assert np.linalg.eigvalsh(C + A)[0] == pytest.approx(least, abs=1e-14)
     state = replace(start(problem), form=form, v=v, Z=form.slacks(v), since=1)
-    after = moved(state, form_start(form), state.Z, v, step=1.0, outcome=Outcome.RUNNING, patience=5, splits=splits)
+    at = Iterate.at(form, form_start(form), state.Z, v, [], [])
+    after = moved(state, at, step=1.0, outcome=Outcome.RUNNING, patience=5, splits=splits)
     assert (after.dual.best is not None) is (least >= 1e-9)
     assert (after.bound == pytest.approx(1.0)) if least >= 1e-9 else (after.bound == -math.inf)
 
@@ -207,7 +210,8 @@ def test_splitting_methods_keep_no_matrix() -> None:
     state = solved(program(), 9)
     form = StandardForm(constrained(problem)[1])
     state = replace(state, problem=problem, form=form, dual=Multipliers(state.dual.y))
-    after = moved(state, state.X, state.Z, state.v, step=1.0, outcome=Outcome.RUNNING, patience=5, splits=True)
+    at = Iterate.at(form, state.X, state.Z, state.v, [], [])
+    after = moved(state, at, step=1.0, outcome=Outcome.RUNNING, patience=5, splits=True)
     assert after.dual.inside is None
 
 
