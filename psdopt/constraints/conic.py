@@ -62,8 +62,13 @@ class Conic:
 
     def size(self, d: Array) -> float:
         """Σ_ij |C_ij| d_i d_j for d (n,): the largest possible |⟨C, M⟩| if |M_ij| <= d_i d_j."""
+        i, j, _, _ = self.places
+        return float(self._magnitudes @ (d[i] * d[j]))
+
+    @cached_property
+    def _magnitudes(self) -> Array:
         i, j, C, _ = self.places
-        return float(np.abs(C) @ (np.where(i == j, 1.0, 2.0) * d[i] * d[j]))
+        return np.where(i == j, 1.0, 2.0) * np.abs(C)
 
     @cached_property
     def label(self) -> NDArray[np.intp]:

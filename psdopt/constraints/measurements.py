@@ -143,7 +143,11 @@ class SparseForms(Measurement):
 
     def sizes(self, d: Array) -> Array:
         """Σ_ij |A_t,ij| d_i d_j for d (n,), (m,): the largest possible |⟨A_t, M⟩| if |M_ij| <= d_i d_j."""
-        return applied(abs(self._forth), d[self.i] * d[self.j])
+        return applied(self._magnitudes, d[self.i] * d[self.j])
+
+    @cached_property
+    def _magnitudes(self) -> Any:
+        return abs(self._forth)
 
     @cached_property
     def _forth(self) -> Any:

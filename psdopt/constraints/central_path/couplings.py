@@ -175,13 +175,16 @@ class Couplings:
         on the entries of a light row are tried.
         """
         best, found, most = np.inf, 0, 0
-        while most < 2 * counts[rows].max(initial=0):
-            few = counts[rows] <= most
-            light, heavy = rows[few], rows[~few]
-            places = len(np.unique(self.B[light].indices)) if len(light) else 0
-            products = int(counts[light].sum()) * places if most > 1 else 0
-            dense = self.n**2 * np.minimum(2 * counts[heavy], self.n) / SPARSE
-            each = CACHED + dense + counts[heavy] * self.n + 2.0 * len(self.i)
+        taken, entries = np.isin(np.arange(len(counts)), rows), counts[rows]
+        own = self.B.indices[np.repeat(taken, counts)]
+        fewest = np.full(self.B.shape[1], np.inf)  # entries of the shortest of these rows with an entry in a place
+        np.minimum.at(fewest, own, np.repeat(entries, entries))
+        while most < 2 * entries.max(initial=0):
+            few = entries <= most
+            places, heavy = int(np.count_nonzero(fewest <= most)), entries[~few]
+            products = int(entries[few].sum()) * places if most > 1 else 0
+            dense = self.n**2 * np.minimum(2 * heavy, self.n) / SPARSE
+            each = CACHED + dense + heavy * self.n + 2.0 * len(self.i)
             cost = 16.0 * places**2 + products + float(each.sum())
             if cost < best and places**2 <= NUMBERS:
                 best, found = cost, most
@@ -248,9 +251,15 @@ class BatchedCouplings:
 
     def _pairs(self, X: Array, Q: Array) -> Array:
         """All T_k, (K, p, p)."""
-        i, j = self.i, self.j
+        i, j, size = self.i, self.j, X.shape[-1]
+        X, Q, i_rows, j_rows = X.reshape(len(X), -1), Q.reshape(len(Q), -1), size * i[:, None], size * j[:, None]
         T = np.zeros((len(X), len(i), len(i)))
-        for a, b, c, d in ((i, i, j, j), (i, j, j, i), (j, i, i, j), (j, j, i, i)):
-            T += X[:, a[:, None], b] * Q[:, c[:, None], d]
+        for a, b, c, d in (
+            (i_rows, i, j_rows, j),
+            (i_rows, j, j_rows, i),
+            (j_rows, i, i_rows, j),
+            (j_rows, j, i_rows, i),
+        ):
+            T += X.take(a + b, axis=1) * Q.take(c + d, axis=1)
         T *= 0.25
         return T

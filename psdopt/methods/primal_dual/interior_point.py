@@ -171,7 +171,8 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
         after = moved(state, new, step=length, outcome=outcome, patience=self.patience, factor=factor)
         if not math.isfinite(after.evaluation.value):
             raise np.linalg.LinAlgError("a block with a log det is singular up to rounding")
-        return replace(after, at=new, careful=careful)
+        after.at, after.careful = new, careful
+        return after
 
 
 @dataclass(frozen=True)
