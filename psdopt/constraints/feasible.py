@@ -86,9 +86,11 @@ def as_large(measurement: Measurement, allowed: Allowed, norms: Array, Y: Array)
     return Y * math.sqrt(aimed / reached) if reached > 0.0 and aimed > 0.0 else Y
 
 
-def random_directions(measurement: Measurement, face: Face | None = None, device: Device | None = None) -> Array:
-    """Y (n, r) on the face, r > √(2 m), its rows of any lengths."""
-    r = min(measurement.n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
+def random_directions(
+    measurement: Measurement, face: Face | None = None, device: Device | None = None, r: int | None = None
+) -> Array:
+    """Y (n, r) on the face, by default r > √(2 m), its rows of any lengths."""
+    r = r or min(measurement.n, max(math.isqrt(2 * measurement.size) + 1, FEWEST))
     Y = _on_face(face, np.random.default_rng(0).standard_normal((measurement.n, r)) / math.sqrt(r))
     return Y if device is None else cast(Array, placed(Y, device))
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
 from psdopt.checks import instance
 from psdopt.constraints import Constrained, constrained_of
+from psdopt.constraints.conic import Conic
 from psdopt.constraints.soft import SoftSize, soft_size
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
@@ -38,6 +40,7 @@ from psdopt.methods import (
     TrustRegions,
 )
 from psdopt.methods.alternating import AfterProducts, AfterSteps, Confined, Settled
+from psdopt.methods.augmented_lagrangian.phase_one import distance_with
 from psdopt.running.compatibility import fits, piece
 from psdopt.running.thresholds import PRICES, THRESHOLDS
 
@@ -131,8 +134,9 @@ def _constrained(
     With a limit `most` of the rank the choice is among methods on factors.
     SphereGradient for a linear F on matrices of a fixed diagonal; DualNewton for a distance, unless equations leave a
     face, on which its dual has no minimiser; for a distance of weighted entries its gradient steps, and the method
-    below if they do not suffice; BoundaryPoint for very many equations; InteriorPoint if a step is
-    affordable; else, for nuclear norms, for very sparse equations and very many inequalities, AugmentedLagrangian.
+    below if they do not suffice; BoundaryPoint for very many equations, of nuclear norms only where no matrix of few
+    columns nearly meets them; InteriorPoint if a step is affordable; else, for nuclear norms, for very sparse equations
+    and very many inequalities, AugmentedLagrangian.
 
     The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
     second-order stationary point is optimal. For nuclear norms it begins with log m, as solutions have few. On a face
@@ -154,6 +158,8 @@ def _constrained(
             method = Alternating(DualNewton(), rest, AfterSteps(THRESHOLDS.gradient_steps))
             geometry = geometry or FlatQuotient(problem.n, problem.n)
             method = method if fits(problem, geometry, method) else method.first
+        elif full and _of_high_rank(problem):
+            method = BoundaryPoint()
         else:
             on_factor = _light(problem) or _sparse(problem)
             full = full and not (on_factor and (geometry is not None or problem.face is None))
@@ -164,7 +170,7 @@ def _constrained(
     if geometry is None:
         on_spheres = isinstance(method, SphereGradient)
         share = THRESHOLDS.spare if on_spheres or _diagonal_beside_face(problem) else 1
-        count = math.ceil(math.log(problem.m)) if _light(problem) else math.isqrt(2 * problem.m) // share + 1
+        count = _few(problem) if _light(problem) else math.isqrt(2 * problem.m) // share + 1
         count = max(count, THRESHOLDS.fewest, min(THRESHOLDS.on_spheres, math.isqrt(2 * problem.m) + 1) * on_spheres)
         few = min(problem.n, count)
         few = min(few, THRESHOLDS.most) if few > THRESHOLDS.most and not _sparse(problem) else few
@@ -194,29 +200,61 @@ def _splits(problem: Constrained) -> bool:
     """Whether a dozen Newton steps of m³/3 flops cost more than a few hundred decompositions of the blocks."""
     if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
         return False
-    work = problem.conic.cheapest.complement_flops
-    if work <= THRESHOLDS.cheap or _mostly_inequalities(problem):
+    if problem.conic.cheapest.complement_flops <= THRESHOLDS.cheap or _mostly_inequalities(problem):
         return False
-    return 3.0 * work > THRESHOLDS.many**3 * problem.conic.cubes
+    return _outnumbered(problem.conic)
+
+
+def _outnumbered(conic: Conic) -> bool:
+    """The comparison of :func:`_splits`, however cheap the Newton steps are."""
+    return 3.0 * conic.cheapest.complement_flops > THRESHOLDS.many**3 * conic.cubes
 
 
 def _light(problem: Constrained) -> bool:
-    """Whether F is definite and the constraints are on entries off the diagonal, as for nuclear norms.
+    """Whether F is a nuclear norm (:func:`_nuclear`) for which systems of order m are not cheap.
 
     Solutions then have few columns, and each row of Y meets other rows only, so that the augmented Lagrangian is well
     conditioned row by row. Distances, which diagonal entries enter, are not. Where systems of order m are cheap, an
     interior point method is chosen all the same.
     """
+    return _nuclear(problem) and problem.conic is not None and problem.conic.complement_flops > THRESHOLDS.cheap
+
+
+def _nuclear(problem: Constrained) -> bool:
+    """Whether F is definite and the constraints are on entries off the diagonal, as for nuclear norms."""
     conic = problem.conic
-    if conic is None or conic.complement_flops <= THRESHOLDS.cheap or np.any(conic.forms.i == conic.forms.j):
+    return conic is not None and not np.any(conic.forms.i == conic.forms.j) and problem.definite_part > 0.0
+
+
+def _of_high_rank(problem: Constrained) -> bool:
+    """Whether solutions of a nuclear norm have more columns than an augmented Lagrangian begins with.
+
+    The equations, such as noisy entries, are then far from all matrices of so few columns. Where splitting costs less
+    than Newton steps and no more than many steps on a factor, a search for such a matrix decides.
+    """
+    conic = problem.conic
+    if conic is None or not _nuclear(problem) or not _outnumbered(conic) or _mostly_inequalities(problem):
         return False
-    return problem.definite_part > 0.0
+    if problem.face is not None or _dear(problem) or conic.cheapest.complement_flops <= THRESHOLDS.fast:
+        return False
+    distance = partial(distance_with, problem, _few(problem), THRESHOLDS.unlike_few)
+    return problem.once("distance with few columns", distance) > THRESHOLDS.unlike_few
+
+
+def _few(problem: Constrained) -> int:
+    """Columns with which an augmented Lagrangian of a nuclear norm begins."""
+    return min(problem.n, max(math.ceil(math.log(problem.m)), THRESHOLDS.fewest))
 
 
 def _sparse(problem: Constrained) -> bool:
     """Whether splitting would be chosen, and a factor of √(2 m) columns costs far less than its decompositions."""
-    if not _splits(problem) or problem.conic is None:
-        return False
+    return _splits(problem) and _dear(problem)
+
+
+def _dear(problem: Constrained) -> bool:
+    """The second half of :func:`_sparse`; also where a decomposition takes seconds, or no entries are known."""
+    if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
+        return True
     return problem.conic.cubes > THRESHOLDS.sparse * math.sqrt(2.0 * problem.m) * problem.conic.forms.B.nnz
 
 

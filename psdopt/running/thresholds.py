@@ -34,9 +34,14 @@ class Thresholds:
     sparse : above this ratio of Σ s³ to √(2 m) times the entries of the constraints, an augmented Lagrangian takes the
         place of splitting: for theta numbers both took as long at 63 (orders 200 and 400, density 0.1), and splitting
         five times as long or more at 700 (order 1,000, density 0.02).
+    unlike_few : the entries of a nuclear norm whose relative distance from all matrices of log m columns is larger have
+        solutions of high rank, found by splitting: at orders 120 to 300 it took a seventh to half as long as the
+        augmented Lagrangian at distances of .02 to .5, .4 to 1.3 times as long at .005, and longer below.
     second_order : up to this number n r of unknowns, 128², a Newton step costs no more than what it saves.
     cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
         method, the most reliable one, is chosen.
+    fast : up to this number of flops (m = 1,145) Newton steps are faster than splitting whatever the blocks: noisy
+        entries took .05 to .34 s and .15 to .41 s, at 7e8 flops .44 and .37 s.
     binding : solutions for m measurements have up to √(2 m) columns; a limit below that divided by this number binds:
         at 1/25 to 1/6, steps on the factor took .2 to 1 times as long as those on Lagrange's conditions, at 1/3 to 3/5
         1 to 10 times. Where √(2 m) exceeds n, 122 regressions of order 3 to 30 took .7 to .95 in the mean.
@@ -61,8 +66,10 @@ class Thresholds:
     decomposed_order: int = 3000
     many: float = 9.0
     sparse: float = 100.0
+    unlike_few: float = 0.01
     second_order: int = 16384
     cheap: float = 1e9
+    fast: float = 5e8
     binding: int = 4
     gradient_steps: int = 300
     unlike: float = 100.0

@@ -30,10 +30,12 @@ from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
 from psdopt.margins.problem import MarginProblem
 from psdopt.methods import ADMM, BILGO, Alternating, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
+from psdopt.methods.primal_dual import state as primal_dual_state
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.problems.quadratic_sdp import QuadraticStarts
 from psdopt.running.choose import FOR_HINGES, LIMITED, SECOND_ORDER, choose, first_rank, wide_atoms
 from psdopt.running.compatibility import compatible, fits
+from psdopt.running.thresholds import THRESHOLDS
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, PairDistances, QuadraticForms, SquaredHinge
 from tests.instances import psd, symmetric
 
@@ -172,6 +174,32 @@ def test_nuclear_norms_begin_with_few_columns() -> None:
     both = Constrained(known.problem, [*known.constraints, constraints.diagonal(240, upper=50.0)])
     assert choose(both, None, None)[0].rank != geometry.rank  # entries of the diagonal are no nuclear norm
     assert not isinstance(choose(sensors(330), None, None)[1], AugmentedLagrangian)
+
+
+@pytest.mark.parametrize(("program", "chosen"), [
+    (lambda: completion(60), AugmentedLagrangian),
+    (lambda: completion(60, noise=1e-3), AugmentedLagrangian),
+    (lambda: completion(60, noise=0.1), BoundaryPoint),
+    (lambda: completion(60, 24, share=0.8), BoundaryPoint),  # exact, and of a rank beyond log m
+    (lambda: completion(40, noise=0.1), BoundaryPoint),
+    (lambda: completion(20, noise=0.1), InteriorPoint),
+    (lambda: completion(60, share=2.0, noise=0.1), InteriorPoint),  # steps of order m cost less than decompositions
+    (lambda: completion(200, share=4.0, noise=0.1), AugmentedLagrangian),  # decompositions cost more than a factor
+])  # fmt: skip
+def test_nuclear_norms_are_split_where_no_matrix_of_few_columns_nearly_has_the_entries(program, chosen) -> None:
+    assert isinstance(choose(program(), None, None)[1], chosen)
+
+
+def test_noisy_entries_are_completed_in_few_decompositions(monkeypatch) -> None:
+    """No slack is proven definite on the way: C = I/2 bounds traces. 200 steps here, 100 at noise of one."""
+    monkeypatch.setattr(primal_dual_state, "_definite", lambda form, v: pytest.fail("a proof was sought"))
+    for noise, most in ((0.1, 280), (1.0, 150)):
+        problem = completion(50, noise=noise)
+        result = solve(problem, tol=1e-6)
+        assert result.optimal
+        assert result.certificate.gap_relative <= 1e-6
+        assert result.iterations <= most
+        assert 2 * THRESHOLDS.fewest < result.matrix.rank <= math.isqrt(2 * problem.m)
 
 
 def test_theta_numbers_of_sparse_graphs_are_found_on_a_factor() -> None:

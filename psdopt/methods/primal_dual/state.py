@@ -171,7 +171,11 @@ def moved(
     bound = form.dual_value(v, Z)
     # a bound on λ_min(S) is not sharper than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
+    definite = problem.definite_part if splits and limit is None and form.W is None else 0.0
+    held = limit is not None or definite > 0.0
     reach = evaluation.size**2 if limit is None else limit.value
+    if definite > 0.0:
+        reach = max(value - conic.constant, 0.0) / definite  # F of a matrix of a larger trace exceeds its value here
     if form.units is not None:  # the same multiple of the trace in the units of the form
         reach *= form.trace(Y) / max(evaluation.size**2, np.finfo(float).tiny)
     large = max((part.largest(S) for part, S in zip(form.parts, Z, strict=True)), default=0.0)
@@ -187,14 +191,14 @@ def moved(
         if proven > provable:
             best, provable = y, proven
     elif bound > provable and near:
-        coarse = limit is None or lost > SLIGHT * abs(value - bound)  # then S has to be definite entry by entry
+        coarse = not held or lost > SLIGHT * abs(value - bound)  # then S has to be definite entry by entry
         # far from the end, while all goes well, the certificate may prove it
         late = old.since > 0 or old.extras.get("gap", math.inf) <= MINOR
-        proven = coarse and late and (limit is None or not splits) and _definite(form, v)
+        proven = coarse and late and not (held and splits) and _definite(form, v)
         lost = 0.0 if proven else lost
-        if bound - lost > provable and (proven or limit is not None):
-            best, provable = y, bound - lost
-        elif limit is None and not late:
+        if bound - lost > provable and (proven or held):
+            best, provable = y, min(bound - lost, value) if definite > 0.0 else bound - lost
+        elif not held and not late:
             best = y
     bound = max(bound - lost, provable)
     units = GapUnits(problem, evaluation)

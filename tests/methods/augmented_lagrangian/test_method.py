@@ -12,7 +12,7 @@ from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_gap, relative_violation
 from psdopt.methods import AugmentedLagrangian, InteriorPoint, TruncatedNewton
-from psdopt.methods.augmented_lagrangian.phase_one import phase_one
+from psdopt.methods.augmented_lagrangian.phase_one import distance_with, phase_one
 from psdopt.methods.augmented_lagrangian.state import AugmentedLagrangianState, complementarity, unit_of
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.terms import Entries, LeastSquares, MeasuredTerm
@@ -301,6 +301,19 @@ def test_multipliers_of_the_nearest_point_refute() -> None:
     Y, y = phase_one(problem)
     assert relative_violation(problem, problem.measured(Y), Y) > 0.1
     assert proven_infeasible(problem, [y]) is not None
+
+
+def test_the_distance_from_matrices_of_few_columns_is_that_of_the_entries_they_cannot_have() -> None:
+    """Zero for entries of a matrix of rank three, to `enough`; for noise as large as the entries, most of them."""
+    exact, noisy = completion(30), completion(30, noise=2.0)
+    assert distance_with(exact, 8, 1e-2) <= 1e-2
+    assert distance_with(exact, 8, 1e-6) <= 1e-6
+    assert distance_with(exact, 1, 1e-6) > 0.5
+    far = [distance_with(noisy, r, 1e-6) for r in (1, 4, 30)]
+    assert far[0] > far[1] > 0.2
+    assert far[2] <= 1e-6
+    empty = Constrained(QuadraticSDP(C=np.eye(4)), constraints.entries([0], [1], 4, 0.0))
+    assert np.isfinite(distance_with(empty, 2, 1e-3))
 
 
 def test_f_is_not_evaluated() -> None:

@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import Constrained, InteriorPoint, Outcome, PSDCone, QuadraticSDP, Status, certify, constraints, solve
+from psdopt import Constrained, Method, Outcome, PSDCone, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints.central_path.interior_steps import Iterate
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.linalg.tolerances import MINOR
+from psdopt.methods import BoundaryPoint, InteriorPoint
 from psdopt.methods.primal_dual import state as primal_dual_state
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved, settled
 from tests.instances import symmetric
@@ -29,11 +30,15 @@ def program(trace: bool = True) -> Constrained:
 def start(problem: Constrained) -> PrimalDualState:
     form = StandardForm(constrained(problem)[1])
     X = [0.1 * part.start(form.b)[0] for part in form.parts]
-    return begun(problem, PSDCone(N), 0.1 * np.eye(N), None, form, X, [P.copy() for P in X])
+    n = problem.n
+    return begun(problem, PSDCone(n), 0.1 * np.eye(n), None, form, X, [P.copy() for P in X])
 
 
 def solved(problem: Constrained, steps: int) -> PrimalDualState:
-    method = InteriorPoint()
+    return solved_by(InteriorPoint(), problem, steps)
+
+
+def solved_by(method: Method, problem: Constrained, steps: int) -> PrimalDualState:
     state = method.init(problem, PSDCone(N), 0.1 * np.eye(N))
     for _ in range(steps):
         state = method.step(state)
@@ -135,18 +140,38 @@ def test_a_split_dual_equation_lowers_the_bound_by_what_it_lacks() -> None:
     assert lost == pytest.approx(1e-3 * math.sqrt(N) * state.form.gamma, rel=1e-2)
 
 
+def test_a_definite_objective_bounds_traces_where_the_dual_equation_is_split(monkeypatch) -> None:
+    """C ⪰ c I and F(N) <= F(M) bound tr N by F(M) / c, so that no slack has to be proven definite in each step."""
+    problem = Constrained(QuadraticSDP(C=np.eye(N)), constraints.entries(np.arange(N - 1), np.arange(1, N), N, 0.1))
+    least, c = solve(problem, tol=1e-9).value, problem.definite_part
+    assert problem.trace_limit is None
+    assert c > 0.0
+    monkeypatch.setattr(primal_dual_state, "_definite", lambda form, v: pytest.fail("a proof was sought"))
+    state = solved_by(BoundaryPoint(), problem, 60)
+    off = replace(state, Z=[S + 1e-4 * np.eye(N) for S in state.Z], bound=-math.inf, dual=Multipliers(state.dual.y))
+    lowered = again(off, off.X, splits=True)
+    lost = 1e-4 * math.sqrt(N) * state.form.gamma * lowered.evaluation.value / c
+    assert lowered.bound == pytest.approx(state.form.dual_value(state.v, off.Z) - lost, rel=1e-3)
+    assert lowered.bound < least
+    assert lowered.dual.best is not None
+    tiny = [0.5 * P for P in off.X]  # F(M) is below the minimum, and no more than that is proven
+    assert again(replace(state, bound=-math.inf), tiny, splits=True).bound <= 0.6 * least
+
+
 @pytest.mark.parametrize("splits", [False, True])
 @pytest.mark.parametrize("arrows", [False, True])
 @pytest.mark.parametrize("least", [1e-3, 1e-9, -1e-14, -1e-9, -1e-3])
 def test_without_a_trace_bound_the_least_eigenvalue_of_the_slack_decides(least, arrows, splits) -> None:
     """S = C + A*(y) with λ_min(S) = `least`, and Z that says the same: a bound is taken where S ≻ 0 is beyond doubt."""
-    A = np.zeros((N, N))
-    A[0, 1:] = A[1:, 0] = 1.0 / math.sqrt(N - 1.0)
+    A = np.zeros((N + 1, N + 1))
+    A[0, 1:N] = A[1:N, 0] = 1.0 / math.sqrt(N - 1.0)
+    A[N, N] = 2.0
     rest = np.zeros((N, N)) if arrows else np.diag([0.0, 1.0, 2.0, 3.0, 4.0, 5.0])
-    C = (1.0 + least) * np.eye(N) + rest
+    C = np.zeros((N + 1, N + 1))  # with a zero, so that it does not bound the trace
+    C[:N, :N] = (1.0 + least) * np.eye(N) + rest
     problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms([A], upper=-1.0))
     if not arrows:  # the same eigenvalue where the diagonal is not one number
-        C = C - (np.linalg.eigvalsh(C + A)[0] - least) * np.eye(N)
+        C[:N, :N] -= (np.linalg.eigvalsh(C + A)[0] - least) * np.eye(N)
         problem = Constrained(QuadraticSDP(C=0.5 * C), constraints.sparse_forms([A], upper=-1.0))
     assert problem.trace_limit is None
     form = StandardForm(constrained(problem)[1])
