@@ -12,7 +12,7 @@ import numpy as np
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.augmented.problem import squared_distance, weights
 from psdopt.constraints.feasible import as_large, random_directions
-from psdopt.constraints.limits import FEASIBLE, GAIN
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.method import Outcome
 from psdopt.geometries import FlatQuotient
@@ -46,13 +46,13 @@ def phase_one(problem: ConstrainedModel) -> tuple[Array, Array]:
 def distance_with(problem: ConstrainedModel, columns: int, enough: float) -> float:
     """|A(M) − b| / |b|, each constraint over |A_t|, of the nearest M of this rank that Newton steps find.
 
-    They end at the distance `enough`, or after three in a row that together gain less than a tenth: 8 to 12 steps.
+    They end at the distance `enough`, or after three in a row that together do not halve it: 8 to 12 steps.
     """
     scale = problem.scale
     size, last = norm(scale * problem.allowed.nearest(np.zeros(problem.m))) or 1.0, deque([math.inf], maxlen=3)
     for Y in islice(_nearer(problem, columns), MOST_STEPS):
         off = norm(scale * problem.violation(problem.measured(Y))) / size
-        if off <= enough or (len(last) == 3 and off > GAIN * last[0]):
+        if off <= enough or (len(last) == 3 and off > 0.5 * last[0]):
             break
         last.append(off)
     return off
