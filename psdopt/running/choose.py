@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from functools import partial
-
-import numpy as np
 
 from psdopt.checks import instance
 from psdopt.constraints import Constrained, constrained_of
-from psdopt.constraints.conic import Conic
 from psdopt.constraints.soft import SoftSize, soft_size
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
@@ -40,7 +36,7 @@ from psdopt.methods import (
     TrustRegions,
 )
 from psdopt.methods.alternating import AfterProducts, AfterSteps, Confined, Settled
-from psdopt.methods.augmented_lagrangian.phase_one import distance_with
+from psdopt.running import kinds
 from psdopt.running.compatibility import fits, piece
 from psdopt.running.thresholds import PRICES, THRESHOLDS
 
@@ -148,135 +144,37 @@ def _constrained(
         full = not limited and (geometry is None or Ability.FULL_CONE in geometry.abilities)
         straight = geometry is None or {Ability.FACTOR, Ability.STRAIGHT} <= geometry.abilities
         d = problem.fixed_diagonal
-        even = d is not None and (float(d.max()) <= THRESHOLDS.spread * float(d.min()) or not _decomposable(problem))
+        even = d is not None and (
+            float(d.max()) <= THRESHOLDS.spread * float(d.min()) or not kinds.decomposable(problem)
+        )
         if straight and even and Ability.FIXED_DIAGONAL in problem.abilities:
             method = SphereGradient()
-        elif full and _near(problem) and (geometry is not None or problem.face is None):
+        elif full and kinds.near(problem) and (geometry is not None or problem.face is None):
             method = DualNewton()  # methods on a face need a geometry of factors
-        elif full and _even(problem) and (geometry is not None or problem.face is None):
+        elif full and kinds.even(problem) and (geometry is not None or problem.face is None):
             rest = _on_factors(problem)
             method = Alternating(DualNewton(), rest, AfterSteps(THRESHOLDS.gradient_steps))
             geometry = geometry or FlatQuotient(problem.n, problem.n)
             method = method if fits(problem, geometry, method) else method.first
-        elif full and _of_high_rank(problem):
+        elif full and kinds.of_high_rank(problem):
             method = BoundaryPoint()
         else:
-            on_factor = _light(problem) or _sparse(problem)
+            on_factor = kinds.light(problem) or kinds.sparse(problem)
             full = full and not (on_factor and (geometry is not None or problem.face is None))
-            splits, newton = full and _splits(problem), full and _decomposable(problem)
+            splits, newton = full and kinds.splits(problem), full and kinds.decomposable(problem)
             method = BoundaryPoint() if splits else InteriorPoint() if newton else _on_factors(problem)
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:
         on_spheres = isinstance(method, SphereGradient)
-        share = THRESHOLDS.spare if on_spheres or _diagonal_beside_face(problem) else 1
-        count = _few(problem) if _light(problem) else math.isqrt(2 * problem.m) // share + 1
+        share = THRESHOLDS.spare if on_spheres or kinds.diagonal_beside_face(problem) else 1
+        count = kinds.few(problem) if kinds.light(problem) else math.isqrt(2 * problem.m) // share + 1
         count = max(count, THRESHOLDS.fewest, min(THRESHOLDS.on_spheres, math.isqrt(2 * problem.m) + 1) * on_spheres)
         few = min(problem.n, count)
-        few = min(few, THRESHOLDS.most) if few > THRESHOLDS.most and not _sparse(problem) else few
+        few = min(few, THRESHOLDS.most) if few > THRESHOLDS.most and not kinds.sparse(problem) else few
         first = few if Ability.CONIC in problem.abilities else first_rank(problem.n)  # curved F: any rank
         geometry = FlatQuotient(problem.n, min(first, most or problem.n))
     return geometry, method
-
-
-def _near(problem: Constrained) -> bool:
-    """Whether F is a distance and spectra are affordable."""
-    return Ability.NEAREST in problem.abilities and problem.n <= THRESHOLDS.decomposed_order
-
-
-def _even(problem: Constrained) -> bool:
-    """Whether F is squares of measurements under equations, no two of which meet in an entry of M.
-
-    Their A_t are then orthogonal, and F is curved as the weights say; and some hundred decompositions are affordable.
-    """
-    if Ability.EQUATIONS not in problem.abilities or problem.n > THRESHOLDS.newton_order:
-        return False
-    known = problem.objective_by_entries
-    forms = None if known is None else known.forms
-    return forms is not None and int(np.bincount(forms.B.indices, minlength=1).max()) <= 1
-
-
-def _splits(problem: Constrained) -> bool:
-    """Whether a dozen Newton steps of m³/3 flops cost more than a few hundred decompositions of the blocks."""
-    if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
-        return False
-    if problem.conic.cheapest.complement_flops <= THRESHOLDS.cheap or _mostly_inequalities(problem):
-        return False
-    return _outnumbered(problem.conic)
-
-
-def _outnumbered(conic: Conic) -> bool:
-    """The comparison of :func:`_splits`, however cheap the Newton steps are."""
-    return 3.0 * conic.cheapest.complement_flops > THRESHOLDS.many**3 * conic.cubes
-
-
-def _light(problem: Constrained) -> bool:
-    """Whether F is a nuclear norm (:func:`_nuclear`) for which systems of order m are not cheap.
-
-    Solutions then have few columns, and each row of Y meets other rows only, so that the augmented Lagrangian is well
-    conditioned row by row. Distances, which diagonal entries enter, are not. Where systems of order m are cheap, an
-    interior point method is chosen all the same.
-    """
-    return _nuclear(problem) and problem.conic is not None and problem.conic.complement_flops > THRESHOLDS.cheap
-
-
-def _nuclear(problem: Constrained) -> bool:
-    """Whether F is definite and the constraints are on entries off the diagonal, as for nuclear norms."""
-    conic = problem.conic
-    return conic is not None and not np.any(conic.forms.i == conic.forms.j) and problem.definite_part > 0.0
-
-
-def _of_high_rank(problem: Constrained) -> bool:
-    """Whether solutions of a nuclear norm have more columns than an augmented Lagrangian begins with.
-
-    The equations, such as noisy entries, are then far from all matrices of so few columns. Where splitting costs less
-    than Newton steps and no more than many steps on a factor, a search for such a matrix decides.
-    """
-    conic = problem.conic
-    if conic is None or not _nuclear(problem) or not _outnumbered(conic) or _mostly_inequalities(problem):
-        return False
-    if problem.face is not None or _dear(problem) or conic.cheapest.complement_flops <= THRESHOLDS.fast:
-        return False
-    distance = partial(distance_with, problem, _few(problem), THRESHOLDS.unlike_few)
-    return problem.once("distance with few columns", distance) > THRESHOLDS.unlike_few
-
-
-def _few(problem: Constrained) -> int:
-    """Columns with which an augmented Lagrangian of a nuclear norm begins."""
-    return min(problem.n, max(math.ceil(math.log(problem.m)), THRESHOLDS.fewest))
-
-
-def _sparse(problem: Constrained) -> bool:
-    """Whether splitting would be chosen, and a factor of √(2 m) columns costs far less than its decompositions."""
-    return _splits(problem) and _dear(problem)
-
-
-def _dear(problem: Constrained) -> bool:
-    """The second half of :func:`_sparse`; also where a decomposition takes seconds, or no entries are known."""
-    if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
-        return True
-    return problem.conic.cubes > THRESHOLDS.sparse * math.sqrt(2.0 * problem.m) * problem.conic.forms.B.nnz
-
-
-def _mostly_inequalities(problem: Constrained) -> bool:
-    """Whether most constraints are inequalities; splitting is slow in finding the few that are active."""
-    loose = problem.lower < problem.upper
-    if problem.cones is not None:
-        loose = loose & ~problem.cones.member
-    return 2 * int(np.count_nonzero(loose)) > problem.m
-
-
-def _decomposable(problem: Constrained) -> bool:
-    """Whether a step of an interior point method is affordable, over cliques if that is cheaper."""
-    conic = problem.central
-    if conic is None:
-        return False
-    if problem.n > THRESHOLDS.newton_order and _diagonal_beside_face(problem):
-        return False
-    conic = conic.cheapest
-    if conic.complement_flops > THRESHOLDS.cheap and _mostly_inequalities(problem):
-        return False
-    return conic.flops <= THRESHOLDS.affordable
 
 
 def _on_factors(problem: Constrained) -> Method:
@@ -292,16 +190,6 @@ def _on_factors(problem: Constrained) -> Method:
     if affordable and Ability.CONSTRAINED_FIT in problem.abilities and (curved or problem.face is not None):
         return LagrangeNewton(steps=0) if problem.face is not None else LagrangeNewton()
     return AugmentedLagrangian()
-
-
-def _diagonal_beside_face(problem: Constrained) -> bool:
-    """Whether all constraints except those of a face are on single diagonal entries and bound the trace."""
-    face = problem.face
-    if problem.conic is None or problem.trace_limit is None or face is None:
-        return False
-    forms = problem.conic.forms
-    rest = forms.B[np.setdiff1d(np.arange(problem.m), face.rows)]
-    return bool(np.all(np.diff(rest.indptr) <= 1) and np.all(forms.i[rest.indices] == forms.j[rest.indices]))
 
 
 def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) -> Method:
