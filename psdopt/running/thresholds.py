@@ -35,8 +35,8 @@ class Thresholds:
         place of splitting: for theta numbers both took as long at 63 (orders 200 and 400, density 0.1), and splitting
         five times as long or more at 700 (order 1,000, density 0.02).
     unlike_few : the entries of a nuclear norm whose relative distance from all matrices of log m columns is larger have
-        solutions of high rank, found by splitting: at orders 120 to 300 it took a seventh to half as long as the
-        augmented Lagrangian at distances of .02 to .5, .4 to 1.3 times as long at .005, and longer below.
+        solutions of high rank, found by splitting: at orders 120 to 300 it took .1 to .6 times as long as the augmented
+        Lagrangian at distances of .02 to .5, .8 to 1.3 times as long at .006, and mostly longer below.
     second_order : up to this number n r of unknowns, 128², a Newton step costs no more than what it saves.
     cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
         method, the most reliable one, is chosen.
