@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,12 +18,24 @@ from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, finite_value, inner, norm
 from psdopt.linalg.tolerances import EPS, SLIGHT
 
-#: A segment of the cone: factors (n, k) of its ends A and B.
-Segment = tuple[Array, Array]
 #: Points on a segment: its ends, and three between them.
 POINTS = 5
 #: Steps of Lanczos' method towards the direction in which the Hessian of F is least.
 PRODUCTS = 12
+
+
+class Segment(NamedTuple):
+    """From C Cᵀ + A Aᵀ to C Cᵀ + B Bᵀ: `both` is C, with no columns where the ends share nothing; no column twice."""
+
+    left: Array
+    right: Array
+    both: Array
+
+    def at(self, t: float) -> Array:
+        """A factor of the point at t in [0, 1], with at most n columns."""
+        joined = np.hstack([self.both, math.sqrt(1.0 - t) * self.left, math.sqrt(t) * self.right])
+        n, k = joined.shape
+        return joined if k <= n else np.asarray(np.linalg.qr(joined.T, mode="r")).T
 
 
 def doubted(problem: Problem, certificate: Certificate, factor: Array, tol: float, whole: bool) -> Certificate:
@@ -58,25 +71,25 @@ def negative_curvature(problem: Problem, factor: Array, vectors: Sequence[Array]
         Y = np.ones((problem.n, 1))
     with np.errstate(all="ignore"):  # far from M, F may overflow
         segments = _segments(problem, Y, [np.asarray(on_host(v), dtype=np.float64) for v in vectors])
-        found = [each for A, B in segments if (each := _least_difference(problem, A, B)) is not None]
+        found = [each for segment in segments if (each := _least_difference(problem, segment)) is not None]
     return min(found, default=None)
 
 
 def _segments(problem: Problem, Y: Array, vectors: Sequence[Array]) -> Iterator[Segment]:
-    rng, (n, r), size = np.random.default_rng(0), Y.shape, norm(Y)
+    rng, (n, r), size, none = np.random.default_rng(0), Y.shape, norm(Y), Y[:, :0]
 
     def random(columns: int) -> Array:
         Z = rng.standard_normal((n, columns))
         return np.asarray(Z * (size / norm(Z)))
 
-    yield 0.0 * Y, Y
-    yield Y, 2.0 * Y
+    yield Segment(none, Y, none)
+    yield Segment(Y, 2.0 * Y, none)
     for v in vectors:
         if norm(v) > 0.0:
-            yield Y, np.column_stack([Y, v * (size / norm(v))])
-    yield Y, random(1)
-    yield Y, random(r)
-    yield random(r), random(r)
+            yield Segment(none, (v * (size / norm(v))).reshape(n, -1), Y)
+    yield Segment(Y, random(1), none)
+    yield Segment(Y, random(r), none)
+    yield Segment(random(r), random(r), none)
     D = _lanczos(problem, Y) if Ability.HESSIAN in problem.abilities else None
     if D is None:
         return
@@ -85,8 +98,8 @@ def _segments(problem: Problem, Y: Array, vectors: Sequence[Array]) -> Iterator[
     values, frame = np.linalg.eigh(N + N.T)
     scale = norm(Y.T @ Y) / norm(values) if np.any(values) else 0.0
     for share in (scale, SLIGHT * scale, SLIGHT**2 * scale):
-        below, above = (Q @ (frame * np.sqrt(np.maximum(sign * share * values, 0.0))) for sign in (-1.0, 1.0))
-        yield np.hstack([Y, below]), np.hstack([Y, above])
+        roots = frame * np.sqrt(share * np.abs(values))
+        yield Segment(Q @ roots[:, values < 0.0], Q @ roots[:, values > 0.0], Y)
 
 
 def _lanczos(problem: Problem, Y: Array) -> Array | None:
@@ -114,20 +127,15 @@ def _lanczos(problem: Problem, Y: Array) -> Array | None:
     return np.asarray(sum(w * Q for w, Q in zip(weights, basis, strict=False)))
 
 
-def _least_difference(problem: Problem, A: Array, B: Array) -> float | None:
+def _least_difference(problem: Problem, segment: Segment) -> float | None:
     """The least second difference at equally spaced points of a segment, if it is below 0 by more than rounding."""
-    wide = max(A.shape[1], B.shape[1])
-    ends = [np.pad(each, ((0, 0), (0, wide - each.shape[1]))) for each in (A, B)]
-
-    def at(t: float) -> Array:
-        joined = np.hstack([math.sqrt(1.0 - t) * ends[0], math.sqrt(t) * ends[1]])
-        return joined if 2 * wide <= problem.n else np.asarray(np.linalg.qr(joined.T, mode="r")).T
+    at = segment.at
 
     def value(t: float) -> float:
         return finite_value(lambda: float(problem.at(at(t)).value))
 
     values = np.array([value(k / (POINTS - 1)) for k in range(POINTS)])
-    length, least = _distance(A, B), None
+    length, least = _distance(segment.left, segment.right), None
     for h in (2, 1):
         for k in range(h, POINTS - h):
             three = values[[k - h, k, k + h]]
@@ -141,18 +149,18 @@ def _least_difference(problem: Problem, A: Array, B: Array) -> float | None:
                 continue
             three_at = [problem.at(at(j / (POINTS - 1))) for j in (k - h, k, k + h)]
             noise = sum(measured_rounding(problem, each) for each in three_at)
-            if -difference > 2.0 * noise and _slope_falls(three_at[0], three_at[2], *ends):
+            if -difference > 2.0 * noise and _slope_falls(three_at[0], three_at[2], segment):
                 least = found
     return least
 
 
-def _slope_falls(left: Evaluation, right: Evaluation, A: Array, B: Array) -> bool:
-    """Whether ⟨∇F, B Bᵀ − A Aᵀ⟩ is less at `right` than at `left`, by more than its rounding."""
+def _slope_falls(low: Evaluation, high: Evaluation, segment: Segment) -> bool:
+    """Whether ⟨∇F, B Bᵀ − A Aᵀ⟩ is less at `high` than at `low`, by more than its rounding."""
     slopes, size = [], 0.0
-    for each in (left, right):
-        at_A, at_B = (inner(np.asarray(on_host(each.gradient @ V)), V) for V in (A, B))
-        slopes.append(at_B - at_A)
-        size += abs(at_A) + abs(at_B)
+    for each in (low, high):
+        parts = [0.0 if not V.size else inner(on_host(each.gradient @ V), V) for V in (segment.left, segment.right)]
+        slopes.append(parts[1] - parts[0])
+        size += sum(map(abs, parts))
     return slopes[1] - slopes[0] < -CANCELLED * EPS * size
 
 

@@ -106,6 +106,13 @@ class PlaneModel(ABC):
             return minimize_quadratic_in_box(self.quadratic[1], self.quadratic[2], lower, upper)
         return minimize_plane(self.value, self.derivatives, lower, upper)
 
+    def nearly_best_beta(self, slope: float) -> float:
+        """The beta >= 0 of least F(M + beta v vᵀ); about a tenth of the decrease may be left if that is cheaper.
+
+        Enough for the weight of a new column. `slope` : ⟨S v, v⟩, at beta = 0. Default: :meth:`minimize`.
+        """
+        return self.minimize(alpha=(1.0, 1.0))[1]
+
     @abstractmethod
     def step(self, alpha: float, beta: float) -> Evaluation:
         """Evaluation at alpha M + beta v vᵀ: factor [√alpha Y, √beta v], no application."""

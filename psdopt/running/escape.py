@@ -101,9 +101,10 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     negative = pair.values < -64.0 * EPS * math.sqrt(Y.shape[0]) * pair.norm
     if not np.any(negative):
         return None
-    vectors = pair.vectors[:, negative]
+    vectors, slopes = pair.vectors[:, negative], pair.values[negative]
     # the best weight of each by itself: curvatures differ by orders of magnitude
-    weights = np.array([evaluation.along_atom(v).minimize(alpha=(1.0, 1.0))[1] for v in vectors.T])
+    pairs = zip(vectors.T, slopes, strict=True)
+    weights = np.array([evaluation.along_atom(v).nearly_best_beta(float(slope)) for v, slope in pairs])
     weights = np.maximum(np.where(np.isfinite(weights), weights, 1.0), np.finfo(float).tiny)
     directions: Array = vectors * np.sqrt(weights)
     k = directions.shape[1]

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 from psdopt import AutogradProblem, Constrained, Status, certify, constraints, solve
-from psdopt.certificates.convexity import negative_curvature
+from psdopt.certificates.convexity import Segment, negative_curvature
 
 N = 5
 RNG = np.random.default_rng(3)
@@ -79,3 +79,24 @@ def test_a_lens_of_negative_curvature_is_found_where_it_is_least():
     for share, convex in ((1.02, False), (0.98, True)):
         problem = AutogradProblem(lambda M, share=share: anp.sum(M * M) - share * anp.sum(A * M) ** 2, N, convex=True)
         assert (negative_curvature(problem, np.eye(N)) is None) == convex
+
+
+def test_points_of_segments_have_no_needless_columns(monkeypatch):
+    """Twice the rank between any two matrices of it, thrice where Lanczos' direction is added."""
+    n, r = 20, 2
+    problem = AutogradProblem(lambda M: anp.sum((M - 1.0) ** 2), n, convex=True)
+    seen, at = [], problem.at
+    monkeypatch.setattr(problem, "at", lambda Y: seen.append(Y.shape[1]) or at(Y))
+    assert negative_curvature(problem, RNG.standard_normal((n, r)), [RNG.standard_normal(n)]) is None
+    assert set(seen) == {r, r + 1, 2 * r, 3 * r}
+    assert np.mean(seen) <= 2.0 * r + 0.5
+
+
+@pytest.mark.parametrize("columns", [2, 9])
+def test_a_segment_is_straight(columns):
+    left, right, both = RNG.standard_normal((3, 8, columns))
+    at = [Segment(left, right, both).at(t) for t in (0.0, 0.25, 1.0)]
+    assert {Z.shape[1] for Z in at} == {min(3 * columns, 8)}
+    M = [Z @ Z.T for Z in at]
+    np.testing.assert_allclose(M[1], 0.75 * M[0] + 0.25 * M[2], rtol=1e-12)
+    np.testing.assert_allclose(M[0], both @ both.T + left @ left.T, rtol=1e-12)

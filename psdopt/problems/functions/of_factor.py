@@ -12,7 +12,7 @@ import numpy as np
 from psdopt.devices import released
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.interpolation import minimize_interpolated
-from psdopt.linalg.tolerances import EPS, MINOR
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
 from psdopt.problems.functions.backend import Local
 from psdopt.problems.functions.evaluation import FunctionEvaluation, FunctionPlane, dot
 
@@ -58,17 +58,27 @@ class FactorEvaluation(FunctionEvaluation):
 
     def gradient_times(self, V: Any) -> Any:
         r, k = self.raw.shape[1], V.shape[1]
-        columns = width(r + k) if self.problem.backend.compiled else r + k
+        return 0.5 * self._beside_product(widened(V, r + k, left=r))[:, r:]
+
+    def _beside_product(self, D: Any) -> Any:
+        """The product of D (n, r + k) with the Hessian of f at Y with k zero columns."""
+        k = D.shape[1]
+        columns = width(k) if self.problem.backend.compiled else k
         if self._beside is None or self._beside[0] != columns:
             self._beside = columns, self.problem.backend.second_order(widened(self.raw, columns))
-        along = widened(widened(V, r + k, left=r), columns)
-        return 0.5 * self._beside[1].product(along)[:, r : r + k]
+        return self._beside[1].product(widened(D, columns))[:, :k]
 
     def hessian_vector(self, D: Array) -> Array:
         return self.given(self._hessian(self.taken(D)))
 
     def _hessian(self, D: Any) -> Any:
         return self.local.product(self._wide(D))[:, : D.shape[1]]
+
+    def curvature_product(self, D: Array) -> Array:
+        """From one product, with the Hessian of f at [Y, 0] along [D, D], which is [H D, 2 S D]."""
+        k, raw = self.raw.shape[1], self.taken(D)
+        both = self._beside_product(np.hstack([raw, raw]) if isinstance(raw, np.ndarray) else raw.repeat(1, 2))
+        return self.given(0.5 * (both[:, :k] - both[:, k:]))
 
     def curved(self, D: Any) -> tuple[Any, Any, Any]:
         wide = self._wide(D)
@@ -104,12 +114,15 @@ class FactorPlane(FunctionPlane):
         found = self._best_beta(alpha[0], beta[1]) if alpha[0] == alpha[1] and beta[0] == 0.0 else None
         return super().minimize(alpha, beta) if found is None else (alpha[0], found)
 
-    def _best_beta(self, alpha: float, upper: float) -> float | None:
+    def nearly_best_beta(self, slope: float) -> float:
+        found = self._best_beta(1.0, math.inf, SLIGHT, slope)
+        return super().nearly_best_beta(slope) if found is None else found
+
+    def _best_beta(self, alpha: float, upper: float, share: float = 0.0, slope: float | None = None) -> float | None:
         """The beta of least F(alpha M + beta v vᵀ), by values and slopes ⟨S v, v⟩; None if they do not lead to it.
 
-        Where f([√alpha Y, √beta v]) has the gradient [.., 2 √beta S v] the slope is its product with v by 2 √beta. At
-        beta = 0 it is that of the parabola through both values and the slope at the first point, as it is for F
-        quadratic in M; where this does not fall, or values are rounding, a product with the Hessian of f.
+        Where f([√alpha Y, √beta v]) has the gradient [.., 2 √beta S v] the slope is its product with v by 2 √beta.
+        `slope`, at beta = 0, and `share` of the decrease that may be left, if they are given.
         """
         here, v, problem = self.evaluation, self.v, self.evaluation.problem
         start = here if alpha == 1.0 else FactorEvaluation(problem, math.sqrt(alpha) * here.factor)
@@ -125,14 +138,23 @@ class FactorPlane(FunctionPlane):
             return moved.value, 0.5 * dot(problem, last, released(v)) / math.sqrt(b)
 
         try:
-            value, there = sampled(first)
-            rise = value - start.value
-            slope = 2.0 * rise / first - there
-            if not slope < 0.0 or not EPS * max(abs(value), abs(start.value)) <= MINOR * min(abs(rise), -slope * first):
-                slope = dot(problem, start.gradient_times(released(v)), released(v))
-            return minimize_interpolated(sampled, (start.value, slope), None, first, upper)
+            slope = self._first_slope(start, first, sampled(first)) if slope is None else slope
+            return minimize_interpolated(sampled, (start.value, slope), None, first, upper, share)
         except np.linalg.LinAlgError:
             return None
+
+    def _first_slope(self, start: FactorEvaluation, beta: float, there: tuple[float, float]) -> float:
+        """⟨S v, v⟩ at `start`: that of the parabola through its value and value and slope at `beta`.
+
+        It is exact for F quadratic in M; where it does not fall, or values are rounding, a product with the Hessian
+        of f.
+        """
+        value, slope = there
+        rise = value - start.value
+        found = 2.0 * rise / beta - slope
+        if found < 0.0 and EPS * max(abs(value), abs(start.value)) <= MINOR * min(abs(rise), -found * beta):
+            return found
+        return dot(start.problem, start.gradient_times(released(self.v)), released(self.v))
 
     def derivatives(self, alpha: float, beta: float) -> tuple[Array, Array]:
         """Exact at alpha = 0 and beta = 0 as well; NaN where the function raises LinAlgError."""
