@@ -83,11 +83,6 @@ class Backend(ABC):
         found: Local = self._guarded(self.plain_second_order, x)
         return found
 
-    def curve(self, x: Array, a: Array, b: Array) -> tuple[float, float, float] | None:
-        """f, its first and its second derivative along x + t a + t² b at t = 0, if that costs less than a gradient and
-        a product with the Hessian; None otherwise."""
-        return None
-
     def parameter_gradient(self, x: Array, D: Array | None) -> Any:
         """∂ f(x, p)/∂p, or ∂⟨∇f(x, p), D⟩/∂p, in the structure of the parameters and in the library's arrays.
 

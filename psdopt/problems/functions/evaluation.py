@@ -36,23 +36,18 @@ class FunctionEvaluation(Evaluation):
         """S V for a block V (n, k) in the backend's arrays."""
 
     @abstractmethod
-    def curved(self, D: Any) -> tuple[Any, Any, Any]:
-        """(x, a, b) with f(x + t a + t² b) = F((Y + t D)(Y + t D)ᵀ), D (n, r), in the backend's arrays."""
+    def curved(self, D: Any) -> tuple[Any, Any]:
+        """(a, b) with f(x + t a + t² b) = F((Y + t D)(Y + t D)ᵀ), D (n, r), where f(x) = F(Y Yᵀ); backend's arrays."""
 
     @property
     @abstractmethod
     def local(self) -> Local:
-        """f, ∇f and its Hessian as a map, at the x of :meth:`curved`, kept for what else is asked at this factor."""
+        """f, ∇f and its Hessian as a map, at the x with f(x) = F(Y Yᵀ), kept for what else is asked at this factor."""
 
     def slopes(self, D: Any) -> tuple[float, float]:
         """First and second derivative of t ↦ F((Y + t D)(Y + t D)ᵀ) at t = 0; NaN where f raises LinAlgError."""
-        x, a, b = self.curved(D)
+        a, b = self.curved(D)
         try:
-            forward = "local" not in vars(self) and not self.problem.by_hand
-            found = self.problem.backend.curve(x, a, b) if forward else None
-            if found is not None:
-                vars(self)["value"], slope, bend = found
-                return slope, bend
             _, G, product = self.local
             bend = dot(self.problem, product(a), a) + 2.0 * dot(self.problem, G, b)
             return dot(self.problem, G, a), bend

@@ -80,9 +80,9 @@ class FactorEvaluation(FunctionEvaluation):
         both = self._beside_product(np.hstack([raw, raw]) if isinstance(raw, np.ndarray) else raw.repeat(1, 2))
         return self.given(0.5 * (both[:, :k] - both[:, k:]))
 
-    def curved(self, D: Any) -> tuple[Any, Any, Any]:
+    def curved(self, D: Any) -> tuple[Any, Any]:
         wide = self._wide(D)
-        return self._wide(self.raw), wide, 0.0 * wide
+        return wide, 0.0 * wide
 
     def parameter_gradient(self, D: Array | None = None) -> Any:
         along = None if D is None else self._wide(self.taken(D))
@@ -205,9 +205,13 @@ class FactorPlane(FunctionPlane):
 
 
 def width(columns: int) -> int:
-    """The least of 1, 2, 3, 4, 6, 8, 12, 16, 24, ... from this number of columns on: at most half of them more."""
-    quarter = max(1, (1 << max(columns - 1, 0).bit_length()) // 4)
-    return -(-max(columns, 1) // quarter) * quarter
+    """The least of 1, 2, 3, 4, 6, 8, 12, 16, 20, ..., 32, 40, ..., 64, 80, ... from this number of columns on.
+
+    At most half more up to 16 columns, where compilation takes longer than what it saves, and a quarter beyond.
+    """
+    power = 1 << max(columns - 1, 0).bit_length()
+    step = max(1, min(power // 4, max(power // 8, 4)))
+    return -(-max(columns, 1) // step) * step
 
 
 def widened(raw: Any, columns: int, left: int = 0) -> Any:

@@ -69,9 +69,9 @@ class MatrixEvaluation(FunctionEvaluation):
         cross = self.raw @ self.taken(D).T
         return self.given(self.local.product(cross + cross.T) @ self.raw)
 
-    def curved(self, D: Any) -> tuple[Any, Any, Any]:
+    def curved(self, D: Any) -> tuple[Any, Any]:
         cross = self.raw @ D.T
-        return self.dense, cross + cross.T, D @ D.T
+        return cross + cross.T, D @ D.T
 
     def parameter_gradient(self, D: Array | None = None) -> Any:
         if D is None:

@@ -52,9 +52,6 @@ class Jax(Backend):
             second, _, fourth = _expanded(bend, 0.0)
             return second, fourth
 
-        def curve(x: Any, a: Any, b: Any, parameters: Any) -> Any:
-            return _expanded(lambda t: self(x + t * a + t * t * b, parameters), 0.0)
-
         def mixed(x: Any, D: Any, parameters: Any) -> Any:
             return jax.grad(lambda p: jax.jvp(lambda x: self(x, p), (x,), (D,))[1])(parameters)
 
@@ -64,7 +61,6 @@ class Jax(Backend):
         self._value = jax.jit(self)
         self._second_order = jax.jit(second_order)
         self._product = jax.jit(lambda pull, D: pull((jnp.zeros(()), D))[0])
-        self._curve = jax.jit(curve)
         self._outward = jax.jit(outward)
         self._mixed = jax.jit(mixed)
         self._forced = jax.jit(forced)
@@ -90,14 +86,6 @@ class Jax(Backend):
                     return np.asarray(self._product(pull, D))
 
             return Local(float(value), np.asarray(G), product)
-
-    def curve(self, x: Array, a: Array, b: Array) -> tuple[float, float, float]:
-        """By derivatives forward, without a gradient: about three values."""
-        with _host_double():
-            value, slope, bend = map(float, self._curve(x, a, b, self.parameters))
-        if math.isnan(value):
-            raise np.linalg.LinAlgError("function is not a number")
-        return value, slope, bend
 
     def plain_outward(self, Z: Array, C: Array) -> tuple[Any, Any]:
         with _host_double():

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from psdopt import FunctionProblem
+from psdopt.problems.functions.of_factor import width
 
 from .backends import BACKENDS, N, problem, reference
 
@@ -56,3 +57,9 @@ def test_the_weight_is_exact_where_no_gradient_is_wanted():
     """Of a function of the matrix, whose planes are searched with exact derivatives."""
     plane = reference().at(Y).along_atom(V)
     assert plane.nearly_best_beta(-1.0) == plane.minimize(alpha=(1.0, 1.0))[1]
+
+
+def test_compiled_functions_see_few_widths_and_few_needless_columns():
+    widths = {k: width(k) for k in range(1, 500)}
+    assert all(k <= wide <= (1.5 if k <= 16 else 1.25) * k for k, wide in widths.items())
+    assert [len({widths[k] for k in range(1, most + 1)}) for most in (16, 64, 256)] == [8, 16, 24]

@@ -172,7 +172,7 @@ def test_a_function_is_traced_once_for_each_use_and_not_at_each_step(backend):
         here.along(D).derivatives(0.1)
         here.hessian_vector(D)
         here.along_atom(D[:, 0]).derivatives(1.0, 0.0)
-    assert len(entered) == 3  # the value; the curve of a line; and value, gradient and Hessian together
+    assert len(entered) == 2  # the value; and value, gradient and Hessian together
 
 
 @pytest.mark.parametrize("backend", [installed("autograd"), installed("torch")])
