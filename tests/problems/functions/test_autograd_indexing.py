@@ -7,7 +7,7 @@ from autograd import elementwise_grad, grad, make_hvp, make_jvp
 from autograd.test_util import check_grads
 
 from psdopt.problems.functions import autograd_indexing
-from psdopt.problems.functions.autograd_indexing import add_at
+from psdopt.problems.functions.autograd_indexing import Index
 
 autograd_indexing.register()
 SHAPE = (4, 3, 2)
@@ -52,11 +52,12 @@ def A():
 def test_sums_are_those_of_numpy(A, index, dtype):
     A = A.astype(dtype)
     index = np.array(index, dtype=np.int64) if isinstance(index, list) else index
+    made = Index(index, SHAPE)
     x = RNG.standard_normal(np.shape(A[index])).astype(dtype)
     expected, turned = A.copy(), np.asfortranarray(A)
     np.add.at(expected, index, x)
     for found in (A, turned):
-        assert add_at(found, index, x) is found
+        assert made.add_at(found, x) is found
         np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == "float32" else 1e-13)
 
 
