@@ -107,10 +107,7 @@ class PlaneModel(ABC):
         return minimize_plane(self.value, self.derivatives, lower, upper)
 
     def nearly_best_beta(self, slope: float) -> float:
-        """The beta >= 0 of least F(M + beta v vᵀ); about a tenth of the decrease may be left if that is cheaper.
-
-        Enough for the weight of a new column. `slope` : ⟨S v, v⟩, at beta = 0. Default: :meth:`minimize`.
-        """
+        """beta >= 0 with nine tenths of the decrease of F(M + beta v vᵀ), for a new column; `slope` is ⟨S v, v⟩."""
         return self.minimize(alpha=(1.0, 1.0))[1]
 
     @abstractmethod
@@ -307,8 +304,7 @@ class Problem(ABC):
 
         For problems with the ability ``sample``. Terms without rows, such as regularisers, stay whole.
         """
-        kind = type(self).__name__
-        raise InvalidTypeError(f"{kind} cannot be sampled: none of its terms is known to be a sum over rows")
+        raise InvalidTypeError(f"{type(self).__name__} cannot be sampled: no term of it is known to be a sum over rows")
 
     def solve_in_closed_form(self) -> LowRankPSD | None:
         """The global minimiser, for problems with the ability ``closed-form``; None if there is none for these data."""

@@ -33,9 +33,7 @@ def phase_one(problem: ConstrainedModel) -> tuple[Array, Array]:
     Newton steps on Y, without evaluations of F.
     """
     reached = MINOR * FEASIBLE
-    for Y in islice(
-        _nearer(problem), MOST_PRODUCTS + 1
-    ):  # where feasible matrices lie on a face, convergence is linear
+    for Y in islice(_nearer(problem), MOST_PRODUCTS + 1):  # on the way to a face convergence is linear
         if relative_violation(problem, problem.measured(Y), Y) <= reached:
             break
     y = problem.violation(problem.measured(Y)) * weights(problem, 1.0)
