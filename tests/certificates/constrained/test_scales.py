@@ -136,6 +136,15 @@ class TestInfeasiblePoints:
         assert least <= scales.GapUnits(problem, evaluation)(constant) <= most
 
 
+def test_ranges_towards_a_feasible_matrix_are_computed_once_for_all_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    problem, asked = Constrained(QuadraticSDP(B=1.0, C=-np.eye(2)), constraints.trace(2, 4.0)), []
+    real = scales.feasible_range
+    monkeypatch.setattr(scales, "feasible_range", lambda *given: asked.append(given) or real(*given))
+    units = scales.GapUnits(problem, problem.at(math.sqrt(2.0) * np.eye(2)))
+    assert [units(bound) for bound in (-1e-3, -1e-2, 0.0)] == [units(0.0)] * 3
+    assert len(asked) == 1
+
+
 def test_a_fit_whose_minimum_is_zero_under_constraints_is_optimal() -> None:
     """|M − K|² with K feasible: F, its gradient and every multiplier vanish at the minimum."""
     K = np.array([[1.0, 0.5, 0.2], [0.5, 1.0, 0.4], [0.2, 0.4, 1.0]])

@@ -227,7 +227,7 @@ def test_what_is_off_by_more_than_a_rounding_is_no_face(least) -> None:
     assert hidden(E(0, 0), least=least).face is None
 
 
-def test_fractions_are_left_alone_where_a_prime_shows_no_combination(monkeypatch) -> None:
+def test_exact_numbers_are_left_alone_where_a_prime_shows_no_combination(monkeypatch) -> None:
     """One reduction modulo a prime, no other one, and one look at the rows for a whole run."""
     seen = []
     real = combined_rows._reduced
@@ -241,6 +241,12 @@ def test_fractions_are_left_alone_where_a_prime_shows_no_combination(monkeypatch
     seen.clear()
     twice = constraints.sparse_forms([np.diag([1.0, 0.3, 0.0, 0.0, 0.0]), np.diag([1.0, 0.0, 0.0, 0.0, 0.0])], 0.7)
     assert face_of(twice).basis.shape == (ORDER, 1)
+    assert () in seen
+    # the only combination with wᵀb = 0, M_13 = 0, has no diagonal entry, so that it cannot be semidefinite
+    seen.clear()
+    apart = constraints.sparse_forms([E(0, 0) + E(1, 2), E(0, 0) + E(1, 2) + E(1, 3)], np.array([0.3, 0.3]))
+    assert Constrained(QuadraticSDP(C=np.eye(N)), apart).shown.face is None
+    assert seen == [(combined_rows.PRIME,)]
 
 
 @pytest.mark.parametrize("scales", [np.ones(6), 10.0 ** np.arange(-6, 6, 2)])
