@@ -41,7 +41,7 @@ def splits(problem: Constrained) -> bool:
 
 
 def _outnumbered(conic: Conic) -> bool:
-    """The comparison of :func:`splits`, however cheap the Newton steps are."""
+    """Whether a dozen Newton steps cost more than a few hundred decompositions, cheap or not."""
     return 3.0 * conic.cheapest.complement_flops > THRESHOLDS.many**3 * conic.cubes
 
 
@@ -87,7 +87,7 @@ def sparse(problem: Constrained) -> bool:
 
 
 def _dear(problem: Constrained) -> bool:
-    """The second half of :func:`sparse`; also where a decomposition takes seconds, or no entries are known."""
+    """Whether a decomposition costs far more than a step on √(2 m) columns, takes seconds, or no entries are known."""
     if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
         return True
     return problem.conic.cubes > THRESHOLDS.sparse * math.sqrt(2.0 * problem.m) * problem.conic.forms.B.nnz

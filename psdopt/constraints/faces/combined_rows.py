@@ -92,7 +92,7 @@ def _eliminated(forms: SparseForms, rows: NDArray[np.intp], b: Array, noise: flo
     """(w, A*(w)) of the reduced rows with wᵀb = 0, places off the diagonal eliminated first.
 
     Rows left with diagonal places only do not depend on how the given rows were combined beforehand. Numbers modulo a
-    prime tell first, in a tenth of the time or less, whether there is such a row: what is zero is zero modulo a prime.
+    prime, which do not grow, tell first whether a row may define a face: what is zero is zero modulo a prime.
     """
     entries = int(np.diff(forms.B.indptr)[rows].sum())
     if not 1 < len(rows) <= entries <= EXACT:

@@ -88,8 +88,9 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
     def warmed(self, state: PrimalDualState | SoftState, multipliers: Array) -> PrimalDualState | SoftState:
         """The point on a central path that is nearest to M and `multipliers`: X Z = mu I, and X − Z as these have it.
 
-        mu is off^3/2, in units of the two matrices, for what X and Z with X Z = 0 miss, relative to each. After one
-        Newton step a solution that moves smoothly is missed by about off², one whose active constraints change by off.
+        mu = off^(3/2) |X| |S| / order, S = C − A*(v), where off is the error of the pair with X Z = 0 in A(X) = b, over
+        |X|, and in Z = S, over |S|. After one Newton step a solution that moves smoothly is missed by about off², one
+        whose active constraints change by off.
         """
         form = state.form
         if isinstance(state, SoftState) or not form.order:

@@ -43,7 +43,7 @@ class PrimalDualState(State):
     `nearest_violation`, and the gap to the best proven bound; before any bound is proven, the relative residual. A
     stalled run ends at `nearest`, since rounding may spoil later iterates where multipliers are not bounded. `anew` :
     whether the run was restarted; a restarted run shows `nearest` until it has a better iterate. `at` : X, Z and v with
-    their factors, if already computed. `careful` : whether steps factor the roots of their systems,
+    their factors and residuals, if already computed. `careful` : whether steps factor the roots of their systems,
     because rounding spoils the systems. `refuted`, `fallen` : at the last attempt at a proof, the relative residuals of
     v as a proof that no M is feasible and of X as a ray; the next attempt follows at a tenth of them.
     """
