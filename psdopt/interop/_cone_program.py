@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,27 @@ from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
+
+
+@dataclass(frozen=True)
+class Stack:
+    """The PSD blocks of one order k: their rows (blocks, k (k + 1)/2), and the entries (i, j) of a lower triangle."""
+
+    rows: NDArray[np.intp]
+    i: NDArray[np.intp]
+    j: NDArray[np.intp]
+
+    @property
+    def twice(self) -> Array:
+        """How often each entry of the triangle stands in the matrix: 1 or 2."""
+        return np.where(self.i == self.j, 1.0, 2.0)
+
+    def matrices(self, v: Array) -> Array:
+        """The symmetric matrices (blocks, k, k) with these entries of v (R,)."""
+        k = int(self.i[-1]) + 1
+        V = np.empty((len(self.rows), k, k))
+        V[:, self.i, self.j] = V[:, self.j, self.i] = v[self.rows]
+        return V
 
 
 @dataclass(frozen=True)
@@ -64,6 +86,18 @@ class ConeProgram:
             first += k
         empty = np.zeros(0, dtype=np.intp)
         return np.concatenate([empty, *i]), np.concatenate([empty, *j])
+
+    @cached_property
+    def stacks(self) -> list[Stack]:
+        """The PSD blocks by their orders."""
+        sizes = np.array([k * (k + 1) // 2 for k in self.psd], dtype=np.intp)
+        firsts = self.first_psd + np.cumsum(sizes) - sizes
+        found = []
+        for k in sorted(set(self.psd)):
+            j, i = np.triu_indices(k)
+            first = firsts[[t for t, order in enumerate(self.psd) if order == k]]
+            found.append(Stack(first[:, None] + np.arange(len(i)), i, j))
+        return found
 
     def gradient(self, x: Array) -> Array:
         """c + P x."""
@@ -148,21 +182,31 @@ def lower_triangles(
     become matrices [[t, uᵀ], [u, t I]] of the same orders; then arrays of the shapes `psd`, (*batch, k, k) with the
     first index fastest, of which each (k, k) becomes its symmetric part.
     """
-    parts = [sp.eye_array(first, format="csr")]
-    for d in soc:
+    # (rows, columns, values) of one cone of each shape, and how many rows and columns it has
+    local: dict[Any, tuple[NDArray[np.intp], NDArray[np.intp], Array, int, int]] = {}
+    for d in set(soc):
         column, row = np.triu_indices(d)
         held = np.flatnonzero((column == 0) | (row == column))
-        where = np.where(row == column, 0, row)[held]
-        parts.append(sp.csr_array((np.ones(len(held)), (held, where)), shape=(len(row), d)))
-    for shape in psd:
+        local[d] = held, np.where(row == column, 0, row)[held], np.ones(len(held)), len(row), d
+    for shape in set(psd):
         size, k = math.prod(shape), shape[-1]
         entries = np.arange(size).reshape(shape, order="F").reshape(-1, k, k)
         column, row = np.triu_indices(k)
         places = np.concatenate([entries[:, row, column].ravel(), entries[:, column, row].ravel()])
         t = np.arange(len(places) // 2)
-        parts.append(sp.csr_array((np.full(len(places), 0.5), (np.tile(t, 2), places)), shape=(len(t), size)))
+        local[shape] = np.tile(t, 2), places, np.full(len(places), 0.5), len(t), size
+    rows, columns, values = [np.arange(first)], [np.arange(first)], [np.ones(first)]
+    row_end = column_end = first
+    for cone in [*soc, *psd]:
+        own_rows, own_columns, own_values, height, width = local[cone]
+        rows.append(row_end + own_rows)
+        columns.append(column_end + own_columns)
+        values.append(own_values)
+        row_end, column_end = row_end + height, column_end + width
+    onto = np.concatenate(rows), np.concatenate(columns)
     orders = [*soc, *(shape[-1] for shape in psd for _ in range(math.prod(shape[:-2])))]
-    return sp.csr_array(sp.block_diag(parts, format="csr")), tuple(int(k) for k in orders)
+    H = sp.csr_array((np.concatenate(values), onto), shape=(row_end, column_end))
+    return H, tuple(int(k) for k in orders)
 
 
 def lower_multipliers(v: Array, rows: sp.csr_array, kept: int, first: int, soc: Sequence[int]) -> Array:

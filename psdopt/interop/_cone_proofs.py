@@ -7,9 +7,6 @@ cone holds for the program only if the vector itself is a proof.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import starmap
-
 import numpy as np
 
 from psdopt.interop._cone_program import ConeProgram
@@ -26,10 +23,35 @@ def refutes(program: ConeProgram, y: Array) -> bool:
 
     Then 0 = yᵀ(A x + s − b) > 0 for any feasible x, so no x is feasible. y (R,). Cost: the eigenvalues of its blocks.
     """
-    p, lost, sizes = program, rounding(1.0, len(y), COMPUTED), np.abs(y)
-    if not np.all(np.isfinite(y)) or not p.b @ y < -lost * float(np.abs(p.b) @ sizes):
+    p, sizes = program, np.abs(y)
+    lost = rounding(1.0, len(y), COMPUTED)
+    below = bool(p.b @ y < -lost * float(np.abs(p.b) @ sizes))
+    return below and _dual_feasible(p, y, np.zeros(len(p.c)), sizes)
+
+
+def dual_feasible(program: ConeProgram, y: Array, gradient: Array) -> bool:
+    """Whether gradient + Aᵀy = 0 and y (R,) in the dual cones up to the rounding of their terms.
+
+    Terms have the :func:`entry_sizes` of y. Cost: the eigenvalues of the blocks.
+    """
+    return _dual_feasible(program, y, gradient, entry_sizes(program, y))
+
+
+def entry_sizes(program: ConeProgram, y: Array) -> Array:
+    """|y| (R,), where an entry 2 Y_ij beside the diagonal of a block counts as 2 √(Y_ii Y_jj) if that is larger."""
+    sizes = np.abs(y)
+    for stack in program.stacks:
+        entries = sizes[stack.rows]
+        d = np.sqrt(entries[:, stack.i == stack.j])
+        sizes[stack.rows] = np.maximum(entries, stack.twice * d[:, stack.i] * d[:, stack.j])
+    return sizes
+
+
+def _dual_feasible(p: ConeProgram, y: Array, gradient: Array, sizes: Array) -> bool:
+    lost = rounding(1.0, len(y), COMPUTED)
+    if not np.all(np.isfinite(y)):
         return False
-    if np.any(np.abs(p.A.T @ y) > lost * (abs(p.A).T @ sizes)):
+    if np.any(np.abs(gradient + p.A.T @ y) > lost * (np.abs(gradient) + abs(p.A).T @ sizes)):
         return False
     i, j = p.places()
     halves = np.concatenate([np.ones(p.first_psd), np.where(i == j, 1.0, 0.5)])
@@ -65,31 +87,19 @@ def _inside(program: ConeProgram, v: Array, allowed: Array) -> bool:
     loose = slice(program.zero, program.first_psd)
     if np.any(v[loose] < -allowed[loose]):
         return False
-    return all(starmap(_semidefinite, zip(_blocks(program, v), _blocks(program, allowed), strict=True)))
+    return all(_semidefinite(stack.matrices(v), stack.matrices(allowed)) for stack in program.stacks)
 
 
 def _semidefinite(V: Array, allowed: Array) -> bool:
-    """Whether changes of entries V_ij by about `allowed` make V semidefinite.
+    """Whether changes of entries V_ij by about `allowed` make all V (blocks, k, k) semidefinite.
 
     If a diagonal entry is exactly zero, its row must be zero: no multiple of the identity counts as rounding there.
     """
-    d = np.sqrt(np.diagonal(allowed))
+    d = np.sqrt(np.einsum("bii->bi", allowed))
     exact = d == 0.0
-    if np.any(np.diagonal(V)[exact] < 0.0) or np.any((np.abs(V) > allowed)[exact]):
+    rows = exact[:, :, None] | exact[:, None, :]
+    if np.any(np.einsum("bii->bi", V)[exact] < 0.0) or np.any((np.abs(V) > allowed)[rows]):
         return False
-    d, V, allowed = d[~exact], V[~exact][:, ~exact], allowed[~exact][:, ~exact]
-    if not len(d):
-        return True
-    least = float(np.linalg.eigvalsh(V / np.outer(d, d))[0])
-    return least >= -float(np.linalg.norm(allowed / np.outer(d, d)))
-
-
-def _blocks(program: ConeProgram, v: Array) -> Iterator[Array]:
-    """The symmetric matrices of the PSD rows of v."""
-    first = program.first_psd
-    for k in program.psd:
-        column, row = np.triu_indices(k)
-        V, end = np.zeros((k, k)), first + len(row)
-        V[row, column] = V[column, row] = v[first:end]
-        first = end
-        yield V
+    units = np.where(rows, np.inf, d[:, :, None] * d[:, None, :])
+    least = np.linalg.eigvalsh(V / units)[:, 0]
+    return bool(np.all(least >= -np.linalg.norm(allowed / units, axis=(1, 2))))

@@ -19,6 +19,7 @@ from psdopt.interop._cone_ending import Ending, feasibility, may_fall, proofs, r
 from psdopt.interop._cone_epigraph import EpigraphForm
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_log import Log, note
+from psdopt.interop._cone_optimal import ConeCertificate
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls, scaled
 from psdopt.linalg.arrays import Array
@@ -44,7 +45,8 @@ class Answer:
     `residual` : the largest DIMACS error. `warm` : the factor of M and the multipliers, from which the next run starts.
     `ending` : what is proven of a program without an optimum, else None. `proof` : of an infeasible one y (R,) in the
     dual cones with Aᵀy = 0, bᵀy = −1, or None where a face of the cone shows it and no such y was found; else x (N,)
-    with P x = 0, cᵀx = −1 and −A x in the cones.
+    with P x = 0, cᵀx = −1 and −A x in the cones. `own_numbers` : the certificate of a point that is proven by the
+    program's own numbers, without a form.
     """
 
     status: Status
@@ -56,9 +58,12 @@ class Answer:
     warm: tuple[Array, Array] | None = None
     ending: Ending | None = None
     proof: Array | None = None
+    own_numbers: ConeCertificate | None = None
 
     @property
     def residual(self) -> float:
+        if self.own_numbers is not None:
+            return self.own_numbers.residual
         if self.certificate is None:
             return math.inf
         known = self.certificate.constraints

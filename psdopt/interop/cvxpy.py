@@ -39,9 +39,9 @@ from psdopt.checks import number
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.errors import InvalidInputError, InvalidTypeError, PsdoptError
 from psdopt.interop._cone_ending import Ending
-from psdopt.interop._cone_epigraph import forms_of
 from psdopt.interop._cone_forms import Point
-from psdopt.interop._cone_solve import OPTIONS, Answer, solved_in_either
+from psdopt.interop._cone_small import answered
+from psdopt.interop._cone_solve import OPTIONS, Answer
 from psdopt.interop._cvxpy_answer import AnswerCertificate, certified
 from psdopt.interop._cvxpy_log_det import LOG_DETS, log_dets_of, without_log_det
 from psdopt.interop._cvxpy_values import cone_program
@@ -78,13 +78,17 @@ class PSDOPT(ConicSolver):
         algorithm : a psdopt method; default, the choice of :func:`psdopt.solve`.
     form : "primal" makes M of the PSD slacks, "dual" of their multipliers; default "auto", the form with fewer
         constraints (linear objectives), then the other if the first is not proven optimal, unless a limit ended it;
-        the answer that proves more is kept. trace_bound : a bound on tr M for this M, if known.
+        the answer that proves more is kept. trace_bound : a bound on tr M for this M, if known. clarabel : whether,
+        with no further options than tol and max_time, a small program goes to Clarabel where that is installed
+        (default True). Its answer is taken if it is proven here to `tol`, by multipliers moved onto the dual's
+        equations; else psdopt runs.
 
-    ``problem.solver_stats.extra_stats`` is a dict: `result`, psdopt's own; `certificate`; `proven`: "everywhere",
-    "loosely" (a gap relative to 1 + |value| + |bound|), "within" (such a gap among matrices of up to 1000 times the
-    trace of the solution) or ""; `proof`, in CVXPY's cone program A x + s = b, of ``infeasible`` (y in the dual cones
-    with Aᵀy = 0, bᵀy = −1) and of ``unbounded`` (x with P x = 0, cᵀx = −1, −A x in the cones; or cᵀx = 0
-    and |x| = 1 where only log_det grows); `form`, `n`, `m`; `message`.
+    ``problem.solver_stats.extra_stats`` is a dict: `result`, psdopt's own or None; `certificate`; `proven`:
+    "everywhere", "loosely" (a gap relative to 1 + |value| + |bound|), "within" (such a gap among matrices of up to
+    1000 times the trace of the solution) or ""; `proof`, in CVXPY's cone program A x + s = b, of ``infeasible`` (y in
+    the dual cones with Aᵀy = 0, bᵀy = −1) and of ``unbounded`` (x with P x = 0, cᵀx = −1, −A x in the cones; or
+    cᵀx = 0 and |x| = 1 where only log_det grows); `form`, or "given" where Clarabel's answer is proven; `n`, `m`;
+    `message`.
 
     Raises
     ------
@@ -148,17 +152,16 @@ class PSDOPT(ConicSolver):
         clock = time.perf_counter()
         try:
             program, H, impossible = cone_program(data)
-            forms = forms_of(program, options.pop("form", "auto"))
             setup = time.perf_counter() - clock
             last = solver_cache.get(self.name()) if warm_start and solver_cache is not None else None
             if impossible:
                 message = "infeasible: an infinite bound excludes every number"
-                form, answer = next(forms), Answer(Status.INFEASIBLE, message, ending=Ending.INFEASIBLE)
+                form, answer = None, Answer(Status.INFEASIBLE, message, ending=Ending.INFEASIBLE)
             else:
-                form, answer = solved_in_either(forms, options, last, verbose)
+                form, answer = answered(program, options, last, verbose)
         except PsdoptError as error:
             raise SolverError(f"PSDOPT: {error}") from error
-        if solver_cache is not None and answer.status is Status.OPTIMAL:
+        if solver_cache is not None and answer.status is Status.OPTIMAL and answer.warm is not None:
             solver_cache[self.name()] = answer.warm
         return {
             "program": program,
@@ -272,9 +275,11 @@ def _checked(options: dict[str, Any]) -> dict[str, Any]:
             raise SolverError(f"PSDOPT takes one of {own!r} and its other names; found {name!r} as well")
         if own != "use_quad_obj":  # CVXPY's own
             kept[own] = value
-    unknown = sorted(set(kept) - set(OPTIONS))
+    unknown = sorted(set(kept) - {*OPTIONS, "clarabel"})
     if unknown:
-        raise SolverError(f"PSDOPT has no option {unknown[0]!r}; it has {', '.join(OPTIONS)}")
+        raise SolverError(f"PSDOPT has no option {unknown[0]!r}; it has {', '.join(OPTIONS)}, clarabel")
+    if not isinstance(kept.get("clarabel", True), bool):
+        raise SolverError(f"clarabel must be True or False; found {kept['clarabel']!r}")
     if kept.get("form", "auto") not in ("auto", "primal", "dual"):
         raise SolverError(f"form must be 'auto', 'primal' or 'dual'; found {kept['form']!r}")
     return kept
@@ -320,18 +325,18 @@ def _failure(answer: Answer) -> str:
 
 
 def _statistics(solution: dict[str, Any]) -> dict[str, Any]:
-    answer, form, proof = solution["answer"], solution["form"], solution["answer"].proof
+    answer, form, proof, program = solution["answer"], solution["form"], solution["answer"].proof, solution["program"]
     if proof is not None and answer.ending is Ending.INFEASIBLE:
         proof = solution["rows"].T @ proof
     return {
         "result": answer.result,
-        "certificate": answer.certificate,
+        "certificate": answer.certificate or answer.own_numbers,
         "message": answer.message,
         "proven": solution["proven"],
         "proof": proof,
-        "form": "dual" if form.swapped else "primal",
-        "n": form.n,
-        "m": form.m,
+        "form": "given" if form is None else "dual" if form.swapped else "primal",
+        "n": sum(program.psd) if form is None else form.n,
+        "m": len(program.c) if form is None else form.m,
     }
 
 

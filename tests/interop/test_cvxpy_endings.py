@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from psdopt import Status
-from psdopt.interop import cvxpy as bridge
+from psdopt.interop import _cone_small
 from psdopt.interop._cone_solve import solved
 from psdopt.interop.cvxpy import PSDOPT
 
@@ -131,7 +131,7 @@ def test_a_failure_says_what_happened_and_how_far_it_came(monkeypatch):
         answer = solved(form, {**options, "max_iterations": 1}, last, verbose)
         return form, replace(answer, status=Status.NO_PROGRESS, message="no progress: stuck")
 
-    monkeypatch.setattr(bridge, "solved_in_either", stuck)
+    monkeypatch.setattr(_cone_small, "solved_in_either", stuck)
     with pytest.raises(
         cp.SolverError, match=r"^PSDOPT found no solution: no progress: stuck \(.*primal infeas\w+ \d.*\)$"
     ):

@@ -1,0 +1,126 @@
+"""What a point and multipliers prove of a cone program by its own numbers: value, bound and violations."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+
+from psdopt.interop._cone_program import ConeProgram
+from psdopt.interop._cone_proofs import COMPUTED, dual_feasible, entry_sizes
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.least_squares import least_squares
+from psdopt.linalg.tolerances import rounding
+
+
+@dataclass(frozen=True)
+class ConeCertificate:
+    """A point x of a cone program and multipliers y in the dual cones with c + P x + Aᵀy = 0.
+
+    Attributes
+    ----------
+    value : ½ xᵀPx + cᵀx. bound : −bᵀy − ½ xᵀPx, at most the optimal value, less the rounding of its terms.
+    unit : of the gap: the larger of |value| and |bound|, or of their distances from the objective at the x of least
+        norm that meets the equations, if that is less. A constant in the objective that an equation hides does not
+        count.
+    infeasibility : the largest violation of a row by s = b − A x, relative to the sizes of its terms; of a block
+        −λ_min, with rows and columns scaled by the sizes of the diagonal.
+    dimacs : the DIMACS errors "primal" and "gap"; those of the dual are rounding.
+    """
+
+    value: float
+    bound: float
+    unit: float
+    infeasibility: float
+    dimacs: dict[str, float]
+
+    @property
+    def gap_relative(self) -> float:
+        """|value − bound| / unit."""
+        gap = abs(self.value - self.bound)
+        return gap / self.unit if self.unit > 0.0 else float(np.inf if gap > 0.0 else 0.0)
+
+    @property
+    def residual(self) -> float:
+        """The largest DIMACS error."""
+        return max(self.dimacs.values())
+
+    def proves(self, tol: float) -> bool:
+        """Whether x is feasible to `tol` and its value within `tol` of the optimal one, both relative."""
+        return self.gap_relative <= tol and self.infeasibility <= tol
+
+
+def cone_certificate(program: ConeProgram, x: Array, y: Array) -> ConeCertificate | None:
+    """The certificate of x (N,) and y (R,); None unless y meets the dual's constraints up to the rounding of its terms.
+
+    For every feasible x', with s' = b − A x' in the cones, ½ x'ᵀPx' + cᵀx' >= −½ xᵀPx + (c + P x)ᵀx' = bound + yᵀs'.
+    The program has no log det. Cost: the eigenvalues of the blocks of s and y, and sparse least squares.
+    """
+    p, gradient = program, program.gradient(x)
+    if not (np.all(np.isfinite(x)) and dual_feasible(p, y, gradient)):
+        return None
+    curved = float(x @ (gradient - p.c)) / 2.0
+    value, product = float(p.c @ x) + curved, float(p.b @ y)
+    s, sizes = p.b - p.A @ x, np.abs(p.b) + abs(p.A) @ np.abs(x)
+    terms = np.abs(p.c) @ np.abs(x) + abs(curved) + entry_sizes(p, y) @ sizes
+    bound = -product - curved - rounding(float(terms), len(y), COMPUTED)
+    zero = _at_zero(p)
+    unit = min(max(abs(value), abs(bound)), max(abs(value - zero), abs(bound - zero)))
+    worst, off = _violation(p, s, x, sizes)
+    dimacs = {
+        "primal": off / (1.0 + float(np.max(np.abs(p.b), initial=0.0))),
+        "gap": abs(value - bound) / (1.0 + abs(value) + abs(bound)),
+    }
+    return ConeCertificate(value, bound, unit, worst, dimacs)
+
+
+def _at_zero(program: ConeProgram) -> float:
+    """The objective at the x of least norm that meets the equations."""
+    p = program
+    if not np.any(p.b[: p.zero]):
+        return 0.0
+    x = least_squares(sp.csr_array(p.A[: p.zero]), p.b[: p.zero])
+    return p.value(x)
+
+
+def _violation(program: ConeProgram, s: Array, x: Array, sizes: Array) -> tuple[float, float]:
+    """The largest relative violation of a row or a block by s (R,), and the norm of all violations.
+
+    An unknown in blocks counts at least as the largest entry that their diagonals allow there: X_ij = 0 is not violated
+    by all of X_ij.
+    """
+    p = program
+    off = np.concatenate([np.abs(s[: p.zero]), np.maximum(-s[p.zero : p.first_psd], 0.0)])
+    scales = np.abs(p.b[: p.first_psd]) + abs(p.A[: p.first_psd]) @ np.maximum(np.abs(x), _allowed(p, s))
+    worst = [_ratio(off, scales)]
+    total = float(off @ off)
+    for stack in p.stacks:
+        V, d = stack.matrices(s), np.sqrt(sizes[stack.rows[:, stack.i == stack.j]])
+        values = np.linalg.eigvalsh(V)
+        total += float(np.sum(np.minimum(values, 0.0) ** 2))
+        if np.any(values[:, 0] < 0.0):
+            with np.errstate(divide="ignore", invalid="ignore"):
+                scaled = np.where(V == 0.0, 0.0, V / (d[:, :, None] * d[:, None, :]))
+            known = bool(np.all(np.isfinite(scaled)))
+            worst.append(-float(np.min(np.linalg.eigvalsh(scaled))) if known else math.inf)
+    return max(worst), math.sqrt(total)
+
+
+def _allowed(program: ConeProgram, s: Array) -> Array:
+    """The least √(S_ii S_jj) / |a| over the entries of blocks S that contain an unknown with the factor a, (N,)."""
+    p = program
+    i, j = p.places()
+    inside = sp.csc_array(p.A[p.first_psd :])
+    diagonal = np.zeros(sum(p.psd))
+    diagonal[i[i == j]] = np.maximum(s[p.first_psd :][i == j], 0.0)
+    largest = np.sqrt(diagonal[i] * diagonal[j])[inside.indices] / np.abs(inside.data)
+    least = np.full(len(p.c), np.inf)
+    np.minimum.at(least, np.repeat(np.arange(len(p.c)), np.diff(inside.indptr)), largest)
+    return np.where(np.isfinite(least), least, 0.0)
+
+
+def _ratio(off: Array, scales: Array) -> float:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return float(np.max(np.where(off > 0.0, off / scales, 0.0), initial=0.0))
