@@ -21,10 +21,11 @@ class ConeCertificate:
 
     Attributes
     ----------
-    value : ½ xᵀPx + cᵀx. bound : −bᵀy − ½ xᵀPx, at most the optimal value, less the rounding of its terms.
-    unit : of the gap: the larger of |value| and |bound|, or of their distances from the objective at the x of least
-        norm that meets the equations, if that is less. A constant in the objective that an equation hides does not
-        count.
+    value : ½ xᵀPx + cᵀx − Σ ν log det S, S the blocks with log dets, of order k.
+    bound : −bᵀy − ½ xᵀPx + Σ ν (k (1 − log ν) + log det Y), at most the optimal value, less the rounding of its terms.
+    unit : of the gap: the larger of |value| and |bound|, or of their distances from the objective at the x_0 of least
+        norm that meets the equations, if that is less; with log dets |cᵀ(x − x_0)| + Σ ν k is the second of the two.
+        So a constant in the objective that an equation or the units of a block hide does not count.
     infeasibility : the largest violation of a row by s = b − A x, relative to the sizes of its terms; of a block
         −λ_min, with rows and columns scaled by the sizes of the diagonal.
     dimacs : the DIMACS errors "primal" and "gap"; those of the dual are rounding.
@@ -55,19 +56,26 @@ class ConeCertificate:
 def cone_certificate(program: ConeProgram, x: Array, y: Array) -> ConeCertificate | None:
     """The certificate of x (N,) and y (R,); None unless y meets the dual's constraints up to the rounding of its terms.
 
-    For every feasible x', with s' = b − A x' in the cones, ½ x'ᵀPx' + cᵀx' >= −½ xᵀPx + (c + P x)ᵀx' = bound + yᵀs'.
-    The program has no log det. Cost: the eigenvalues of the blocks of s and y, and sparse least squares.
+    For every feasible x', with s' = b − A x' in the cones, ½ x'ᵀPx' + cᵀx' >= −½ xᵀPx + (c + P x)ᵀx'
+    = −½ xᵀPx − bᵀy + yᵀs', and ⟨Y, S⟩ − ν log det S is least at S = ν Y⁻¹.
+    Cost: the eigenvalues of the blocks of s and y, and sparse least squares.
     """
     p, gradient = program, program.gradient(x)
     if not (np.all(np.isfinite(x)) and dual_feasible(p, y, gradient)):
         return None
-    curved = float(x @ (gradient - p.c)) / 2.0
-    value, product = float(p.c @ x) + curved, float(p.b @ y)
+    curved, weights = float(x @ (gradient - p.c)) / 2.0, sum(nu * p.psd[k] for k, nu in p.log_dets)
+    value, (least, lost) = p.value(x), _least_of_log_dets(p, y)
+    if not (math.isfinite(value) and math.isfinite(least)):
+        return None
     s, sizes = p.b - p.A @ x, np.abs(p.b) + abs(p.A) @ np.abs(x)
-    terms = np.abs(p.c) @ np.abs(x) + abs(curved) + entry_sizes(p, y) @ sizes
-    bound = -product - curved - rounding(float(terms), len(y), COMPUTED)
-    zero = _at_zero(p)
-    unit = min(max(abs(value), abs(bound)), max(abs(value - zero), abs(bound - zero)))
+    terms = np.abs(p.c) @ np.abs(x) + abs(curved) + entry_sizes(p, y) @ sizes + lost
+    bound = least - float(p.b @ y) - curved - rounding(float(terms), len(y), COMPUTED)
+    start = least_squares(sp.csr_array(p.A[: p.zero]), p.b[: p.zero]) if np.any(p.b[: p.zero]) else 0.0 * x
+    if p.log_dets:
+        beyond = abs(float(p.c @ (x - start))) + weights
+    else:
+        beyond = max(abs(value - p.value(start)), abs(bound - p.value(start)))
+    unit = min(max(abs(value), abs(bound)), beyond)
     worst, off = _violation(p, s, x, sizes)
     dimacs = {
         "primal": off / (1.0 + float(np.max(np.abs(p.b), initial=0.0))),
@@ -76,13 +84,24 @@ def cone_certificate(program: ConeProgram, x: Array, y: Array) -> ConeCertificat
     return ConeCertificate(value, bound, unit, worst, dimacs)
 
 
-def _at_zero(program: ConeProgram) -> float:
-    """The objective at the x of least norm that meets the equations."""
-    p = program
-    if not np.any(p.b[: p.zero]):
-        return 0.0
-    x = least_squares(sp.csr_array(p.A[: p.zero]), p.b[: p.zero])
-    return p.value(x)
+def _least_of_log_dets(program: ConeProgram, y: Array) -> tuple[float, float]:
+    """Σ ν (k (1 − log ν) + log det Y) over the blocks with log dets, and the sizes of its terms.
+
+    A log λ_i counts as λ_max/λ_i too, the change of it by one of Y that is relatively as large as 1. −inf where a Y is
+    not definite.
+    """
+    total = terms = 0.0
+    for k, nu in program.log_dets:
+        column, row = np.triu_indices(program.psd[k])
+        Y = np.zeros((program.psd[k],) * 2)
+        Y[row, column] = Y[column, row] = y[program.rows_of(k)] * np.where(row == column, 1.0, 0.5)
+        values = np.linalg.eigvalsh(Y)
+        if not values[0] > rounding(values[-1], len(values)):
+            return -math.inf, 0.0
+        logs = np.log(values)
+        total += nu * (len(values) * (1.0 - math.log(nu)) + float(np.sum(logs)))
+        terms += nu * float(np.sum(np.abs(logs) + values[-1] / values))
+    return total, terms
 
 
 def _violation(program: ConeProgram, s: Array, x: Array, sizes: Array) -> tuple[float, float]:

@@ -97,3 +97,24 @@ def test_the_gap_of_a_program_without_an_objective_is_nothing():
     program = replace(random_cone_program(0), c=np.zeros(5))
     found = cone_certificate(program, np.zeros(5), np.zeros(13))
     assert found.value == found.bound == found.gap_relative == 0.0
+
+
+def test_log_dets_are_bounded_by_multipliers_and_their_units_change_no_verdict():
+    # min tr(C X) − 3 log det X has X = 3 C⁻¹
+    rng = np.random.default_rng(2)
+    G = rng.standard_normal((3, 3))
+    C, (j, i) = G @ G.T + np.eye(3), np.triu_indices(3)
+    X, twice = 3.0 * np.linalg.inv(C), np.where(i == j, 1.0, 2.0)
+    for unit in (1.0, 1e8):
+        c = twice * C[i, j] / unit
+        program = ConeProgram(c, None, -sp.eye_array(6, format="csr"), np.zeros(6), 0, 0, (3,), ((0, 3.0),))
+        best = cone_certificate(program, unit * X[i, j], c)
+        assert best.proves(1e-10)
+        assert best.value == pytest.approx(9.0 - 3.0 * np.linalg.slogdet(unit * X)[1], rel=1e-12)
+        assert best.unit <= 18.0 + 1e-9
+        other = cone_certificate(program, 1.01 * unit * X[i, j], c)
+        assert 0.0 < other.value - other.bound == pytest.approx(9.0 * (0.01 - np.log(1.01)), rel=1e-6)
+        assert not other.proves(1e-6)
+        assert cone_certificate(program, -unit * X[i, j], c) is None
+    nothing = replace(program, c=0.0 * c)
+    assert cone_certificate(nothing, unit * X[i, j], 0.0 * c) is None

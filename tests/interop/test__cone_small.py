@@ -95,19 +95,19 @@ def test_what_nothing_meets_is_infeasible_by_multipliers_that_are_exact_to_round
 
 def lies(monkeypatch, change):
     """Clarabel's answers, changed."""
-    solved = _cone_small._solved
-    monkeypatch.setattr(_cone_small, "_solved", lambda *arguments: change(*solved(*arguments)))
+    true = _cone_small.found_by_clarabel
+    monkeypatch.setattr(_cone_small, "found_by_clarabel", lambda *arguments: change(true(*arguments)))
 
 
 @pytest.mark.parametrize(
     "change",
     [
-        lambda found, x, y, s: (found, x + 1e-2, y, s),
-        lambda found, x, y, s: (found, 0.0 * x, y, s),
-        lambda found, x, y, s: (found, x, -y, s),
-        lambda found, x, y, s: (found, x, 0.0 * y, s),
-        lambda found, x, y, s: (found, x * np.nan, y, s),
-        lambda found, x, y, s: (found, x, y * np.inf, s),
+        lambda found: replace(found, x=found.x + 1e-2),
+        lambda found: replace(found, x=0.0 * found.x),
+        lambda found: replace(found, y=-found.y),
+        lambda found: replace(found, y=0.0 * found.y),
+        lambda found: replace(found, x=found.x * np.nan),
+        lambda found: replace(found, y=found.y * np.inf),
     ],
 )
 @pytest.mark.parametrize("seed", range(3))
@@ -125,33 +125,45 @@ def test_a_wrong_answer_is_not_proven_and_psdopt_solves_the_program(monkeypatch,
 
 def test_multipliers_in_other_units_are_moved_to_the_right_ones(monkeypatch):
     given, x, _ = known_optimum(2)
-    lies(monkeypatch, lambda found, x, y, s: (found, x, 2.0 * y, s))
+    lies(monkeypatch, lambda found: replace(found, y=2.0 * found.y))
     found = by_clarabel(given, {})
     assert given.value(found.point.x) == pytest.approx(given.value(x), rel=1e-6)
     assert defects(given, x, found.point.y)["stationarity"] < 1e-11
 
 
 def test_a_feasible_program_that_is_called_infeasible_is_solved(monkeypatch):
-    import clarabel
-
     given, x, _ = known_optimum(1)
-    wrong = type("Found", (), {"status": clarabel.SolverStatus.PrimalInfeasible, "iterations": 3})()
-    lies(monkeypatch, lambda found, x, y, s: (wrong, x, y, s))
+    lies(monkeypatch, lambda found: replace(found, refuted=True))
     found = answered(given, {}, None, False)[1]
     assert found.ending is None
     assert given.value(found.point.x) == pytest.approx(given.value(x), rel=1e-5, abs=1e-6)
 
 
-def test_large_programs_log_dets_and_homes_without_clarabel_are_psdopts(monkeypatch):
+def test_large_programs_and_homes_without_clarabel_are_psdopts(monkeypatch):
     given, _, _ = known_optimum(1)
     assert by_clarabel(given, {}) is not None
-    assert by_clarabel(replace(given, log_dets=((0, 1.0),)), {}) is None
     with monkeypatch.context() as patch:
         patch.setattr(_cone_small, "MOST_FLOPS", 1.0)
         assert by_clarabel(given, {}) is None
-    monkeypatch.setattr(_cone_small, "_clarabel", lambda: None)
+    monkeypatch.setattr(_cone_small, "clarabel", lambda: None)
     assert by_clarabel(given, {}) is None
     assert answered(given, {}, None, False)[0] is not None
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_log_dets_have_the_value_of_psdopts_own_run(seed):
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(2, 6)), int(rng.integers(6, 12))
+    points, values = rng.standard_normal((m, n)), []
+    for handed in (True, False):
+        B, c = cp.Variable((n, n), symmetric=True), cp.Variable(n)
+        sides = [cp.norm(B @ a - c) <= 1.0 for a in points]
+        ellipsoid = cp.Problem(cp.Minimize(0.5 * cp.sum(c) - 3.0 * cp.log_det(B)), sides)
+        ellipsoid.solve(solver=PSDOPT(), clarabel=handed)
+        assert ellipsoid.status == "optimal"
+        assert (ellipsoid.solver_stats.extra_stats["result"] is None) == handed
+        values.append(ellipsoid.value)
+    assert values[0] == pytest.approx(values[1], rel=1e-5, abs=1e-5)
 
 
 @pytest.mark.parametrize("seed", range(40))
