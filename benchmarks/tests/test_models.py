@@ -37,6 +37,17 @@ def test_fast_models_are_right(capsys: pytest.CaptureFixture[str]) -> None:
     assert "largest_entropy, PSDOPT: PSDOPT takes" in told
 
 
+def test_psdopts_own_runs_are_right_too_and_seconds_are_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    assert models.main(["truss", "lyapunov", "largest_entropy", "--own", "--repeats", "2"]) == 0
+    told = capsys.readouterr().out
+    assert "in the geometric mean of 2 models; more than 2 for" in told
+    assert "3 models: 2 right, 0 inaccurate, 1 refused" in told
+    twice = [("a", replace(RIGHT, seconds=4.0), replace(RIGHT, seconds=1.0), "right"),
+             ("b", replace(RIGHT, seconds=1.0), replace(RIGHT, seconds=1.0), "right")]  # fmt: skip
+    assert models.race(twice).endswith("2.00 in the geometric mean of 2 models; more than 2 for 1, a 4.0")
+    assert models.race([]) == "no model is solved by both"
+
+
 def test_a_wrong_answer_is_called_wrong(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     solve = models.solved
 
