@@ -4,8 +4,8 @@ The reference is Clarabel, or SCS where Clarabel fails. An answer is right if it
 value is within 1e-3 of the reference's, relatively, and its point within 1e-4 of the constraints. Each function of the
 files here without an underscore is a model.
 
-Small models go to Clarabel by default, and psdopt proves its answers; `--own` asks for psdopt's own runs. Seconds are the
-least processor seconds of `--repeats` runs from new models, compilation by CVXPY included.
+Small models go to Clarabel by default, and psdopt proves its answers; `--own` asks for psdopt's own runs. Seconds are
+the least processor seconds of `--repeats` runs from new models, compilation by CVXPY included.
 """
 
 from __future__ import annotations
