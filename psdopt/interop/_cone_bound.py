@@ -15,7 +15,9 @@ from psdopt.interop._cone_ending import Ending
 from psdopt.interop._cone_epigraph import forms_of
 from psdopt.interop._cone_forms import PrimalForm
 from psdopt.interop._cone_inward import inward
+from psdopt.interop._cone_optimal import cone_certificate
 from psdopt.interop._cone_program import ConeProgram
+from psdopt.interop._cone_repair import inside, repaired_multipliers
 from psdopt.interop._cone_solve import solved_in_either
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.least_squares import least_squares
@@ -23,6 +25,10 @@ from psdopt.linalg.threads import one_blas_thread
 
 #: Shares of psdopt's own multipliers at which those of the answer are tried again, the least first.
 SHARES = tuple(10.0**k for k in range(-8, 0))
+#: Shares of the largest multiplier by which those of an answer are moved inside before they are repaired.
+INSIDE = (0.0, 1e-8, 1e-6, 1e-4, 1e-2)
+#: Most multiplications of a dense repair: a second or two.
+MOST_FLOPS = 1e9
 
 
 @dataclass(frozen=True)
@@ -46,10 +52,14 @@ class Bound:
 def bounded(program: ConeProgram, x: Array, y: Array, value: float, tol: float, own_run: bool = True) -> Bound:
     """The bound of multipliers y (R,) at x (N,), for any of both. `value` : the objective at the answer.
 
-    If it is further from `value` than `tol` units, multipliers a little inside the dual cones are tried. If these prove
-    no more, and `own_run`, psdopt solves the program: the bound is one of the answer's multipliers with the least share
-    of psdopt's own that proves `tol`, else the best of all.
+    In a program of moderate size y is first moved onto the dual's equations (:mod:`psdopt.interop._cone_repair`). If
+    the bound is further from `value` than `tol` units, y itself and multipliers a little inside the dual cones are
+    tried in the primal form. If these prove no more, and `own_run`, psdopt solves the program: the bound is one of the
+    answer's multipliers with the least share of psdopt's own that proves `tol`, else the best of all.
     """
+    best = _by_own_numbers(program, x, y, value, tol)
+    if _close(best, value, tol):
+        return best
     form = PrimalForm(program)
     if form.contradiction is not None:
         return Bound(math.inf, "program", message="infeasible: equations without unknowns contradict each other")
@@ -57,7 +67,7 @@ def bounded(program: ConeProgram, x: Array, y: Array, value: float, tol: float, 
         return Bound(float(program.c @ form.elimination.offset), "program")
     problem = form.problem()
     Y, w = factor_of(form, x), multipliers_of(form, y)
-    best = _bound(problem, Y, w, tol, "answer")
+    best = max(_bound(problem, Y, w, tol, "answer"), best, key=_rank)
     if _close(best, value, tol):
         return best
     for each in inward(problem, best.certificate) if best.certificate is not None else []:
@@ -86,6 +96,28 @@ def bounded(program: ConeProgram, x: Array, y: Array, value: float, tol: float, 
     )
 
 
+def _by_own_numbers(program: ConeProgram, x: Array, y: Array, value: float, tol: float) -> Bound:
+    """The bound of multipliers that are moved onto the dual's equations, from y and from a little inside of it.
+
+    -inf where none are in the dual cones, or the program is too large for the dense systems.
+    """
+    best, gradient = Bound(-math.inf, ""), program.gradient(x)
+    constant = program.P is None and not program.log_dets and not np.any(program.c)
+    finite = np.all(np.isfinite(x)) and np.all(np.isfinite(y))
+    if constant or not finite or len(program.b) * len(program.c) ** 2 > MOST_FLOPS:
+        return best
+    for share in INSIDE:
+        near = repaired_multipliers(program, gradient, inside(program, y, share))
+        found = cone_certificate(program, x, near)
+        if found is not None and found.bound > best.value:
+            best = Bound(found.bound, "repaired", unit=found.unit)
+        elif best.value > -math.inf:  # further inside bounds get worse
+            break
+        if _close(best, value, tol):
+            break
+    return best
+
+
 def _inward_of(problem: Problem, bound: Bound) -> list[Array]:
     """Multipliers inside of those of a bound that proves nothing."""
     return [] if bound.certificate is None or bound.value > -math.inf else inward(problem, bound.certificate)
@@ -97,7 +129,7 @@ def _rank(bound: Bound) -> float:
 
 def _close(bound: Bound, value: float, tol: float) -> bool:
     unit = bound.unit if bound.unit > 0.0 else max(abs(value), abs(bound.value))
-    return abs(value - bound.value) <= tol * unit
+    return math.isfinite(bound.value) and abs(value - bound.value) <= tol * unit
 
 
 def _bound(problem: Problem, Y: Array, w: Array, tol: float, origin: str) -> Bound:

@@ -47,6 +47,13 @@ def repaired_multipliers(program: ConeProgram, gradient: Array, y: Array) -> Arr
     return y
 
 
+def inside(program: ConeProgram, y: Array, share: float) -> Array:
+    """y (R,) with `share` of its largest entry added to the multipliers of inequalities and the diagonals of blocks."""
+    i, j = program.places()
+    ones = np.concatenate([np.zeros(program.zero), np.ones(program.nonneg), np.where(i == j, 1.0, 0.0)])
+    return y + share * float(np.max(np.abs(y), initial=0.0)) * ones
+
+
 def repaired_point(program: ConeProgram, x: Array, s: Array) -> Array:
     """x' (N,) that meets the equations and whose slacks b − A x' are nearest to the interior ones `s` (R,).
 

@@ -27,7 +27,7 @@ from psdopt.linalg.arrays import Array
 #: What the multipliers of a bound were, in words.
 ORIGINS = {
     "answer": "the answer's own multipliers",
-    "repaired": "the answer's multipliers, moved a little into the dual cones",
+    "repaired": "the answer's multipliers, moved a little onto the dual's equations and into its cones",
     "psdopt": "psdopt's multipliers: those of the answer prove less",
     "program": "the constraints alone",
     "": "nothing",
@@ -55,7 +55,7 @@ class AnswerCertificate:
         into the dual cones, on their own or by a share of at most a tenth of psdopt's own; "psdopt", psdopt's own;
         "program", none; "" without a bound.
     tol, message : the tolerance that was asked for, and what holds, in a sentence.
-    certificate : psdopt's own, of the primal form of the program, or None.
+    certificate : psdopt's own, of the primal form of the program; None where the program's own numbers prove the bound.
     """
 
     value: float
@@ -169,14 +169,16 @@ def _largest_ratio(off: Array, scale: Array) -> float:
 
 
 def _dimacs(program: ConeProgram, bound: Bound, value: float, proven: float, violations: Any) -> dict[str, float]:
-    own = bound.certificate.constraints.dimacs if bound.certificate and bound.certificate.constraints else {}
     off = np.array([each for _, each, _ in violations])
-    return {
-        "primal": float(np.linalg.norm(off)) / (1.0 + float(np.max(np.abs(program.b), initial=0.0))),
-        **({"dual": own["dual"]} if own else {}),
-        **({"gap": abs(value - proven) / (1.0 + abs(value) + abs(proven))} if math.isfinite(proven) else {}),
-        **({"complementarity": own["complementarity"]} if own else {}),
-    }
+    primal = float(np.linalg.norm(off)) / (1.0 + float(np.max(np.abs(program.b), initial=0.0)))
+    gap = abs(value - proven) / (1.0 + abs(value) + abs(proven)) if math.isfinite(proven) else None
+    own: dict[str, float] = {}
+    if bound.certificate is not None and bound.certificate.constraints is not None:
+        own = bound.certificate.constraints.dimacs
+    elif bound.origin == "repaired" and gap is not None:  # these meet the dual's equations, so that yᵀs is the gap
+        own = {"dual": 0.0, "complementarity": gap}
+    found = {"primal": primal, "dual": own.get("dual"), "gap": gap, "complementarity": own.get("complementarity")}
+    return {name: error for name, error in found.items() if error is not None}
 
 
 def _message(bound: Bound, relative: float, infeasibility: float, tol: float) -> str:
