@@ -9,10 +9,13 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import certify
-from psdopt.interop._cone_bound import bounded, factor_of, multipliers_of
+from psdopt.interop._cone_bound import INSIDE, bounded, factor_of, multipliers_of
+from psdopt.interop._cone_clarabel import found_by_clarabel
 from psdopt.interop._cone_forms import PrimalForm
 from psdopt.interop._cone_inward import inward
+from psdopt.interop._cone_optimal import cone_certificate
 from psdopt.interop._cone_program import ConeProgram
+from psdopt.interop._cone_repair import inside, repaired_multipliers
 from tests.interop.cone_programs import known_optimum, program_of_any_sizes, random_cone_program
 
 
@@ -29,6 +32,31 @@ def test_the_bound_of_noisy_multipliers_holds_and_is_as_good_as_they_are(seed, q
         if noise <= 1e-9:
             assert found.value >= value - 1e-5 * room
             assert found.origin in ("answer", "repaired")
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_answers_of_an_interior_point_are_proven_by_the_programs_own_numbers(seed) -> None:
+    pytest.importorskip("clarabel")
+    program = program_of_any_sizes(seed)
+    answer = found_by_clarabel(program, math.inf)
+    value = program.value(answer.x)
+    found = bounded(program, answer.x, answer.y, value, 1e-6, own_run=False)
+    assert found.certificate is None
+    assert found.origin == "repaired"
+    assert abs(found.value - value) <= 1e-6 * abs(value)
+
+
+@pytest.mark.parametrize("share", INSIDE[1:])
+def test_multipliers_on_the_boundary_are_moved_inside_first(share) -> None:
+    """min x with [[x, 1], [1, 1]] ⪰ 0 once more: no face of the cone that holds a Y near [[1, -1], [-1, 1]] is left."""
+    program = ConeProgram(
+        np.ones(1), None, sp.csr_array(np.array([[-1.0], [0.0], [0.0]])), np.array([0.0, 1.0, 1.0]), 0, 0, (2,)
+    )
+    found = cone_certificate(program, np.ones(1), repaired_multipliers(program, np.ones(1), np.zeros(3)))
+    assert found is None
+    y = inside(program, np.array([1.0, -2.0, 1.0]), share)
+    found = cone_certificate(program, np.ones(1), repaired_multipliers(program, np.ones(1), y))
+    assert 1.0 - 5.0 * share - 1e-11 <= found.bound <= 1.0
 
 
 @pytest.mark.parametrize("seed", range(6))
