@@ -23,24 +23,27 @@ class ConeCertificate:
     ----------
     value : ½ xᵀPx + cᵀx − Σ ν log det S, S the blocks with log dets, of order k.
     bound : −bᵀy − ½ xᵀPx + Σ ν (k (1 − log ν) + log det Y), at most the optimal value, less the rounding of its terms.
-    unit : of the gap: the larger of |value| and |bound|, or of their distances from the objective at the x_0 of least
-        norm that meets the equations, if that is less; with log dets |cᵀ(x − x_0)| + Σ ν k is the second of the two.
-        So a constant in the objective that an equation or the units of a block hide does not count.
-    infeasibility : the largest violation of a row by s = b − A x, relative to the sizes of its terms; of a block
+    lowered : yᵀ times the violations by s = b − A x, by which they may make `value` less than the optimal one.
+    unit : of the gap: the larger of |value| and |bound|, or of their distances from the objective at the shortest x_0
+        that comes nearest to A x = b in equations and inequalities, if that is less; with log dets the second of the
+        two is |cᵀ(x − x_0)| + Σ ν k. So a constant in the objective that a row or the units of a block hide does not
+        count.
+    infeasibility : the largest violation of a row by s, relative to the sizes of its terms; of a block
         −λ_min, with rows and columns scaled by the sizes of the diagonal.
     dimacs : the DIMACS errors "primal" and "gap"; those of the dual are rounding.
     """
 
     value: float
     bound: float
+    lowered: float
     unit: float
     infeasibility: float
     dimacs: dict[str, float]
 
     @property
     def gap_relative(self) -> float:
-        """|value − bound| / unit."""
-        gap = abs(self.value - self.bound)
+        """(|value − bound| + lowered) / unit."""
+        gap = abs(self.value - self.bound) + self.lowered
         return gap / self.unit if self.unit > 0.0 else float(np.inf if gap > 0.0 else 0.0)
 
     @property
@@ -70,18 +73,19 @@ def cone_certificate(program: ConeProgram, x: Array, y: Array) -> ConeCertificat
     s, sizes = p.b - p.A @ x, np.abs(p.b) + abs(p.A) @ np.abs(x)
     terms = np.abs(p.c) @ np.abs(x) + abs(curved) + entry_sizes(p, y) @ sizes + lost
     bound = least - float(p.b @ y) - curved - rounding(float(terms), len(y), COMPUTED)
-    start = least_squares(sp.csr_array(p.A[: p.zero]), p.b[: p.zero]) if np.any(p.b[: p.zero]) else 0.0 * x
+    rows = p.first_psd
+    start = least_squares(sp.csr_array(p.A[:rows]), p.b[:rows]) if np.any(p.b[:rows]) else 0.0 * x
     if p.log_dets:
         beyond = abs(float(p.c @ (x - start))) + weights
     else:
         beyond = max(abs(value - p.value(start)), abs(bound - p.value(start)))
     unit = min(max(abs(value), abs(bound)), beyond)
-    worst, off = _violation(p, s, x, sizes)
+    worst, off, lowered = _violation(p, s, x, y, sizes)
     dimacs = {
         "primal": off / (1.0 + float(np.max(np.abs(p.b), initial=0.0))),
         "gap": abs(value - bound) / (1.0 + abs(value) + abs(bound)),
     }
-    return ConeCertificate(value, bound, unit, worst, dimacs)
+    return ConeCertificate(value, bound, lowered, unit, worst, dimacs)
 
 
 def _least_of_log_dets(program: ConeProgram, y: Array) -> tuple[float, float]:
@@ -104,8 +108,8 @@ def _least_of_log_dets(program: ConeProgram, y: Array) -> tuple[float, float]:
     return total, terms
 
 
-def _violation(program: ConeProgram, s: Array, x: Array, sizes: Array) -> tuple[float, float]:
-    """The largest relative violation of a row or a block by s (R,), and the norm of all violations.
+def _violation(program: ConeProgram, s: Array, x: Array, y: Array, sizes: Array) -> tuple[float, float, float]:
+    """The largest relative violation of a row or a block by s (R,), the norm of all violations, and yᵀ times them.
 
     An unknown in blocks counts at least as the largest entry that their diagonals allow there: X_ij = 0 is not violated
     by all of X_ij.
@@ -114,17 +118,20 @@ def _violation(program: ConeProgram, s: Array, x: Array, sizes: Array) -> tuple[
     off = np.concatenate([np.abs(s[: p.zero]), np.maximum(-s[p.zero : p.first_psd], 0.0)])
     scales = np.abs(p.b[: p.first_psd]) + abs(p.A[: p.first_psd]) @ np.maximum(np.abs(x), _allowed(p, s))
     worst = [_ratio(off, scales)]
-    total = float(off @ off)
+    total, lowered = float(off @ off), float(off @ np.abs(y[: p.first_psd]))
     for stack in p.stacks:
         V, d = stack.matrices(s), np.sqrt(sizes[stack.rows[:, stack.i == stack.j]])
-        values = np.linalg.eigvalsh(V)
-        total += float(np.sum(np.minimum(values, 0.0) ** 2))
+        values, vectors = np.linalg.eigh(V)
+        below = np.minimum(values, 0.0)
+        total += float(np.sum(below**2))
+        outside = (vectors * below[:, None, :]) @ vectors.mT
+        lowered -= float(np.sum(outside[:, stack.i, stack.j] * y[stack.rows]))
         if np.any(values[:, 0] < 0.0):
             with np.errstate(divide="ignore", invalid="ignore"):
                 scaled = np.where(V == 0.0, 0.0, V / (d[:, :, None] * d[:, None, :]))
             known = bool(np.all(np.isfinite(scaled)))
             worst.append(-float(np.min(np.linalg.eigvalsh(scaled))) if known else math.inf)
-    return max(worst), math.sqrt(total)
+    return max(worst), math.sqrt(total), max(lowered, 0.0)
 
 
 def _allowed(program: ConeProgram, s: Array) -> Array:

@@ -67,6 +67,20 @@ def test_violations_are_relative_to_the_terms_of_their_row(kind):
         assert found < 2.5e-3 or kind == "block"
 
 
+def test_what_violations_may_lower_the_value_by_belongs_to_the_gap():
+    """min x with x >= 1: below 1 the value is less than the optimal one, by the multiplier times the violation."""
+    program = ConeProgram(np.ones(1), None, sp.csr_array([[-1.0], [0.0]]), np.array([-1.0, 1.0]), 0, 1, (1,))
+    found = cone_certificate(program, np.array([1.0 - 1e-3]), np.array([1.0, 0.0]))
+    assert found.lowered == pytest.approx(1e-3)
+    # the same as a block [[x, 1], [1, 1]]
+    block = ConeProgram(np.ones(1), None, sp.csr_array([[-1.0], [0.0], [0.0]]), np.array([0.0, 1.0, 1.0]), 0, 0, (2,))
+    found = cone_certificate(block, np.array([1.0 - 1e-3]), np.array([1.0, -2.0, 1.0]))
+    assert found.lowered == pytest.approx(1e-3, rel=1e-2)
+    # and an equation
+    equation = ConeProgram(np.ones(1), None, sp.csr_array([[-1.0], [0.0]]), np.array([-1.0, 1.0]), 1, 0, (1,))
+    assert cone_certificate(equation, np.array([1.0 - 1e-3]), np.array([1.0, 0.0])).lowered == pytest.approx(1e-3)
+
+
 def test_a_row_of_zeros_at_a_point_that_is_nothing_but_violation_is_violated():
     # x_0 <= 0 and x_0 >= 0, the block holds x_1 alone
     A = sp.csr_array([[1.0, 0.0], [-1.0, 0.0], [0.0, -1.0]])
@@ -82,13 +96,19 @@ def test_an_entry_of_a_block_counts_as_its_diagonal_allows():
     assert found.infeasibility == pytest.approx(1e-9)
 
 
-def test_a_constant_that_an_equation_hides_is_no_unit_of_the_gap():
+@pytest.mark.parametrize("equation", [True, False])
+def test_a_constant_that_a_row_hides_is_no_unit_of_the_gap(equation):
     program, x, y = feasible_pair(4)
     plain = cone_certificate(program, x, y)
-    # one more unknown, fixed to 1e9, with cost 1
-    A = sp.csr_array(sp.block_array([[sp.csr_array([[1.0]]), None], [None, program.A]]))
-    hidden = ConeProgram(np.append(1.0, program.c), None, A, np.append(1e9, program.b), 2, 3, program.psd)
-    found = cone_certificate(hidden, np.append(1e9, x), np.append(-1.0, y))
+    # one more unknown of cost 1, which is or is at least 1e9
+    first = 0 if equation else program.zero
+    A = sp.csr_array(
+        sp.block_array([[None, program.A[:first]], [sp.csr_array([[-1.0]]), None], [None, program.A[first:]]])
+        if first else sp.block_array([[sp.csr_array([[-1.0]]), None], [None, program.A]])
+    )  # fmt: skip
+    sizes = (2, 3) if equation else (1, 4)
+    hidden = ConeProgram(np.append(1.0, program.c), None, A, np.insert(program.b, first, -1e9), *sizes, program.psd)
+    found = cone_certificate(hidden, np.append(1e9, x), np.insert(y, first, 1.0))
     assert found.value == pytest.approx(1e9 + plain.value)
     assert found.unit < 1e3 * max(abs(plain.value), abs(plain.bound))
 
