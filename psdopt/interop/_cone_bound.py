@@ -14,7 +14,6 @@ from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_ending import Ending
 from psdopt.interop._cone_epigraph import forms_of
 from psdopt.interop._cone_forms import PrimalForm
-from psdopt.interop._cone_inward import inward
 from psdopt.interop._cone_optimal import cone_certificate
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_repair import inside, repaired_multipliers
@@ -23,8 +22,6 @@ from psdopt.linalg.arrays import Array
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.threads import one_blas_thread
 
-#: Shares of psdopt's own multipliers at which those of the answer are tried again, the least first.
-SHARES = tuple(10.0**k for k in range(-8, 0))
 #: Shares of the largest multiplier by which those of an answer are moved inside before they are repaired.
 INSIDE = (0.0, 1e-8, 1e-6, 1e-4, 1e-2)
 #: Most multiplications of a dense repair: a second or two.
@@ -35,8 +32,8 @@ MOST_FLOPS = 1e9
 class Bound:
     """A proven lower bound on the optimal value: -inf where nothing is proven, inf where no point is feasible.
 
-    `origin` : what the multipliers were: "answer", those of the answer alone; "repaired", those moved a little into the
-    dual cones, on their own or by a share of psdopt's own; "psdopt", psdopt's own; "program" where the rows need none;
+    `origin` : what the multipliers were: "answer", those of the answer alone; "repaired", those moved a little onto
+    the dual's equations and into its cones; "psdopt", psdopt's own; "program" where the rows need none;
     "" without a bound. `certificate` : of the primal form; None where no form was asked. `unit` : of a gap, at the
     point of the answer; nan if unknown. `message` : why the bound is infinite, else "".
     """
@@ -53,9 +50,8 @@ def bounded(program: ConeProgram, x: Array, y: Array, value: float, tol: float, 
     """The bound of multipliers y (R,) at x (N,), for any of both. `value` : the objective at the answer.
 
     In a program of moderate size y is first moved onto the dual's equations (:mod:`psdopt.interop._cone_repair`). If
-    the bound is further from `value` than `tol` units, y itself and multipliers a little inside the dual cones are
-    tried in the primal form. If these prove no more, and `own_run`, psdopt solves the program: the bound is one of the
-    answer's multipliers with the least share of psdopt's own that proves `tol`, else the best of all.
+    the bound is further from `value` than `tol` units, y itself is tried in the primal form. If that proves no more,
+    and `own_run`, psdopt solves the program for multipliers of its own.
     """
     best = _by_own_numbers(program, x, y, value, tol)
     if _close(best, value, tol):
@@ -70,10 +66,6 @@ def bounded(program: ConeProgram, x: Array, y: Array, value: float, tol: float, 
     best = max(_bound(problem, Y, w, tol, "answer"), best, key=_rank)
     if _close(best, value, tol):
         return best
-    for each in inward(problem, best.certificate) if best.certificate is not None else []:
-        best = max(best, _bound(problem, Y, each, tol, "repaired"), key=_rank)
-        if _close(best, value, tol):
-            return best
     if not own_run:
         return best
     # bounds of curved objectives need a point of many digits, which the epigraph's run does not give
@@ -86,14 +78,9 @@ def bounded(program: ConeProgram, x: Array, y: Array, value: float, tol: float, 
     own_Y, own_w = factor_of(form, answer.point.x), multipliers_of(form, answer.point.y)
     if answer.warm is not None and not run_form.swapped:
         own_Y, own_w = answer.warm
-    for share in SHARES:
-        mixed = _bound(problem, Y, (1.0 - share) * w + share * own_w, tol, "repaired")
-        if _close(mixed, value, tol):
-            return mixed
-    own = _bound(problem, own_Y, own_w, tol, "psdopt")
-    return max(
-        best, own, *(_bound(problem, own_Y, each, tol, "psdopt") for each in _inward_of(problem, own)), key=_rank
-    )
+    near = _by_own_numbers(program, answer.point.x, answer.point.y, value, tol)
+    near = replace(near, origin="psdopt" if near.origin else "")
+    return max(best, _bound(problem, own_Y, own_w, tol, "psdopt"), near, key=_rank)
 
 
 def _by_own_numbers(program: ConeProgram, x: Array, y: Array, value: float, tol: float) -> Bound:
@@ -116,11 +103,6 @@ def _by_own_numbers(program: ConeProgram, x: Array, y: Array, value: float, tol:
         if _close(best, value, tol):
             break
     return best
-
-
-def _inward_of(problem: Problem, bound: Bound) -> list[Array]:
-    """Multipliers inside of those of a bound that proves nothing."""
-    return [] if bound.certificate is None or bound.value > -math.inf else inward(problem, bound.certificate)
 
 
 def _rank(bound: Bound) -> float:

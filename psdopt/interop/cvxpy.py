@@ -218,16 +218,17 @@ def certify(problem: Any, tol: float = 1e-6, *, own_run: bool = True) -> AnswerC
         print(certify(problem))
 
     The values of the variables and the `dual_value` of the constraints are taken as they are, and neither they nor the
-    problem are changed. The bound on the optimal value is that of the multipliers alone: σ(y) and a lower bound on
-    λ_min(S), proven by a factor (:class:`~psdopt.certificates.certificate.ConstraintRecord`). Multipliers that CVXPY
-    does not keep are completed from those that it keeps.
+    problem are changed. The bound on the optimal value is that of the multipliers alone: −bᵀy for a y that is moved onto
+    the dual's equations, up to rounding; or σ(y) and a lower bound on λ_min(S), proven by a factor
+    (:class:`~psdopt.certificates.certificate.ConstraintRecord`). Multipliers that CVXPY does not keep are completed
+    from those that it keeps.
 
     Parameters
     ----------
     problem : a `cvxpy.Problem` whose variables have values. tol : the relative gap and infeasibility to be proven.
-    own_run : where the multipliers are missing or prove less than `tol`, psdopt solves the program, and the least share
-        of its own multipliers that proves `tol` is added to those of the answer; where none does, the better bound is
-        given. False leaves this out; the cost is then CVXPY's compilation, sparse least squares and factors of S.
+    own_run : where the multipliers are missing or prove less than `tol`, psdopt solves the program, and the better
+        bound is given. False leaves this out; the cost is then CVXPY's compilation, a dense system of the unknowns or,
+        for larger programs, sparse least squares, and factors of S.
 
     Raises
     ------
