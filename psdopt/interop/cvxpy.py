@@ -218,8 +218,8 @@ def certify(problem: Any, tol: float = 1e-6, *, own_run: bool = True) -> AnswerC
         print(certify(problem))
 
     The values of the variables and the `dual_value` of the constraints are taken as they are, and neither they nor the
-    problem are changed. The bound on the optimal value is that of the multipliers alone: −bᵀy for a y that is moved onto
-    the dual's equations, up to rounding; or σ(y) and a lower bound on λ_min(S), proven by a factor
+    problem are changed. The bound on the optimal value is that of the multipliers alone: −bᵀy for a y that is moved
+    onto the dual's equations, up to rounding; or σ(y) and a lower bound on λ_min(S), proven by a factor
     (:class:`~psdopt.certificates.certificate.ConstraintRecord`). Multipliers that CVXPY does not keep are completed
     from those that it keeps.
 
