@@ -138,12 +138,17 @@ def certified(problem: Any, data: Any, inverse: Any, tol: float, own_run: bool) 
 
 
 def _of_constraints(problem: Any, data: Any, inverse: Any) -> list[tuple[str, float, float]]:
-    """(name, absolute, relative) of every constraint."""
+    """(name, absolute, relative) of every constraint.
+
+    A row whose terms are all of CVXPY's own unknowns, as |x| <= 0 has, counts as the largest entry in the constraint.
+    """
     sizes, found = row_sizes(problem, data, inverse), []
     rows = {constraint.id: place for constraint, place in constraint_rows(problem, data, inverse)}
     for k, constraint in enumerate(problem.constraints):
         off = np.abs(np.ravel(constraint.residual, order="F"))
         scale = sizes[rows[constraint.id]] if constraint.id in rows else np.ones(1)
+        largest = max((np.max(np.abs(dense(each.value)), initial=0.0) for each in constraint.variables()), default=0.0)
+        scale = np.where(scale > 0.0, scale, largest)
         if len(scale) != len(off):  # one number for a cone
             off, scale = np.max(off, initial=0.0, keepdims=True), np.max(scale, initial=0.0, keepdims=True)
         found.append((f"constraint {k}: {constraint}", float(np.max(off, initial=0.0)), _largest_ratio(off, scale)))

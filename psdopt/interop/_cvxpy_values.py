@@ -68,14 +68,17 @@ def row_sizes(problem: Any, data: Any, inverse: Any) -> Array:
     """The sum of the sizes of the terms in each row of A x + s = b, (rows,), |b| included.
 
     An entry X_ij of a symmetric matrix counts as √|X_ii X_jj| if that is larger. Where b = 0 every entry counts as the
-    largest of its variable: X_ij = 0 is not violated by all of X_ij. Unknowns that CVXPY added count as 0.
+    largest of its variable: X_ij = 0 is not violated by all of X_ij. Unknowns that CVXPY added count as 0, or
+    beside complex variables, of whose parts it does not tell the places, as the largest entry of these.
     """
     values = values_of(problem)
     own = point_of({k: _by_diagonal(value) for k, value in values.items()}, data, inverse)
     largest = {k: np.full(np.shape(value), np.max(np.abs(value), initial=0.0)) for k, value in values.items()}
     b, A = np.where(np.isinf(data[settings.B]), 0.0, np.abs(data[settings.B])), abs(sp.csr_array(data[settings.A]))
     far = point_of(largest, data, inverse)
-    return np.asarray(np.where(b > 0.0, b + A @ np.nan_to_num(own), A @ np.nan_to_num(far)))
+    beside = [np.max(np.abs(dense(each.value)), initial=0.0) for each in problem.variables() if each.is_complex()]
+    other = float(max(beside, default=0.0))
+    return np.asarray(np.where(b > 0.0, b + A @ np.nan_to_num(own, nan=other), A @ np.nan_to_num(far, nan=other)))
 
 
 def _by_diagonal(value: Array) -> Array:

@@ -313,3 +313,16 @@ def test_wrong_arguments_are_named():
     y = cp.Variable(value=1.0)
     with pytest.raises(cp.SolverError, match="PSD variable or a PSD constraint; found neither"):
         certify(cp.Problem(cp.Minimize(y), [y >= 1]))
+
+
+def test_violations_of_complex_and_of_fixed_entries_are_relative_to_entries_too():
+    H, x = cp.Variable((3, 3), hermitian=True), cp.Variable((3, 3), PSD=True)
+    fixed = np.array([[2.0, 1.0, 0.0], [1.0, 2.0, 1.0], [0.0, 1.0, 2.0]])
+    least = cp.Problem(cp.Minimize(cp.real(cp.trace(H))), [H >> 0, H[0, 1] == 1 + 1j])
+    held = cp.Problem(cp.Minimize(cp.sum(x)), [cp.abs(x - fixed) <= np.zeros((3, 3))])
+    for problem, off in ((least, H), (held, x)):
+        problem.solve(solver=cp.CLARABEL)
+        off.value = off.value + 1e-9 * np.eye(3)
+        assert certify(problem, own_run=False).infeasibility < 1e-6
+        off.value = off.value - 1e-2 * np.eye(3)
+        assert 1e-4 < certify(problem, own_run=False).infeasibility < 1.0
