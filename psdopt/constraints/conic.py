@@ -15,7 +15,7 @@ from psdopt.constraints.directed import DirectedForms
 from psdopt.constraints.limits import SPARSE, SPLIT
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.stacks import Stack, stacked
-from psdopt.linalg.arrays import Array, scaled
+from psdopt.linalg.arrays import Array, as_dense, scaled
 from psdopt.linalg.limits import ITERATED_ORDER, SMALL_ORDER
 
 
@@ -62,22 +62,22 @@ class Conic:
 
     def size(self, d: Array) -> float:
         """Σ_ij |C_ij| d_i d_j for d (n,): the largest possible |⟨C, M⟩| if |M_ij| <= d_i d_j."""
-        i, j, _, _ = self.places
-        return float(self._magnitudes @ (d[i] * d[j]))
+        i, sizes = self._sizes
+        return float(sizes @ (d[i] * d[self.C.indices]))
 
     @cached_property
-    def _magnitudes(self) -> Array:
-        i, j, C, _ = self.places
-        return np.where(i == j, 1.0, 2.0) * np.abs(C)
+    def _sizes(self) -> tuple[NDArray[np.intp], Array]:
+        return np.repeat(np.arange(self.n), np.diff(self.C.indptr)), np.abs(self.C.data)
 
     @cached_property
     def label(self) -> NDArray[np.intp]:
         """The number of the diagonal block that each row is in, (n,): those of rows that no place connects differ."""
-        i, j, links = self.forms.i, self.forms.j, self.C
-        if not (links.data.all() and np.array_equal(i, j)):
-            i, j, _, _ = self.places
-            links = sp.csr_array((np.ones(len(i)), (i, j)), shape=(self.n, self.n))
-        return np.asarray(sp.csgraph.connected_components(links, directed=False)[1], dtype=np.intp)
+        i, j, connected = self.forms.i, self.forms.j, sp.csgraph.connected_components
+        if self.C.data.all() and np.array_equal(i, j):
+            return np.asarray(connected(self.C, connection="strong")[1], dtype=np.intp)  # C is symmetric
+        i, j, _, _ = self.places
+        links = sp.csr_array((np.ones(len(i)), (i, j)), shape=(self.n, self.n))
+        return np.asarray(connected(links, directed=False)[1], dtype=np.intp)
 
     @cached_property
     def blocks(self) -> list[NDArray[np.intp]]:
@@ -203,6 +203,12 @@ class Conic:
     def slack(self, y: Array) -> sp.csr_array:
         """S = C + A*(y), sparse (n, n)."""
         return sp.csr_array(self.C + self.forms.matrix(y))
+
+    def dense_slack(self, y: Array) -> Array:
+        """S as a dense array."""
+        S = as_dense(self.C)
+        self.forms.add_to(S, y)
+        return S
 
     def row_units(self) -> Array:
         """d (n,), powers of two: d_i² is about min_t |b_t| / |A_t,ii|, the size of M_ii that the constraints permit.

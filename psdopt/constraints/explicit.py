@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, singledispatch
 from typing import Any, TypeGuard
@@ -15,7 +16,7 @@ from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Problem
 from psdopt.devices import on_host
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, gathered_row_dots, norm, row_dots
+from psdopt.linalg.arrays import Array, entries_kept, gathered_row_dots, norm, row_dots, with_data
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.combined import Combined
@@ -140,9 +141,8 @@ def linear_objective(problem: Problem) -> tuple[sp.csr_array, float] | None:
     """(C, c) with F(M) = ⟨C, M⟩ + c, C sparse symmetric (n, n); None if F is not linear or C is too large."""
     if not _by_terms(problem) or not all(isinstance(term, LinearTerm) for term in problem.terms):
         return None
-    parts = [(term.weight, _entries_of(term.C)) for term in problem.terms if isinstance(term, LinearTerm)]
-    known = [weight * C for weight, C in parts if C is not None]
-    return (sp.csr_array(sum(known[1:], known[0])), problem.constant) if len(known) == len(parts) else None
+    C = _sum_of_entries([(term.C, term.weight) for term in problem.terms if isinstance(term, LinearTerm)])
+    return None if C is None else (C, problem.constant)
 
 
 def barrier_objective(problem: Problem) -> tuple[sp.csr_array, float, Array] | None:
@@ -233,16 +233,22 @@ def measured_objective(problem: Problem) -> Measured | None:
     return None if measurements and forms is None else Measured(diagonal, forms, tuple(terms))
 
 
-def _entries_of(form: Form) -> sp.csr_array | None:
+def _sum_of_entries(parts: Sequence[tuple[Form, float]]) -> sp.csr_array | None:
+    """Σ weight · form by its entries; None if those of a form are not known."""
+    found = [_entries_of(form, weight) for form, weight in parts]
+    known = [part for part in found if part is not None]
+    return sum(known[1:], known[0]) if len(known) == len(found) else None
+
+
+def _entries_of(form: Form, weight: float = 1.0) -> sp.csr_array | None:
     if isinstance(form, IdentityForm):
-        return sp.csr_array(form.scale * sp.eye_array(form.n))
+        return sp.csr_array(weight * form.scale * sp.eye_array(form.n))
     if isinstance(form, MatrixForm) and form.A.is_matrix:
-        A = sp.csr_array(form.A.data)
-        return sp.csr_array(0.5 * form.scale * (A + A.T))
+        A = form.A.data if form.A.mirrored else sp.csr_array(0.5 * (form.A.data + form.A.data.T))
+        A = A if A.data.all() else entries_kept(A, A.data != 0.0)
+        return with_data(A, weight * form.scale * A.data)
     if isinstance(form, SumForm):
-        parts = [_entries_of(part) for part in form.parts]
-        known = [part for part in parts if part is not None]
-        return sp.csr_array(sum(known[1:], known[0])) if len(known) == len(parts) else None
+        return _sum_of_entries([(part, weight) for part in form.parts])
     if isinstance(form, GramForm) and form.n <= FACTOR_ORDER and form.X.is_matrix:
-        return sp.csr_array(form.to_dense())
+        return sp.csr_array(weight * form.to_dense())
     return None

@@ -197,6 +197,12 @@ def with_data(pattern: sp.csr_array, data: Array) -> sp.csr_array:
     return filled
 
 
+def entries_kept(A: sp.csr_array, kept: NDArray[np.bool_]) -> sp.csr_array:
+    """A with only those of its stored entries, in their order."""
+    counts = np.concatenate([[0], np.cumsum(kept)])
+    return sp.csr_array((A.data[kept], A.indices[kept], counts[A.indptr]), shape=A.shape)
+
+
 def scaled(A: sp.csr_array, rows: Array | None = None, columns: Array | None = None) -> sp.csr_array:
     """diag(rows) A diag(columns), with the indices of A, which it shares: an absent factor is I."""
     data = A.data if rows is None else A.data * np.repeat(rows, np.diff(A.indptr))
@@ -291,10 +297,7 @@ class SymmetricPattern:
         data = filled.data
         if len(data) <= FEW or 2 * np.count_nonzero(data) > len(data):
             return filled
-        used = data != 0.0
-        counts = np.concatenate([[0], np.cumsum(used)])
-        pattern = self._pattern
-        return sp.csr_array((data[used], pattern.indices[used], counts[pattern.indptr]), shape=pattern.shape)
+        return entries_kept(filled, data != 0.0)
 
 
 def vector_of(T: Array) -> Array:

@@ -65,7 +65,8 @@ class LinearMap:
     `columns` the columns in them; these are the only source of the counts in a ``Result``.
     `most_columns` limits the columns of an image computed at a time beyond those of the factor; None is no limit.
     `by_columns` : whether images of a dense A are stored by columns: faster for operations on all rows, not on some.
-    `device` is the device of the data and of all images; None for NumPy arrays.
+    `device` is the device of the data and of all images; None for NumPy arrays. `mirrored` : a sparse A is known to
+    equal Aᵀ to the last digit, with its entries in order.
 
     NumPy and SciPy arrays are copied, so that changes to them do not reach a problem. `owned` : nobody else changes
     `data`, so they are not copied, like operators and arrays on a device. `checked` : in addition, `data` are known to
@@ -75,6 +76,7 @@ class LinearMap:
     most_columns: int | None = None
     device: Device | None = None
     symmetric: bool = False
+    mirrored: bool = False
     by_columns: bool = False
 
     def __init__(self, data: Any, name: str = "A", *, owned: bool = False, checked: bool = False) -> None:
@@ -200,13 +202,15 @@ def symmetric_map(data: Any, name: str, n: int | None = None, *, checked: bool =
             f"against max |{name}| = {scale:.3g}. "
             f"Pass ({name} + {name}.T) / 2 if the difference is noise"
         )
-    A.symmetric = True
+    A.symmetric, A.mirrored = True, A.is_sparse and defect == 0.0 and A.data.has_canonical_format
     return A
 
 
 def _asymmetry(A: LinearMap) -> tuple[float, float]:
     if A.is_sparse:
-        return _largest((A.data - A.data.T).data), _largest(A.data.data)
+        T = sp.csr_array(A.data.T)
+        same = np.array_equal(A.data.indices, T.indices) and np.array_equal(A.data.data, T.data)
+        return 0.0 if same else _largest((A.data - T).data), _largest(A.data.data)
     if A.is_matrix:
         if A.device is not None:
             return _largest(A.data - A.data.T), _largest(A.data)

@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.checks import integer, integer_or_none
-from psdopt.constraints.conic import Conic
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, Requires, name_of
 from psdopt.contracts.geometry import Geometry
@@ -19,7 +18,16 @@ from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, append_columns, norm, row_dots, sparse_product
+from psdopt.linalg.arrays import (
+    Array,
+    append_columns,
+    entries_kept,
+    norm,
+    row_dots,
+    scaled,
+    sparse_product,
+    with_data,
+)
 from psdopt.linalg.krylov import lanczos_steps
 from psdopt.linalg.limits import MOST_STEPS, PROBES
 from psdopt.linalg.low_pass import low_pass
@@ -37,12 +45,40 @@ CLEARLY = 10.0
 SPARE = 3
 
 
+class SphereForm:
+    """C with rows in units of √d: C_ij = factor Ĉ_ij / (root_i root_j) for i ≠ j, max |Ĉ_ij| = 1, `lengths` √d.
+
+    `root` (n, 1) : √d over its largest entry. `mixed` : whether d_i differ. `noise` : rounding of sums of |Ĉ_ij|.
+    """
+
+    def __init__(self, problem: Problem) -> None:
+        model = constrained_of(problem)
+        conic, d = model.conic, model.fixed_diagonal
+        if conic is None or d is None:
+            raise IncompatibleError(
+                f"SphereGradient needs a linear F and M_ii = d_i > 0 for all i; found {name_of(problem)}"
+            )
+        i, j, B = np.repeat(np.arange(conic.n), np.diff(conic.C.indptr)), conic.C.indices, conic.forms.B
+        C = entries_kept(conic.C, (i != j) & (conic.C.data != 0.0))
+        largest = float(np.abs(C.data).max(initial=0.0)) or 1.0
+        root = np.sqrt(d / d.max())
+        entries = scaled(with_data(C, C.data / largest), root, root).data
+        top = float(np.abs(entries).max(initial=0.0)) or 1.0
+        self.C, self.factor = with_data(C, entries / top), largest * top
+        self.root, self.lengths = root[:, None], np.sqrt(d)[:, None]
+        self.noise, self.mixed = EPS * float(np.abs(self.C.data).sum()), bool(np.any(d != d[0]))
+        self._rows, self._weights, self._own = B.indices, B.data, conic.C.diagonal()
+
+    def multipliers(self, y: Array) -> Array:
+        """The y_t of the constraints, (m,), for half the gradient's y (n,)."""
+        return np.asarray(-(self._own + self.factor * (y / self.root[:, 0] ** 2))[self._rows] / self._weights)
+
+
 @dataclass(kw_only=True)
 class SphereState(State):
     """Rows V (n, r) of length one, Ĉ V, y and G there, the next direction, its slope ⟨G, direction⟩, and |G|².
 
-    `scaled` : Ĉ, its largest entry 1, with C_ij = factor Ĉ_ij / (root_i root_j), i ≠ j; `root` (n,) : √d over its
-    largest entry. `tested` : |G| when columns were last found to suffice; `ratio` : −√n λ_min(S) over it.
+    `tested` : |G| when columns were last found to suffice; `ratio` : −√n λ_min(S) over it.
     """
 
     V: Array
@@ -52,9 +88,7 @@ class SphereState(State):
     direction: Array
     slope: float
     square: float
-    scaled: sp.csr_array
-    factor: float
-    root: Array
+    form: SphereForm
     tested: float
     ratio: float
 
@@ -106,38 +140,30 @@ class SphereGradient(Method[SphereState]):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> SphereState:
-        conic, d = _form(problem)
-        C = sp.csr_array(conic.C - sp.diags_array(conic.C.diagonal()))
-        C.eliminate_zeros()
-        largest = float(np.abs(C.data).max(initial=0.0)) or 1.0
-        root = np.sqrt(d / d.max())
-        entries = C.data / largest * root[C.indices] * np.repeat(root, np.diff(C.indptr))
-        top = float(np.abs(entries).max(initial=0.0)) or 1.0
-        scaled = sp.csr_array((entries / top, C.indices, C.indptr), shape=C.shape)
+        form = SphereForm(problem)
         Y = geometry.factor(start) if evaluation is None else evaluation.factor
         V = _unit_rows(np.where(row_dots(Y, Y)[:, None] > 0.0, Y, 1.0))
-        image = sparse_product(scaled, V)
-        units: dict[str, Any] = {"scaled": scaled, "factor": largest * top, "root": root}
+        image = sparse_product(form.C, V)
         # random rows have a G about as large as the image
-        first = self._state(problem, geometry, V, image, tested=norm(image), ratio=CLEARLY, **units)
+        first = _state(problem, geometry, form, V, image, tested=norm(image), ratio=CLEARLY)
         return self._widened_at_saddle(first)
 
     def step(self, state: SphereState) -> SphereState:
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
-        C, s, outcome, y, G = state.scaled, 0.0, Outcome.RUNNING, state.y, state.gradient
-        value, noise = float(y.sum()), EPS * float(np.abs(C.data).sum())  # of sums of |Ĉ_ij|
-        product = float(np.vdot(G, G / _curvatures(y)))
+        C, noise, s, outcome, y, G = state.form.C, state.form.noise, 0.0, Outcome.RUNNING, state.y, state.gradient
+        value, product = float(y.sum()), float(np.vdot(G, G / _curvatures(y)))
         for _ in range(self.iterations):
             deadline.ask()
             lengths = row_dots(d, d)
             curvature = float(np.vdot(d, sparse_product(C, d)) - lengths @ y)
-            longest = math.sqrt(float(lengths.max(initial=0.0)))
+            longest = math.sqrt(float(lengths.max()))
             if not (slope < 0.0 and longest > 0.0 and math.sqrt(len(V) * square) > ROUNDINGS * noise):
                 outcome = Outcome.STALLED
                 break
             s = min(-slope / curvature if curvature > 0.0 else math.inf, 1.0 / (SLIGHT * longest))
             for _ in range(MOST_STEPS):
-                W = V + s * d
+                W = s * d
+                W += V
                 sizes = np.sqrt(row_dots(W, W))
                 W /= sizes[:, None]
                 moved = sparse_product(C, W)
@@ -155,54 +181,15 @@ class SphereGradient(Method[SphereState]):
             square, product = float(np.vdot(G, G)), float(np.vdot(G, Z))
             # Z is tangent at V, so that its product with the old gradient carried to V needs no projection
             beta = max(0.0, (product - float(np.vdot(Z, last))) / before)
-            along = s * lengths / sizes  # ⟨d_i, V_i⟩ at the new V, as d was tangent at the old one
-            d = beta * (d - along[:, None] * V) - Z
+            along = s * beta * lengths / sizes  # beta ⟨d_i, V_i⟩ at the new V, as d was tangent at the old one
+            d = beta * d
+            d -= along[:, None] * V
+            d -= Z
             slope = float(np.vdot(d, G))
             if not slope < 0.0:
                 d, slope = -Z, -product
-        kept: dict[str, Any] = {
-            "tested": state.tested,
-            "ratio": state.ratio,
-            "scaled": C,
-            "factor": state.factor,
-            "root": state.root,
-        }
-        return self._widened_at_saddle(
-            self._state(state.problem, state.geometry, V, image, d, step=s, outcome=outcome, **kept)
-        )
-
-    def _state(
-        self, problem: Problem, geometry: Geometry, V: Array, image: Array, d: Array | None = None, **fields: Any
-    ) -> SphereState:
-        """The state at V with image Ĉ V; `d` is the next direction, by default steepest descent."""
-        conic, diagonal = _form(problem)
-        factor, root, y = fields["factor"], fields["root"], row_dots(V, image)
-        G = image - y[:, None] * V
-        d = -G / _curvatures(y) if d is None else d
-        Y, B, square = np.sqrt(diagonal)[:, None] * V, conic.forms.B, float(np.vdot(G, G))
-
-        def multipliers(y: Array) -> Array:
-            return np.asarray(-(conic.C.diagonal() + factor * (y / root**2))[B.indices] / B.data)
-
-        # in mixed units λ_min(S) tr M proves little: multipliers that raise S by eps Diag(1/d) cost n eps instead
-        lost = ROUNDINGS * EPS * len(y) ** 2 * float(np.abs(y).max())
-        raised = y - RAISED * (math.sqrt(square / len(y)) + lost)
-        return SphereState(
-            problem,
-            geometry,
-            geometry.from_factor(Y),
-            problem.at(Y),
-            gradient_norm=2.0 * factor * math.sqrt(float(diagonal.max())) * norm(G / root[:, None]),
-            dual=Multipliers(multipliers(y), multipliers(raised) if np.ptp(diagonal) > 0.0 else None),
-            V=V,
-            image=image,
-            y=y,
-            gradient=G,
-            direction=d,
-            slope=float(np.vdot(d, G)),
-            square=square,
-            **fields,
-        )
+        kept: dict[str, Any] = {"tested": state.tested, "ratio": state.ratio, "step": s, "outcome": outcome}
+        return self._widened_at_saddle(_state(state.problem, state.geometry, state.form, V, image, d, **kept))
 
     def _widened_at_saddle(self, state: SphereState) -> SphereState:
         """The state with twice the columns, or √(2 n)/3, if it is near a saddle; tested when |G| has fallen to a half.
@@ -210,7 +197,7 @@ class SphereGradient(Method[SphereState]):
         A second-order point whose V has a rank below r is optimal, so that nothing is tested while a column is short.
         Columns are added early, many at once: near a first-order point they would take long to grow.
         """
-        V, C, size = state.V, state.scaled, math.sqrt(state.square)
+        V, C, size = state.V, state.form.C, math.sqrt(state.square)
         n, r = V.shape
         most = min(self.max_rank or n, math.isqrt(2 * n) + 1)
         wider = min(max(2 * r, math.isqrt(2 * n) // SPARE + 1), most)
@@ -237,10 +224,47 @@ class SphereGradient(Method[SphereState]):
             image = sparse_product(C, rows)
             if float(row_dots(rows, image).sum()) <= value + SUFFICIENT * length**2 * curvature:
                 geometry = state.geometry.with_rank(wide.shape[1])
-                units: dict[str, Any] = {"scaled": C, "factor": state.factor, "root": state.root}
-                return self._state(state.problem, geometry, rows, image, tested=norm(image), ratio=CLEARLY, **units)
+                fresh: dict[str, Any] = {"tested": norm(image), "ratio": CLEARLY}
+                return _state(state.problem, geometry, state.form, rows, image, **fresh)
             length *= 0.5
         return state
+
+
+def _state(
+    problem: Problem,
+    geometry: Geometry,
+    form: SphereForm,
+    V: Array,
+    image: Array,
+    d: Array | None = None,
+    **fields: Any,
+) -> SphereState:
+    """The state at V with image Ĉ V; `d` is the next direction, by default steepest descent."""
+    y = row_dots(V, image)
+    G = image - y[:, None] * V
+    d = -G / _curvatures(y) if d is None else d
+    Y, square, best = form.lengths * V, float(np.vdot(G, G)), None
+    if form.mixed:
+        # λ_min(S) tr M then proves little: multipliers that raise S by eps Diag(1/d) cost n eps instead
+        lost = ROUNDINGS * EPS * len(y) ** 2 * float(np.abs(y).max())
+        best = form.multipliers(y - RAISED * (math.sqrt(square / len(y)) + lost))
+    return SphereState(
+        problem,
+        geometry,
+        geometry.from_factor(Y),
+        problem.at(Y),
+        gradient_norm=2.0 * form.factor * float(form.lengths.max()) * norm(G / form.root),
+        dual=Multipliers(form.multipliers(y), best),
+        form=form,
+        V=V,
+        image=image,
+        y=y,
+        gradient=G,
+        direction=d,
+        slope=float(np.vdot(d, G)),
+        square=square,
+        **fields,
+    )
 
 
 def _descending(C: sp.csr_array, y: Array, count: int, ritz: Array, v: Array) -> tuple[Array, float]:
@@ -271,13 +295,3 @@ def _curvatures(y: Array) -> Array:
 
 def _unit_rows(Y: Array) -> Array:
     return np.asarray(Y / np.sqrt(row_dots(Y, Y))[:, None])
-
-
-def _form(problem: Any) -> tuple[Conic, Array]:
-    """The problem by its entries, and the diagonal d (n,) that its constraints fix."""
-    model = constrained_of(problem)
-    if model.conic is None or model.fixed_diagonal is None:
-        raise IncompatibleError(
-            f"SphereGradient needs a linear F and M_ii = d_i > 0 for all i; found {name_of(problem)}"
-        )
-    return model.conic, model.fixed_diagonal

@@ -121,24 +121,29 @@ def _scaled(geometry: Geometry, problem: Problem, point: Any) -> Any:
     along the ray are only rounding, alpha is 1. The trace is at most :func:`_most`.
     """
     evaluation: Evaluation = problem.at(geometry.factor(point))
+    if Ability.CONSTRAINTS in problem.abilities:
+        alpha = evaluation.best_multiple()  # nearest to the bounds, wherever F is least; they may require a large trace
+    else:
+        alpha = _best_multiple(problem, evaluation)
+    return point if alpha == 1.0 else geometry.from_factor(math.sqrt(alpha) * evaluation.factor)
+
+
+def _best_multiple(problem: Problem, evaluation: Evaluation) -> float:
+    """The alpha of :func:`_scaled` without constraints."""
     ray, gained = evaluation.along_atom(np.zeros(problem.n)), 0.0
-    constrained = Ability.CONSTRAINTS in problem.abilities
-    alpha = evaluation.best_multiple() if constrained else ray.minimize(beta=(0.0, 0.0))[0]
+    alpha = ray.minimize(beta=(0.0, 0.0))[0]
     if math.isfinite(alpha) and alpha > 0.0:
         there = ray.value(alpha, 0.0)
         gained = reference_value(problem, 0.0) - there
         gained = gained if gained > 1024.0 * EPS * abs(there) else 0.0
-        # under constraints, alpha M is nearest to the bounds, wherever F is least
-        alpha = alpha if gained > 0.0 or constrained else 1.0
+        alpha = alpha if gained > 0.0 else 1.0
     elif alpha == 0.0 and ray.quadratic is not None and ray.quadratic[2][0, 0] > 0.0:
         alpha = abs(ray.quadratic[1][0]) / ray.quadratic[2][0, 0]
     if not 0.0 < alpha < math.inf:
         alpha = 1.0
     trace = alpha * evaluation.size**2
     most = _most(problem, trace, gained)
-    if 0.0 < most < trace:
-        alpha *= most / trace
-    return point if alpha == 1.0 else geometry.from_factor(math.sqrt(alpha) * evaluation.factor)
+    return alpha * most / trace if 0.0 < most < trace else alpha
 
 
 def _most(problem: Problem, trace: float, gained: float) -> float:
@@ -155,8 +160,8 @@ def _most(problem: Problem, trace: float, gained: float) -> float:
     columns. If that is inconclusive, also an eigenpair of ∇F(0), for which ∇F(0) is formed by n products up to order
     500.
     """
-    if Ability.CONSTRAINTS in problem.abilities or gained == math.inf:
-        return math.inf  # constraints may require a large trace that F does not reveal
+    if gained == math.inf:
+        return math.inf
     n = problem.n
     nothing = problem.at(np.zeros((n, 1)))
     size = _frobenius(nothing)

@@ -36,6 +36,16 @@ def scattered(seed: int = 0) -> tuple[Conic, list[np.ndarray]]:
     return Constrained(problem, constraints.sparse_forms(forms, np.ones(8))).conic, rows
 
 
+def test_sizes_and_slacks_are_those_of_the_matrices() -> None:
+    rng = np.random.default_rng(0)
+    C = rng.standard_normal((7, 7)) * (rng.random((7, 7)) < 0.4)
+    problem = Constrained(QuadraticSDP(C=C + C.T), constraints.diagonal(7, 1.0))
+    conic, d, y = problem.conic, rng.random(7), rng.standard_normal(7)
+    assert conic.size(d) == pytest.approx(d @ np.abs(2.0 * (C + C.T)) @ d)
+    np.testing.assert_allclose(conic.dense_slack(y), conic.slack(y).toarray(), atol=1e-14)
+    np.testing.assert_allclose(conic.dense_slack(y), 2.0 * (C + C.T) + np.diag(y), atol=1e-14)
+
+
 def test_places_are_those_of_forms_and_objective_once_each() -> None:
     forms = SparseForms(np.array([0, 2]), np.array([1, 2]), np.array([[1.0, 1.0]]), 4)
     C = sp.csr_array(np.array([[0.0, 2.0, 0.0, 0.0], [2.0, 0.0, 0.0, 0.0], [0.0, 0.0, 0.0, 3.0], [0.0, 0.0, 3.0, 5.0]]))

@@ -29,6 +29,14 @@ def test_incidence_and_patterns():
     np.testing.assert_allclose(arrays.row_dots(Z, 2 * Z), 2 * np.diag(Z @ Z.T), rtol=64 * EPS)
 
 
+def test_entries_are_kept_in_their_places():
+    A = sp.random_array((9, 7), density=0.4, rng=np.random.default_rng(0), format="csr")
+    kept = A.data > 0.5
+    found = arrays.entries_kept(A, kept)
+    np.testing.assert_array_equal(found.toarray(), np.where(A.toarray() > 0.5, A.toarray(), 0.0))
+    assert found.nnz == np.count_nonzero(kept)
+
+
 def test_zeros_of_many_pairs_are_left_out():
     """Of few pairs they stay: a new sparse array costs more than products with them."""
     rng = np.random.default_rng(1)

@@ -92,6 +92,20 @@ def test_symmetry_is_checked(wrap):
         symmetric_map(wrap(A), "A", 31)
 
 
+def test_a_sparse_map_knows_whether_it_equals_its_transpose():
+    rng = np.random.default_rng(0)
+    half = sp.random_array((30, 30), density=0.2, rng=rng, format="csr")
+    A = sp.csr_array(half + half.T)
+    assert symmetric_map(A, "A").mirrored
+    noisy = A.copy()
+    noisy.data *= 1.0 + EPS * rng.standard_normal(len(A.data))
+    assert not symmetric_map(noisy, "A").mirrored
+    one_sided = sp.csr_array((np.ones(3), ([0, 0, 1], [1, 1, 0])), shape=(2, 2))  # 2 above, 1 below
+    with pytest.raises(InvalidInputError, match="must be symmetric"):
+        symmetric_map(one_sided, "A")
+    assert not symmetric_map(A.toarray(), "A").mirrored
+
+
 def test_gram_matrices_at_any_scale_pass_the_symmetry_check():
     rng = np.random.default_rng(1)
     for scale in (1e-150, 1.0, 1e150):

@@ -17,7 +17,7 @@ from psdopt.constraints.faces.face import Face
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.problem import Evaluation
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.arrays import Array, as_dense, norm
 from psdopt.linalg.definite import factor_above
 from psdopt.linalg.limits import FACTOR_ORDER
 
@@ -66,4 +66,4 @@ def _raised(face: Face, forms: SparseForms, y: Array, unit: float) -> list[Array
 
 
 def _dense(S: Any, n: int) -> Array:
-    return S.toarray() if isinstance(S, sp.csr_array) else np.asarray(S @ np.eye(n))
+    return as_dense(S) if isinstance(S, (np.ndarray, sp.csr_array)) else np.asarray(S @ np.eye(n))

@@ -33,13 +33,14 @@ COARSER = 8.0
 
 def slack_operator(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> Any:
     """S = ∇F(M) + A*(y): a sparse array where entries are at hand and F is linear, or linear but for log dets of few
-    rows; a dense one, up to order 3000, where F is curved, up to order 500 for data on a device; else an operator on
-    blocks, on the device of the data.
+    rows; a dense one where such a linear F is one block of order up to 300, up to order 3000 where F is curved, up to
+    order 500 for data on a device; else an operator on blocks, on the device of the data.
 
     Raises FloatingPointError at an M where a log det is not defined.
     """
-    if problem.conic is not None:
-        return problem.conic.slack(y)
+    conic = problem.conic
+    if conic is not None:
+        return conic.slack(y) if conic.n > ITERATED_ORDER or len(conic.blocks) > 1 else conic.dense_slack(y)
     if problem.central is not None and isinstance(problem.problem, TermSum):
         barriers = [term for term in problem.problem.terms if isinstance(term, LogDet)]
         if SPARSE * sum(term.order**2 for term in barriers) <= problem.n**2:
@@ -97,12 +98,13 @@ def slack_eigenpair(
     thorough: bool = True,
 ) -> ExtremePair:
     """The smallest eigenpair of S. `accuracy` : any lower bound on λ_min(S) above −accuracy is sharp enough. Unless
-    `thorough`, a vector that proves λ_min(S) < −accuracy is enough too, with a bound at most half as far again below.
+    `thorough`, the first one found ends the search, and so does a vector that proves λ_min(S) < −accuracy, with a bound
+    at most half as far again below.
 
     With `blocks`, rows of the diagonal blocks of a sparse S, blocks are treated one by one, each with its own rounding.
-    Cost: s³/3 flops for each of two Cholesky factors of a block of order s <= 3000, s b² where its rows can be ordered
-    to a narrow band of width b. Where they fail, twice more for lower bounds; then the spectrum of a block of order
-    s <= 1500, and products with S of a larger one.
+    Cost: s³/3 flops for each of two Cholesky factors, or the only one, of a block of order s <= 3000, s b² where its
+    rows can be ordered to a narrow band of width b. Where they fail, twice more for lower bounds; then the spectrum of
+    a block of order s <= 1500, and products with S of a larger one.
     """
     if len(blocks) <= 1 or not isinstance(S, sp.csr_array):
         return _eigenpair(S, accuracy, start, seed, thorough)
@@ -156,12 +158,14 @@ def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int, thorough
     n = S.shape[0]
     if isinstance(S, sp.csr_array) and n > ITERATED_ORDER:
         for threshold in (accuracy * COARSER**k for k in range(ROUNDS if accuracy > 0.0 else 1)):
-            proven = _factored_pair(S, threshold, start)
+            proven = _factored_pair(S, threshold, start, thorough)
             if proven is not None:
                 return proven
     elif n <= (DENSE_LIMIT if isinstance(S, GradientOperator) and S.device is not None else FACTOR_ORDER):
         matrix = S.toarray() if isinstance(S, sp.csr_array) else S
-        return smallest_eigenpair(matrix, threshold=-accuracy, start=start, seed=seed, backend="dense")
+        return smallest_eigenpair(
+            matrix, threshold=-accuracy, refutes=not thorough, start=start, seed=seed, backend="dense"
+        )
     if n <= SPECTRUM_ORDER and isinstance(S, sp.csr_array):
         # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
         return smallest_eigenpair(S.toarray(), seed=seed, backend="dense")
@@ -171,7 +175,7 @@ def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int, thorough
     )
 
 
-def _factored_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> ExtremePair | None:
+def _factored_pair(S: sp.csr_array, accuracy: float, start: Array | None, sharp: bool) -> ExtremePair | None:
     """The eigenpair by Cholesky factors; None if none proves λ_min(S) >= −accuracy.
 
     Banded where rows can be ordered to a narrow band, else dense up to order 3000.
@@ -180,9 +184,10 @@ def _factored_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> Ext
     size = float(abs(S).sum(axis=0).max())
     lost = rounding(size, S.shape[0])
     if narrow is not None:
-        proven = banded_pair_above(S, *narrow, lost - accuracy, guess)
+        proven = banded_pair_above(S, *narrow, lost - accuracy, guess, sharp)
     else:
-        proven = pair_above(S.toarray(), lost - accuracy, guess) if S.shape[0] <= FACTOR_ORDER else None
+        small = S.shape[0] <= FACTOR_ORDER
+        proven = pair_above(S.toarray(), lost - accuracy, guess, sharp) if small else None
     if proven is None or not proven.lower_bound - lost >= -accuracy:
         return None
     bound, kind = proven.lower_bound - lost, "dense" if narrow is None else "banded"
