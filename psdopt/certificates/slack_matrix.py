@@ -36,6 +36,6 @@ def slack_matrix(problem: Problem, Y: Array, dual: Any = None) -> Any:
 
 def constrained_slack_matrix(problem: ConstrainedModel, Y: Array, y: Array) -> Any:
     """∇F(Y Yᵀ) + A*(y) (n, n) for multipliers y (m,), as :func:`slack_matrix`."""
-    S = slack_operator(problem, problem.at(Y), y)
+    S = slack_operator(problem, problem.at(Y), y) if problem.conic is None else problem.conic.slack(y)
     formed = isinstance(S, (np.ndarray, sp.sparray)) or problem.n > FACTOR_ORDER
     return S if formed else np.asarray(on_host(S @ np.eye(problem.n)))

@@ -46,9 +46,10 @@ SPARE = 3
 
 
 class SphereForm:
-    """C with rows in units of √d: C_ij = factor Ĉ_ij / (root_i root_j) for i ≠ j, max |Ĉ_ij| = 1, `lengths` √d.
+    """C of `problem` with rows in units of √d: C_ij = factor Ĉ_ij / (root_i root_j), i ≠ j, max |Ĉ_ij| = 1.
 
-    `root` (n, 1) : √d over its largest entry. `mixed` : whether d_i differ. `noise` : rounding of sums of |Ĉ_ij|.
+    `lengths` (n, 1) : √d. `root` : √d over its largest entry. `mixed` : whether d_i differ. `noise` : rounding of sums
+    of |Ĉ_ij|.
     """
 
     def __init__(self, problem: Problem) -> None:
@@ -58,6 +59,7 @@ class SphereForm:
             raise IncompatibleError(
                 f"SphereGradient needs a linear F and M_ii = d_i > 0 for all i; found {name_of(problem)}"
             )
+        self.problem = problem
         i, j, B = np.repeat(np.arange(conic.n), np.diff(conic.C.indptr)), conic.C.indices, conic.forms.B
         C = entries_kept(conic.C, (i != j) & (conic.C.data != 0.0))
         largest = float(np.abs(C.data).max(initial=0.0)) or 1.0
@@ -145,8 +147,7 @@ class SphereGradient(Method[SphereState]):
         V = _unit_rows(np.where(row_dots(Y, Y)[:, None] > 0.0, Y, 1.0))
         image = sparse_product(form.C, V)
         # random rows have a G about as large as the image
-        first = _state(problem, geometry, form, V, image, tested=norm(image), ratio=CLEARLY)
-        return self._widened_at_saddle(first)
+        return self._widened_at_saddle(_state(form, geometry, V, image, tested=norm(image), ratio=CLEARLY))
 
     def step(self, state: SphereState) -> SphereState:
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
@@ -189,7 +190,7 @@ class SphereGradient(Method[SphereState]):
             if not slope < 0.0:
                 d, slope = -Z, -product
         kept: dict[str, Any] = {"tested": state.tested, "ratio": state.ratio, "step": s, "outcome": outcome}
-        return self._widened_at_saddle(_state(state.problem, state.geometry, state.form, V, image, d, **kept))
+        return self._widened_at_saddle(_state(state.form, state.geometry, V, image, d, **kept))
 
     def _widened_at_saddle(self, state: SphereState) -> SphereState:
         """The state with twice the columns, or √(2 n)/3, if it is near a saddle; tested when |G| has fallen to a half.
@@ -224,20 +225,13 @@ class SphereGradient(Method[SphereState]):
             image = sparse_product(C, rows)
             if float(row_dots(rows, image).sum()) <= value + SUFFICIENT * length**2 * curvature:
                 geometry = state.geometry.with_rank(wide.shape[1])
-                fresh: dict[str, Any] = {"tested": norm(image), "ratio": CLEARLY}
-                return _state(state.problem, geometry, state.form, rows, image, **fresh)
+                return _state(state.form, geometry, rows, image, tested=norm(image), ratio=CLEARLY)
             length *= 0.5
         return state
 
 
 def _state(
-    problem: Problem,
-    geometry: Geometry,
-    form: SphereForm,
-    V: Array,
-    image: Array,
-    d: Array | None = None,
-    **fields: Any,
+    form: SphereForm, geometry: Geometry, V: Array, image: Array, d: Array | None = None, **fields: Any
 ) -> SphereState:
     """The state at V with image Ĉ V; `d` is the next direction, by default steepest descent."""
     y = row_dots(V, image)
@@ -249,10 +243,10 @@ def _state(
         lost = ROUNDINGS * EPS * len(y) ** 2 * float(np.abs(y).max())
         best = form.multipliers(y - RAISED * (math.sqrt(square / len(y)) + lost))
     return SphereState(
-        problem,
+        form.problem,
         geometry,
         geometry.from_factor(Y),
-        problem.at(Y),
+        form.problem.at(Y),
         gradient_norm=2.0 * form.factor * float(form.lengths.max()) * norm(G / form.root),
         dual=Multipliers(form.multipliers(y), best),
         form=form,

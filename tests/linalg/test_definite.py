@@ -112,7 +112,7 @@ def test_one_factor_alone_proves_the_threshold_itself(name, n, seed, below):
     assert pair_above(S, least + 1e-3, sharp=False) is None
 
 
-@pytest.mark.parametrize("n", [SMALL_ORDER // 2, 200])
+@pytest.mark.parametrize("n", [SMALL_ORDER + 1, 200])
 @pytest.mark.parametrize("gap", [1e-3, 0.3])
 def test_where_only_the_threshold_is_asked_for_one_factor_answers(n, gap, monkeypatch):
     calls = []

@@ -97,14 +97,16 @@ def certify_constrained(
 
     def bounded(y: Array) -> Bounded:
         P = given.slack if y is given.y else None
-        y, allowed, accuracy = problem.admissible(y), tol * unit, 0.0
+        y, allowed, accuracy, sharp = problem.admissible(y), tol * unit, 0.0, True
         if reach is not None:  # without it a negative bound on λ_min(S) proves nothing, however small it is
             # an error of λ_min(S) that is slight beside the tolerance costs the bound little; in a run one factor is
             # enough that proves what the rest of the gap leaves of the tolerance
             taken = value - offset + problem.support(y)
             room = allowed - (taken if P is None else max(taken, 0.0)) if proof == "needed" else 0.0
             accuracy = max(SLIGHT * allowed, (1.0 - SLIGHT) * room) / max(reach, LEAST)
-        return dual_bound(problem, evaluation, offset, y, accuracy, start, seed, proof == "full", P)
+            # if ⟨S, M⟩ = 0, all of the gap is due to λ_min(S), of which a sharper bound tells little about M
+            sharp = proof != "needed" or abs(taken) > SLIGHT * allowed or bool(problem.homogeneous.any())
+        return dual_bound(problem, evaluation, offset, y, accuracy, start, seed, proof == "full", P, sharp)
 
     norm_C = gradient_size(problem, evaluation)
     # if ∇F(M) = 0, y = 0 proves without rounding that a feasible M is a solution

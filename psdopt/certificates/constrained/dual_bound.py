@@ -78,9 +78,11 @@ def dual_bound(
     seed: int = 0,
     thorough: bool = True,
     P: Array | None = None,
+    sharp: bool = True,
 ) -> Bounded:
     """The bound of y, admissible, at M; `offset` is F(M) − ⟨∇F(M), M⟩. Cost: :func:`slack_eigenpair`, and a spectrum if
-    a known curvature may improve the bound; unless `thorough`, only if λ_min(S) >= −accuracy is not proven.
+    a known curvature may improve the bound; unless `thorough`, only if λ_min(S) >= −accuracy is not proven. `sharp` :
+    whether λ_min(S) is to be bounded more sharply than that.
     `P` (n, q) : S is near P Pᵀ; for a strongly convex F one product then takes the place of eigenvalues."""
     face = problem.face
     if face is not None:
@@ -98,7 +100,7 @@ def dual_bound(
             gap = gap_by_factor(rest, evaluation.factor, Curvature(rho), P, size)
             if problem.trace_limit is not None and gap <= accuracy * problem.trace_limit.value:
                 loss, pair = gap - product, pair_by_factor(S, rest, evaluation.factor)
-        pair = pair or slack_eigenpair(S, accuracy, start, seed, blocks, thorough)
+        pair = pair or slack_eigenpair(S, accuracy, start, seed, blocks, thorough, sharp)
     elif face.order > 0 and face.within is not None and (problem.trace_limit is None or problem.carried is not None):
         # λ_min(P S P) is never positive; a positive λ_min(WᵀSW) is a proof even if the trace is not bounded
         W, first = face.within, None if start is None else np.asarray(face.within.T @ start.reshape(problem.n, -1))

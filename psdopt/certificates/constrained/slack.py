@@ -96,24 +96,26 @@ def slack_eigenpair(
     seed: int = 0,
     blocks: Sequence[NDArray[np.intp]] = (),
     thorough: bool = True,
+    sharp: bool = True,
 ) -> ExtremePair:
     """The smallest eigenpair of S. `accuracy` : any lower bound on λ_min(S) above −accuracy is sharp enough. Unless
-    `thorough`, the first one found ends the search, and so does a vector that proves λ_min(S) < −accuracy, with a bound
-    at most half as far again below.
+    `thorough`, a vector that proves λ_min(S) < −accuracy is enough too, with a bound at most half as far again below.
+    Unless `sharp`, one Cholesky factor that proves λ_min(S) >= −accuracy is enough.
 
     With `blocks`, rows of the diagonal blocks of a sparse S, blocks are treated one by one, each with its own rounding.
-    Cost: s³/3 flops for each of two Cholesky factors, or the only one, of a block of order s <= 3000, s b² where its
+    Cost: s³/3 flops for each of two Cholesky factors, or one, of a block of order s <= 3000, s b² where its
     rows can be ordered to a narrow band of width b. Where they fail, twice more for lower bounds; then the spectrum of
     a block of order s <= 1500, and products with S of a larger one.
     """
     if len(blocks) <= 1 or not isinstance(S, sp.csr_array):
-        return _eigenpair(S, accuracy, start, seed, thorough)
+        return _eigenpair(S, accuracy, start, seed, thorough, sharp)
     n, small = S.shape[0], [rows for rows in blocks if len(rows) <= SMALL_ORDER]
     found = list(_of_small(S, small))
     for rows in blocks:
         if len(rows) > SMALL_ORDER:
             guess = None if start is None or not np.any(start[rows]) else start[rows]
-            found.append((rows, _eigenpair(sp.csr_array(S[rows][:, rows]), accuracy, guess, seed, thorough)))
+            block = sp.csr_array(S[rows][:, rows])
+            found.append((rows, _eigenpair(block, accuracy, guess, seed, thorough, sharp)))
     rows, least = min(found, key=lambda each: each[1].lower_bound)
     vector = np.zeros((n, 1))
     vector[rows] = least.vectors[:, :1]
@@ -154,17 +156,17 @@ def pair_by_factor(S: Array, rest: Array, Y: Array) -> ExtremePair:
     return ExtremePair(np.array([value]), v[:, None], norm(Sv - value * v), low, 0.0, size, 1, "dense", True)
 
 
-def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int, thorough: bool) -> ExtremePair:
+def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int, thorough: bool, sharp: bool) -> ExtremePair:
     n = S.shape[0]
     if isinstance(S, sp.csr_array) and n > ITERATED_ORDER:
-        for threshold in (accuracy * COARSER**k for k in range(ROUNDS if accuracy > 0.0 else 1)):
-            proven = _factored_pair(S, threshold, start, thorough)
+        for k in range(ROUNDS if accuracy > 0.0 else 1):
+            proven = _factored_pair(S, accuracy * COARSER**k, start, sharp or k > 0)
             if proven is not None:
                 return proven
     elif n <= (DENSE_LIMIT if isinstance(S, GradientOperator) and S.device is not None else FACTOR_ORDER):
         matrix = S.toarray() if isinstance(S, sp.csr_array) else S
         return smallest_eigenpair(
-            matrix, threshold=-accuracy, refutes=not thorough, start=start, seed=seed, backend="dense"
+            matrix, threshold=-accuracy, refutes=not sharp, start=start, seed=seed, backend="dense"
         )
     if n <= SPECTRUM_ORDER and isinstance(S, sp.csr_array):
         # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
