@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.linalg.lapack import dpbtrf, dpbtrs
 
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.definite import ProvenPair, Solve, factor_rounding, proven_pair
-from psdopt.linalg.tolerances import SLIGHT
+from psdopt.linalg.definite import ProvenPair, Solve, proven_pair
+from psdopt.linalg.tolerances import EPS, SLIGHT
 
 
 def narrow_order(S: sp.csr_array) -> tuple[NDArray[np.intp], int] | None:
@@ -31,22 +31,16 @@ def narrow_order(S: sp.csr_array) -> tuple[NDArray[np.intp], int] | None:
 
 
 def banded_pair_above(
-    S: sp.csr_array,
-    order: NDArray[np.intp],
-    band: int,
-    threshold: float,
-    start: Array | None = None,
-    sharp: bool = True,
+    S: sp.csr_array, order: NDArray[np.intp], band: int, threshold: float, start: Array | None = None
 ) -> ProvenPair | None:
     """The smallest eigenpair of S, with a lower bound, if the bound can be proven to exceed `threshold`; else None.
 
     As :func:`~psdopt.linalg.definite.pair_above` for a dense S, from a band of width b: two factorisations of n b²
-    flops each, one unless `sharp`, memory n b.
+    flops each, memory n b.
     """
     P = sp.csr_array(S[order][:, order])
     A = _lower_band(P, band)
-    shift = threshold if sharp else threshold + factor_rounding(A[0] - threshold, len(A))
-    pair = proven_pair(P, partial(_factor_above, A), shift, None if start is None else start[order], sharp)
+    pair = proven_pair(P, partial(_factor_above, A), threshold, None if start is None else start[order])
     if pair is None:
         return None
     vector = np.empty_like(pair.vector)
@@ -70,7 +64,8 @@ def _factor_above(A: Array, g: float) -> tuple[Solve, float] | None:
     """
     shifted = A.copy(order="F")
     shifted[0] -= g
-    rounding = factor_rounding(shifted[0], len(A))
+    gamma = (len(A) + 1) * EPS
+    rounding = gamma / (1.0 - gamma) * float(shifted[0].sum()) + EPS * float(np.abs(shifted[0]).max())
     if not math.isfinite(rounding):
         return None
     L, info = dpbtrf(shifted, lower=1, overwrite_ab=1)

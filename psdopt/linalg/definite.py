@@ -47,28 +47,21 @@ def factor_above(S: Array, g: float) -> tuple[Array, float] | None:
     A = S.T.copy(order="F")  # equals S, and copies rows as they are stored
     diagonal: Array = A.reshape(-1, order="F")[:: len(S) + 1]
     diagonal -= g
-    rounding = factor_rounding(diagonal, len(S))
+    gamma = (len(S) + 1) * EPS
+    rounding = gamma / (1.0 - gamma) * float(diagonal.sum()) + EPS * float(np.abs(diagonal).max())
     if not math.isfinite(rounding):
         return None  # LAPACK may report success for NaN
     R, info = dpotrf(A, lower=0, clean=0, overwrite_a=1)
     return (R, float(g - rounding)) if info == 0 else None
 
 
-def factor_rounding(diagonal: Array, terms: int) -> float:
-    """What rounding of its entries and of a factor costs a bound on λ_min(A), for the diagonal of A and sums of so many
-    `terms`: γ/(1 − γ) tr A + eps max |A_ii|, γ = (terms + 1) eps."""
-    gamma = (terms + 1) * EPS
-    return gamma / (1.0 - gamma) * float(diagonal.sum()) + EPS * float(np.abs(diagonal).max())
-
-
-def pair_above(S: Array, threshold: float, start: Array | None = None, sharp: bool = True) -> ProvenPair | None:
+def pair_above(S: Array, threshold: float, start: Array | None = None) -> ProvenPair | None:
     """The smallest eigenpair of S, with a lower bound, if the bound can be proven to exceed `threshold`; else None.
 
     Two factorisations: at `threshold`, whose factor gives the vector by inverse iteration on a few columns, then below
     its Ritz value by a slight share of its distance to `threshold`. If the iteration has missed the smallest
     eigenvalue, the second factorisation fails. It ends once the Ritz value falls by a minor share only, near an optimum
-    after two or three steps, as the shift is close to a cluster of eigenvalues at 0. Unless `sharp`, the bound is that
-    of the first factor, and the vector that of one step on one column.
+    after two or three steps, as the shift is close to a cluster of eigenvalues at 0.
     """
 
     def factor(g: float) -> tuple[Solve, float] | None:
@@ -78,17 +71,11 @@ def pair_above(S: Array, threshold: float, start: Array | None = None, sharp: bo
         R, bound = found
         return lambda b: np.asarray(dpotrs(R, b, lower=0)[0]), bound
 
-    # one factor has to prove the threshold itself
-    shift = threshold if sharp else threshold + factor_rounding(np.diagonal(S) - threshold, len(S))
-    return proven_pair(S, factor, shift, start, sharp)
+    return proven_pair(S, factor, threshold, start)
 
 
 def proven_pair(
-    S: Any,
-    factor: Callable[[float], tuple[Solve, float] | None],
-    threshold: float,
-    start: Array | None = None,
-    sharp: bool = True,
+    S: Any, factor: Callable[[float], tuple[Solve, float] | None], threshold: float, start: Array | None = None
 ) -> ProvenPair | None:
     """:func:`pair_above` for any S with products S @ v. `factor`(g) returns (solves with S − g I, the bound that its
     Cholesky factor proves), or None if S − g I has no such factor.
@@ -99,8 +86,7 @@ def proven_pair(
     solve, bound = found
     # any start is safe: if it has no component along the eigenvector, the second factorisation fails. One vector would
     # not do, as near an optimum S has as many eigenvalues close to 0 as M has columns
-    columns = PROBES if sharp else 1
-    V = np.cos(np.arange(1.0, columns * S.shape[0] + 1.0) ** 2).reshape(S.shape[0], columns)
+    V = np.cos(np.arange(1.0, PROBES * S.shape[0] + 1.0) ** 2).reshape(S.shape[0], PROBES)
     if start is not None:
         V[:, 0] = start
     value, steps = math.inf, 0
@@ -110,15 +96,11 @@ def proven_pair(
         SV = as_array(S @ V)
         ritz, W = np.linalg.eigh(V.T @ SV)
         before, value = value, float(ritz[0])
-        if not (sharp and before - value > MINOR * (value - threshold)):
+        if not before - value > MINOR * (value - threshold):
             break
     v, Sv = V @ W[:, 0], SV @ W[:, 0]
-    if sharp:
-        sharper = factor(max(value - max(SLIGHT * (value - threshold), threshold - bound), threshold))
-        if sharper is None:
-            return None
-        bound = sharper[1]
-    return ProvenPair(value, v, norm(Sv - value * v), bound, steps)
+    sharper = factor(max(value - max(SLIGHT * (value - threshold), threshold - bound), threshold))
+    return None if sharper is None else ProvenPair(value, v, norm(Sv - value * v), sharper[1], steps)
 
 
 def bound_above(S: Array, accuracy: float) -> float:

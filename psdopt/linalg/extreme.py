@@ -78,8 +78,8 @@ def smallest_eigenpair(
     nothing says that it is the smallest one. `lower_bound`, called g here, is of three kinds:
 
     - *dense*: `value - rounding`, LAPACK's backward error. If `threshold` is given, n > 64 and S - threshold I has a
-      Cholesky factor, it is a bound between `threshold` and `value` that another factor proves, or with `refutes` that
-      factor itself. `failure_probability` of the result is 0.
+      Cholesky factor, it is a bound between `threshold` and `value` that another factor proves. `failure_probability`
+      of the result is 0.
     - *lanczos*: let e be a unit eigenvector of lambda = lambda_min, R the random columns of the start block and
       `S Q = Q T + Q+ B E'` the recurrence of one cycle (E picks its last block, F its first). Then
       `e'Q (lambda - T) = e'Q+ B E'` gives `R'e = Z'b`, `|b| <= 1`, with Z(lambda) the product over the cycles of
@@ -137,7 +137,7 @@ def smallest_eigenpair(
 
     bound, chance = -np.inf, 1.0
     if backend == "dense":
-        return _dense(op, count, threshold, on_host(guess), not refutes)
+        return _dense(op, count, threshold, on_host(guess))
     rng = np.random.default_rng(seed)
     if backend == "lanczos":
         chance = 1.0 if trust_start else failure_probability
@@ -161,10 +161,10 @@ def smallest_eigenpair(
     return ExtremePair(values, V, float(residuals[0]), bound, chance, op.norm, op.products, backend, converged)
 
 
-def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Array, sharp: bool) -> ExtremePair:
+def _dense(op: CheckedOperator, count: int, threshold: float | None, guess: Array) -> ExtremePair:
     matrix = _symmetric(op.to_dense(SMALL_ORDER))
     if threshold is not None and count == 1 and op.n > SMALL_ORDER:  # else its spectrum costs no more
-        proven = pair_above(matrix, threshold + op.rounding, guess[:, 0] if guess.any() else None, sharp)
+        proven = pair_above(matrix, threshold + op.rounding, guess[:, 0] if guess.any() else None)
         # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
         if proven is not None and (proven.lower_bound - op.rounding >= threshold or op.n > SPECTRUM_ORDER):
             values, bound = np.array([proven.value]), proven.lower_bound - op.rounding

@@ -43,16 +43,18 @@ class EigenBasis:
         trace: float,
         rank_bound: int,
         k: int = 60,
+        extra: int = 10,
+        passes: int = 2,
         device: Device | None = None,
     ) -> EigenBasis:
-        """k leading pairs by randomised subspace iteration: two block products of width k + 10.
+        """k leading pairs by randomised subspace iteration: `passes` block products of width k + extra.
 
         The rest of the spectrum is replaced by its mean, from trace A. Halko, Martinsson, Tropp (2011).
         """
-        width = min(k + 10, n)
+        width = min(k + extra, n)
         AB = np.random.default_rng(0).standard_normal((n, width))
         AB = AB if device is None else cast(Array, placed(AB, device))
-        for _ in range(2):
+        for _ in range(passes):
             B = np.linalg.qr(AB)[0]
             AB = apply(B)
         small = B.T @ AB

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.linalg.lapack import dpotrs
 
 from psdopt.constraints.limits import SPARSE
 from psdopt.constraints.model import ConstrainedModel
@@ -17,12 +18,12 @@ from psdopt.contracts.gradient import GradientOperator, dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg import deadline
-from psdopt.linalg.arrays import Array, as_array, beside, norm
+from psdopt.linalg.arrays import Array, as_array, as_dense, beside, norm
 from psdopt.linalg.banded import banded_pair_above, narrow_order
-from psdopt.linalg.definite import pair_above
+from psdopt.linalg.definite import factor_above, pair_above
 from psdopt.linalg.extreme import DENSE_LIMIT, ExtremePair, smallest_eigenpair
 from psdopt.linalg.limits import FACTOR_ORDER, ITERATED_ORDER, ROUNDS, SMALL_ORDER, SPECTRUM_ORDER
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.tolerances import SLIGHT, rounding
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.base import combine
 from psdopt.terms.log_det import LogDet
@@ -103,9 +104,9 @@ def slack_eigenpair(
     Unless `sharp`, one Cholesky factor that proves λ_min(S) >= −accuracy is enough.
 
     With `blocks`, rows of the diagonal blocks of a sparse S, blocks are treated one by one, each with its own rounding.
-    Cost: s³/3 flops for each of two Cholesky factors, or one, of a block of order s <= 3000, s b² where its
-    rows can be ordered to a narrow band of width b. Where they fail, twice more for lower bounds; then the spectrum of
-    a block of order s <= 1500, and products with S of a larger one.
+    Cost: s³/3 flops for each of two Cholesky factors, or one, of a block of order s <= 3000, s b² where its rows can be
+    ordered to a narrow band of width b. Where they fail, twice more for lower bounds; then the spectrum of a block of
+    order s <= 1500, and products with S of a larger one.
     """
     if len(blocks) <= 1 or not isinstance(S, sp.csr_array):
         return _eigenpair(S, accuracy, start, seed, thorough, sharp)
@@ -158,16 +159,19 @@ def pair_by_factor(S: Array, rest: Array, Y: Array) -> ExtremePair:
 
 def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int, thorough: bool, sharp: bool) -> ExtremePair:
     n = S.shape[0]
+    if not sharp and SMALL_ORDER < n <= FACTOR_ORDER and isinstance(S, (np.ndarray, sp.csr_array)):
+        whole = n <= ITERATED_ORDER or isinstance(S, np.ndarray) or narrow_order(S) is None
+        proven = _pair_by_one_factor(as_dense(S), accuracy) if whole else None
+        if proven is not None:
+            return proven
     if isinstance(S, sp.csr_array) and n > ITERATED_ORDER:
         for k in range(ROUNDS if accuracy > 0.0 else 1):
-            proven = _factored_pair(S, accuracy * COARSER**k, start, sharp or k > 0)
+            proven = _factored_pair(S, accuracy * COARSER**k, start)
             if proven is not None:
                 return proven
     elif n <= (DENSE_LIMIT if isinstance(S, GradientOperator) and S.device is not None else FACTOR_ORDER):
         matrix = S.toarray() if isinstance(S, sp.csr_array) else S
-        return smallest_eigenpair(
-            matrix, threshold=-accuracy, refutes=not sharp, start=start, seed=seed, backend="dense"
-        )
+        return smallest_eigenpair(matrix, threshold=-accuracy, start=start, seed=seed, backend="dense")
     if n <= SPECTRUM_ORDER and isinstance(S, sp.csr_array):
         # if S has one huge eigenvalue, its spectrum loses less to rounding than a factor of S
         return smallest_eigenpair(S.toarray(), seed=seed, backend="dense")
@@ -177,7 +181,20 @@ def _eigenpair(S: Any, accuracy: float, start: Array | None, seed: int, thorough
     )
 
 
-def _factored_pair(S: sp.csr_array, accuracy: float, start: Array | None, sharp: bool) -> ExtremePair | None:
+def _pair_by_one_factor(S: Array, accuracy: float) -> ExtremePair | None:
+    """λ_min(S) >= −accuracy by one Cholesky factor, n³/3, with the vector of a step of inverse iteration; else None."""
+    found, n = factor_above(S, (SLIGHT - 1.0) * accuracy), len(S)
+    size = float(np.abs(S).sum(axis=0).max())
+    if found is None or not (low := found[1] - rounding(size, n)) >= -accuracy:
+        return None
+    v = np.asarray(dpotrs(found[0], np.cos(np.arange(1.0, n + 1.0) ** 2), lower=0)[0])
+    v /= norm(v)
+    Sv = S @ v
+    value = float(v @ Sv)
+    return ExtremePair(np.array([value]), v[:, None], norm(Sv - value * v), low, 0.0, size, 1, "dense", True)
+
+
+def _factored_pair(S: sp.csr_array, accuracy: float, start: Array | None) -> ExtremePair | None:
     """The eigenpair by Cholesky factors; None if none proves λ_min(S) >= −accuracy.
 
     Banded where rows can be ordered to a narrow band, else dense up to order 3000.
@@ -186,10 +203,9 @@ def _factored_pair(S: sp.csr_array, accuracy: float, start: Array | None, sharp:
     size = float(abs(S).sum(axis=0).max())
     lost = rounding(size, S.shape[0])
     if narrow is not None:
-        proven = banded_pair_above(S, *narrow, lost - accuracy, guess, sharp)
+        proven = banded_pair_above(S, *narrow, lost - accuracy, guess)
     else:
-        small = S.shape[0] <= FACTOR_ORDER
-        proven = pair_above(S.toarray(), lost - accuracy, guess, sharp) if small else None
+        proven = pair_above(S.toarray(), lost - accuracy, guess) if S.shape[0] <= FACTOR_ORDER else None
     if proven is None or not proven.lower_bound - lost >= -accuracy:
         return None
     bound, kind = proven.lower_bound - lost, "dense" if narrow is None else "banded"

@@ -6,12 +6,13 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt import Constrained, QuadraticSDP, certify, constraints, solve
 from psdopt.certificates.constrained import definite_slack
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.slack import slack_eigenpair
 from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.conic import Conic, diagonal_blocks
+from psdopt.linalg import definite
 from psdopt.linalg.limits import ITERATED_ORDER, SMALL_ORDER
 from psdopt.linalg.tolerances import EPS
 from tests.instances import symmetric
@@ -285,3 +286,53 @@ def test_blocks_of_any_order_have_the_least_eigenpair_of_the_whole(large) -> Non
         assert pair.value == pytest.approx(least, rel=1e-12)
         assert least - 1e-11 <= pair.lower_bound <= least + 1e-14
         assert np.linalg.norm(S @ pair.vector - pair.value * pair.vector) <= 1e-12
+
+
+@pytest.mark.parametrize("n", [SMALL_ORDER + 1, 150, ITERATED_ORDER + 1])
+@pytest.mark.parametrize("seed", range(3))
+def test_where_no_sharper_bound_is_asked_for_one_factor_proves_the_accuracy(n, seed, monkeypatch) -> None:
+    factors, inside = [], definite.dpotrf
+    monkeypatch.setattr(definite, "dpotrf", lambda *a, **k: factors.append(1) or inside(*a, **k))
+    rng = np.random.default_rng(seed)
+    A = sp.random_array((n, n), density=0.1, rng=rng)
+    dense = (A + A.T).toarray()
+    dense -= (np.linalg.eigvalsh(dense)[0] + 1e-3) * np.eye(n)  # λ_min = −1e-3
+    for S in (dense, sp.csr_array(dense)):
+        factors.clear()
+        pair = slack_eigenpair(S, 2e-3, sharp=False)
+        assert len(factors) == 1
+        assert -2e-3 <= pair.lower_bound <= -1e-3 + 1e-10
+        assert pair.value >= -1e-3 - 1e-10
+        assert pair.vector @ S @ pair.vector == pytest.approx(pair.value, abs=1e-10)
+        assert pair.residual == pytest.approx(np.linalg.norm(S @ pair.vector - pair.value * pair.vector), abs=1e-10)
+        sharp = slack_eigenpair(S, 2e-3)
+        assert sharp.lower_bound > pair.lower_bound
+        too_low = slack_eigenpair(S, 0.9e-3, sharp=False)  # no factor proves it, and the spectrum says why
+        assert -1e-2 <= too_low.lower_bound <= -1e-3 + 1e-10
+
+
+def test_a_narrow_band_is_factored_as_a_band_in_any_case() -> None:
+    assert slack_eigenpair(tridiagonal(ITERATED_ORDER + 20), 1e-6, sharp=False).backend == "banded"
+
+
+def test_what_is_not_finite_is_proven_by_no_factor() -> None:
+    S = np.eye(SMALL_ORDER + 1)
+    S[1, 1] = np.nan
+    with pytest.raises(FloatingPointError):
+        slack_eigenpair(S, 1.0, sharp=False)
+
+
+def test_the_certificate_of_a_cut_in_a_run_costs_one_factor(monkeypatch) -> None:
+    factors, inside = [], definite.dpotrf
+    monkeypatch.setattr(definite, "dpotrf", lambda *a, **k: factors.append(1) or inside(*a, **k))
+    n, rng = 120, np.random.default_rng(0)
+    half = sp.random_array((n, n), density=0.05, rng=rng)
+    problem = Constrained(QuadraticSDP(C=sp.csr_array(half + half.T)), constraints.diagonal(n, 1.0))
+    result = solve(problem)
+    assert result.optimal
+    assert len(factors) == 1
+    assert result.certificate.gap_relative <= 1e-6
+    sharp = certify(problem, result.matrix, dual=result.state.dual)
+    assert sharp.dual_value >= result.certificate.dual_value
+    exact = np.linalg.eigvalsh(result.certificate.slack().toarray())[0]
+    assert result.certificate.lower_bound <= exact
