@@ -11,6 +11,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
+from psdopt.constraints.central_path.bipartite import Bipartite
 from psdopt.constraints.central_path.orthant import Orthant
 from psdopt.constraints.central_path.second_order import SecondOrder, SecondOrderSlacks
 from psdopt.constraints.central_path.semidefinite import Semidefinite
@@ -117,7 +118,7 @@ class StandardForm:
             if isinstance(self.conic.forms, DirectedForms) and self.softness is not None:
                 # rows that must hold may be only what cancellation leaves of d_pᵀX d_q, and need their entries
                 products = DirectedCouplings.of(self.conic.forms, self.source, self.row_scale)
-            yield Semidefinite(part.rows, costs, places // s, places % s, B, weights, products)
+            yield Bipartite.of(Semidefinite(part.rows, costs, places // s, places % s, B, weights, products))
 
     def _weights(self, rows: NDArray[np.intp], others: int = 0) -> Array | None:
         """ν of the blocks with these first `rows`, in the units of the form, then zeros; None if all are zero."""
