@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 
+import math
+
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
@@ -14,66 +16,87 @@ from psdopt.linalg.tolerances import MINOR, rounding
 
 
 class Bipartite(Semidefinite):
-    """One block X = [[P, G], [Gᵀ, Q]] of which constraints have entries of G (p, q) alone, with tr P + tr Q in F.
+    """One block M = [[P, G], [Gᵀ, Q]] of whose entries constraints have those of G (p, q) alone, with c I in C.
 
-    Every slack is Z = [[c I, D], [Dᵀ, c I]], which is semidefinite exactly where |D|₂ <= c, and for given G the least
-    tr P + tr Q is 2 |G|_*, the nuclear norm. So the projection to the cone in a splitting of the dual may be taken
-    among such Z: it is that of the corner D to the ball, by eigenvectors of order min(p, q) in place of p + q.
+    Slacks are [[c I, D], [Dᵀ, c I]], semidefinite exactly where |D|₂ <= c, and for given G the least tr P + tr Q is
+    2 |G|_*, the nuclear norm. So X stands for √2 G here, with the norm of the two corners, and Z for √2 D, in the ball
+    of radius √2 c: splitting takes eigenvectors of order min(p, q) in place of p + q.
 
-    Attributes: `sides`, the rows of G and its columns, numbers within the block.
+    Attributes: `C`, √2 times the corner of C (p, q); `radius`, √2 c; `sides`, the rows of G and its columns, as numbers
+    within the block.
     """
 
     sides: tuple[NDArray[np.intp], NDArray[np.intp]]
 
-    @staticmethod
-    def sides_of(part: Semidefinite) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
-        """The two sets of rows of the one block of `part`, fewer columns than rows; None where it has no such form.
-
-        Each edge of the graph of the entries leads from one set to the other. O(s² + entries).
-        """
-        if part.count > 1 or part.weights is not None or np.any(part.i == part.j):
-            return None
-        C = part.C[0]
-        costs, off = np.diagonal(C), C - np.diag(np.diagonal(C))
-        if not costs[0] > 0.0 or np.any(costs != costs[0]):
-            return None
-        k, j = np.nonzero(off)
-        i, j = np.concatenate([part.i, k]), np.concatenate([part.j, j])
-        links = sp.csr_array((np.ones(len(i)), (i, j)), shape=C.shape)
-        far = sp.csgraph.shortest_path(links, directed=False, unweighted=True, indices=0)
-        if not np.isfinite(far).all():
-            return None
-        second = far % 2.0 == 1.0
-        if np.any(second[i] == second[j]):
-            return None
-        rows, columns = np.flatnonzero(~second), np.flatnonzero(second)
-        return (rows, columns) if len(columns) <= len(rows) else (columns, rows)
+    def __init__(self, part: Semidefinite, sides: tuple[NDArray[np.intp], NDArray[np.intp]]) -> None:
+        super().__init__(part.rows, part.C, part.i, part.j, part.B)
+        self.sides, (rows, columns) = sides, sides
+        self.radius = math.sqrt(2.0) * float(part.C[0, 0, 0])
+        self.C = math.sqrt(2.0) * part.C[0][np.ix_(rows, columns)]
+        place = np.zeros(self.size, dtype=np.intp)
+        place[rows], place[columns] = np.arange(len(rows)), np.arange(len(columns))
+        self.fixed = np.diagonal(part.C[0])
+        swapped = np.isin(part.i, columns)
+        i, j = np.where(swapped, part.j, part.i), np.where(swapped, part.i, part.j)
+        self.at = place[i] * len(columns) + place[j]
 
     @classmethod
     def of(cls, part: Semidefinite) -> Semidefinite:
         """`part` itself, or the same block in this form where it has it."""
-        sides = cls.sides_of(part)
-        if sides is None:
-            return part
-        found = cls(part.rows, part.C, part.i, part.j, part.B)
-        found.sides = sides
-        return found
+        sides = sides_of(part)
+        return part if sides is None else cls(part, sides)
+
+    def measure(self, X: Array) -> Array:
+        """(⟨A_t, M⟩)_t of √2 G."""
+        return np.asarray(self.forth @ X.reshape(-1).take(self.at)) * math.sqrt(0.5)
+
+    def adjoint(self, v: Array) -> Array:
+        """√2 times the corner of Σ_t v_t A_t, (p, q)."""
+        S = np.zeros(self.C.size)
+        S[self.at] = math.sqrt(0.5) * np.asarray(self.back @ v)
+        return S.reshape(self.C.shape)
 
     def split(self, W: Array) -> tuple[Array, Array, Array]:
-        """(Z, X, H) with Z − X = W in the corners, X = H Hᵀ, Z the nearest slack: singular values cut off at c.
+        """(Z, X, H) with Z − X = W, the singular values of Z those of W cut off at the radius, M = H Hᵀ that of X."""
+        U, over, V = _beyond(W, self.radius)
+        H, (rows, columns) = np.zeros((1, self.size, len(over))), self.sides
+        lengths = np.sqrt(over * math.sqrt(0.5))
+        H[0, rows], H[0, columns] = U * lengths, V * -lengths
+        X = (U * -over) @ V.T
+        return W + X, X, H
 
-        Diagonal blocks of W are not read: those of a slack are c I.
-        """
-        rows, columns = self.sides
-        c, G = float(self.C[0, 0, 0]), W[0][np.ix_(rows, columns)]
-        U, over, V = _beyond(G, c)
-        H = np.zeros((1, self.size, len(over)))
-        H[0, rows], H[0, columns] = U * np.sqrt(over), V * -np.sqrt(over)
-        corner = G - (U * over) @ V.T
-        Z = np.zeros_like(W)
-        Z[0][np.ix_(rows, columns)], Z[0][np.ix_(columns, rows)] = corner, corner.T
-        Z[0].flat[:: self.size + 1] = c
-        return Z, H @ H.mT, H
+    def largest(self, Z: Array) -> float:
+        """√s times the norm of the slack."""
+        return math.sqrt(self.size * (0.5 * self.size * self.radius**2 + float(np.vdot(Z, Z))))
+
+    def gathered(self, Y: Array) -> Array:
+        """X of a factor Y (n, width) of M."""
+        H = Y[self.rows[0]]
+        return np.asarray(math.sqrt(2.0) * H[self.sides[0]] @ H[self.sides[1]].T)
+
+
+def sides_of(part: Semidefinite) -> tuple[NDArray[np.intp], NDArray[np.intp]] | None:
+    """The rows and columns of the corner of `part`, no more columns than rows; None where it has no such form.
+
+    Each edge of the graph of the entries leads from the rows to the columns. O(s² + entries).
+    """
+    if part.count > 1 or part.weights is not None or np.any(part.i == part.j):
+        return None
+    C = part.C[0]
+    costs = np.diagonal(C)
+    if not costs[0] > 0.0 or np.any(costs != costs[0]):
+        return None
+    a, b = np.nonzero(C - np.diag(costs))
+    i, j = np.concatenate([part.i, a]), np.concatenate([part.j, b])
+    links = sp.csr_array((np.ones(len(i)), (i, j)), shape=C.shape)
+    far = sp.csgraph.shortest_path(links, directed=False, unweighted=True, indices=0)
+    if not np.isfinite(far).all():
+        return None
+    second = far % 2.0 == 1.0
+    if np.any(second[i] == second[j]):
+        return None
+    rows, columns = np.flatnonzero(~second), np.flatnonzero(second)
+    return (rows, columns) if len(columns) <= len(rows) else (columns, rows)
 
 
 def _beyond(G: Array, c: float) -> tuple[Array, Array, Array]:

@@ -39,15 +39,16 @@ class StandardForm:
 
     With the basis `W` (n, q) of a face, M = W N Wᵀ: the X_k are blocks of N, and factors are factors of M. N, or M
     itself, is first brought to the units of :meth:`~psdopt.constraints.conic.Conic.row_units`, D N D. With
-    `split`, large sparse blocks are then split into `cliques` where that is cheaper.
+    `split`, large sparse blocks are then split into `cliques` where that is cheaper. With `corners`, of blocks of nuclear
+    norms only the corners are variables (:class:`Bipartite`), for methods that :meth:`~Semidefinite.split` alone.
 
     Attributes: `units`, the diagonal of D, None where it is one; `whole`, the problem in these units, and `conic`, the
     same over its `cliques`, if it has any; `parts`; `b`; `order`, the number of products X_k Z_k whose mean is mu;
-    `cost`, |C|, which cliques change.
+    `cost`, |C|, which cliques change; `held`, the norm of what `corners` leave out of C.
     """
 
-    def __init__(self, conic: Conic, W: sp.csr_array | None = None, *, split: bool = False) -> None:
-        units = conic.row_units()
+    def __init__(self, conic: Conic, W: sp.csr_array | None = None, *, split: bool = False, corners: bool = False) -> None:
+        self.corners, units = corners, conic.row_units()
         self.units: Array | None = None if np.all(units == 1.0) else units
         self.cliques: Cliques | None = conic.split[1] if split and conic.split is not None else None
         self.whole, self.W = conic if self.units is None else conic.in_units(units), W
@@ -100,6 +101,7 @@ class StandardForm:
         singles = [stack for stack in conic.stacks if stack.order == 1]
         if singles or len(signs):
             self.parts.append(self._nonnegative(columns, singles[0] if singles else NONE, signs))
+        self.held = length_of(part.fixed for part in self.parts if isinstance(part, Bipartite))
         self.order, self.cost = sum(part.degree for part in self.parts), length_of(part.C for part in self.parts)
 
     def _matrices(self, columns: sp.csc_array, stack: Stack) -> Iterator[Semidefinite]:
@@ -118,7 +120,8 @@ class StandardForm:
             if isinstance(self.conic.forms, DirectedForms) and self.softness is not None:
                 # rows that must hold may be only what cancellation leaves of d_pᵀX d_q, and need their entries
                 products = DirectedCouplings.of(self.conic.forms, self.source, self.row_scale)
-            yield Bipartite.of(Semidefinite(part.rows, costs, places // s, places % s, B, weights, products))
+            found = Semidefinite(part.rows, costs, places // s, places % s, B, weights, products)
+            yield Bipartite.of(found) if self.corners else found
 
     def _weights(self, rows: NDArray[np.intp], others: int = 0) -> Array | None:
         """ν of the blocks with these first `rows`, in the units of the form, then zeros; None if all are zero."""

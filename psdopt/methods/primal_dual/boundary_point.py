@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, fields, replace
 from typing import Any, ClassVar
 
@@ -10,24 +11,33 @@ import numpy as np
 from psdopt.checks import integer, number
 from psdopt.constraints.central_path.interior_steps import Iterate
 from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.anderson import Anderson
+from psdopt.linalg.arrays import Array, length_of, norm
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
 
-#: The penalty changes once one residual was the larger for this many steps in a row.
-LEAD = 12
+#: The penalty first changes once one residual was the larger for this many steps in a row.
+LEAD = 6
 
 
 @dataclass(kw_only=True)
 class BoundaryPointState(PrimalDualState):
-    """`penalty` of the dual equation; `primal_larger`, `dual_larger`: how many steps in a row that residual led."""
+    """`W` (by parts) of the next step, None where it is Z − X/s; `mixing`, the last steps, for their acceleration.
 
+    `penalty` s of the dual equation; `lead` : how many steps in a row the primal residual was the larger one, negative
+    for the dual one; `wait` : the lead at which the penalty changes; `rose` : whether its last change was a rise.
+    """
+
+    W: list[Array] | None = None
+    mixing: Anderson = Anderson(0)
     penalty: float = 1.0
-    primal_larger: int = 0
-    dual_larger: int = 0
+    lead: int = 0
+    wait: int = LEAD
+    rose: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -38,13 +48,19 @@ class BoundaryPoint(Method[BoundaryPointState]):
     over v, A A*(v) = A(C − Z) + (b − A(X))/s, then over Z ⪰ 0, the positive part of W = C − A*(v) − X/s. The negative
     part gives X = s (Z − W) ⪰ 0, so that X Z = 0 holds in every step. A A* is sparse and is factorised once.
 
+    As a fixed-point iteration for W this is that of Douglas and Rachford: W grows by F = C − A*(v) − Z. Of F, the part
+    in the range of A* is what the primal equation A(X) = b misses, over s, and the rest is what the dual one misses: s
+    changes where one of the two stays the larger. W is extrapolated from its last steps
+    (:class:`~psdopt.linalg.anderson.Anderson`), which take half as many steps, or fewer.
+
     Povh, Rendl, Wiegele (2006); Malick, Povh, Rendl, Wiegele (2009); Wen, Goldfarb, Yin (2010).
 
     Parameters
     ----------
-    overshoot : step of X relative to the penalty, in (0, 1.618): the iteration converges below (1 + √5)/2.
+    overshoot : step of W relative to F, in (0, 1.618).
     factor : by which the penalty changes when one of the two residuals stays the larger one, above 1.
     patience : the run stalls after this many steps in which the largest residual did not fall by a tenth.
+    memory : steps from which W is extrapolated, 0 for none; fewer where their arrays would have above 4·10⁷ numbers.
 
     Cost per step: O(n_k³) for each block of order n_k, a solve with the factor of A A*, and the entries of the A_t: no
     (m, m) array. For n up to about two thousand and any m; convergence is linear at best, a few hundred steps to 1e-6
@@ -54,6 +70,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
     overshoot: float = 1.6
     factor: float = 1.7
     patience: int = 500
+    memory: int = 10
 
     requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
@@ -64,50 +81,68 @@ class BoundaryPoint(Method[BoundaryPointState]):
         number(self.overshoot, "overshoot", above=0.0, below=0.5 * (1.0 + 5.0**0.5))
         number(self.factor, "factor", above=1.0)
         integer(self.patience, "patience")
+        integer(self.memory, "memory", least=0)
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> BoundaryPointState:
-        form = StandardForm(constrained(problem)[1])
+        form = StandardForm(constrained(problem)[1], corners=True)
         zeros = [np.zeros_like(part.C) for part in form.parts]
         first = begun(problem, geometry, start, evaluation, form, zeros, zeros)
-        return BoundaryPointState(**{field.name: getattr(first, field.name) for field in fields(first)})
+        mixing = Anderson(min(self.memory, NUMBERS // (2 * max(sum(P.size for P in zeros), 1))))
+        return BoundaryPointState(mixing=mixing, **{field.name: getattr(first, field.name) for field in fields(first)})
 
     def warmed(self, state: BoundaryPointState, multipliers: Array) -> BoundaryPointState:
         """X of M, and v and Z of `multipliers`."""
         form = state.form
         v = form.dual(multipliers)
         Z = [part.split(D)[0] for part, D in zip(form.parts, form.slacks(v), strict=True)]
-        return replace(state, X=form.primal(state.evaluation.factor), Z=Z, v=v)
+        return replace(state, X=form.primal(state.evaluation.factor), Z=Z, v=v, W=None)
 
     def step(self, state: BoundaryPointState) -> BoundaryPointState:
-        form, s, rho = state.form, state.penalty, self.overshoot
-        right = form.b / s
-        for part, X, Z in zip(form.parts, state.X, state.Z, strict=True):
-            right = right + part.measure(part.C - Z - X / s)
-        v = np.asarray(form.normal_factor.solve(right))
-        Xs, Zs, shown, roots, off = [], [], [], [], 0.0
-        for part, X in zip(form.parts, state.X, strict=True):
-            D = part.C - part.adjoint(v)
-            Z, negative, root = part.split(D - X / s)
-            Zs.append(Z)
-            shown.append(s * negative)
-            roots.append(root * np.sqrt(s))
-            Xs.append((1.0 - rho) * X + rho * s * negative)
-            off += norm(Z - D) ** 2
-        primal = norm(form.b - form.measure(Xs))
-        factor = form.assembled(roots)
+        form, s = state.form, state.penalty
+        W = [Z - X / s for X, Z in zip(state.X, state.Z, strict=True)] if state.W is None else state.W
+        halves = [part.split(P) for part, P in zip(form.parts, W, strict=True)]
+        Z, X = [plus for plus, _, _ in halves], [s * minus for _, minus, _ in halves]
+        missed = form.missed(X, state.v)
+        unmet = form.measure([part.C - P for part, P in zip(form.parts, Z, strict=True)])
+        solved = form.normal_factor.solve(np.column_stack([unmet + missed / s, missed]))
+        v = np.ascontiguousarray(solved[:, 0])
+        F = [D - P for D, P in zip(form.slacks(v), Z, strict=True)]
+        at = Iterate(X, Z, v, missed, F, norm(missed), length_of(F), [], [])
         options: dict[str, Any] = {"step": s, "outcome": Outcome.RUNNING, "patience": self.patience, "splits": True}
-        new = moved(state, Iterate.at(form, shown, Zs, v, [], []), factor=factor, **options)
-        new.X = Xs  # iterate with the overshot multiplier, but show the PSD point
-        return self._balanced(new, primal, 0.5 * off**0.5)
+        factor = form.assembled([root * np.sqrt(s) for _, _, root in halves])
+        new = moved(state, at, factor=factor, **options)
+        return self._extrapolated(new, W, F, math.sqrt(max(float(missed @ solved[:, 1]), 0.0)) / s)
+
+    def _extrapolated(
+        self, state: BoundaryPointState, W: list[Array], F: list[Array], primal: float
+    ) -> BoundaryPointState:
+        """The state with its next W and penalty; `primal` : the length of the part of F in the range of A*."""
+        s = state.penalty
+        self._balanced(state, primal, math.sqrt(max(length_of(F) ** 2 - primal**2, 0.0)))
+        # X and Z stay if the penalty changes
+        change = 1.0 / s - 1.0 / state.penalty
+        plain = [P + self.overshoot * R + change * X for P, R, X in zip(W, F, state.X, strict=True)]
+        if state.penalty == s:
+            state.mixing, w = state.mixing.next(_flat(F), _flat(plain))
+            ends = np.cumsum([P.size for P in W])[:-1]
+            state.W = [each.reshape(P.shape) for each, P in zip(np.split(w, ends), W, strict=True)]
+        else:
+            state.mixing, state.W = Anderson(state.mixing.memory), plain
+        return state
 
     def _balanced(self, state: BoundaryPointState, primal: float, dual: float) -> BoundaryPointState:
-        """The penalty after a step with these residuals, |A(X) − b| / (1 + |b|) and |C − A*(v) − Z| / (1 + |C|)."""
-        larger = 0.5 * primal > dual
-        state.primal_larger, state.dual_larger = (state.primal_larger + 1, 0) if larger else (0, state.dual_larger + 1)
-        if state.dual_larger >= LEAD:
-            state.penalty, state.dual_larger = state.penalty * self.factor, 0
-        elif state.primal_larger >= LEAD:
-            state.penalty, state.primal_larger = state.penalty / self.factor, 0
+        """The penalty after a step with these lengths of the two parts of F. The wait doubles at each reversal."""
+        state.lead = max(state.lead, 0) + 1 if primal > dual else min(state.lead, 0) - 1
+        if abs(state.lead) >= state.wait:
+            rises = state.lead < 0
+            state.wait *= 1 if state.rose in (None, rises) else 2
+            state.penalty *= self.factor if rises else 1.0 / self.factor
+            state.lead, state.rose = 0, rises
         return state
+
+
+def _flat(parts: list[Array]) -> Array:
+    """All numbers of the parts, (size,)."""
+    return np.concatenate([P.ravel() for P in parts])

@@ -160,7 +160,7 @@ def moved(
     evaluation: Evaluation = problem.at(Y)
     y = form.multipliers(v)
     value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
-    off_dual, off_primal = _rays(form, at)
+    off_dual, off_primal = _rays(form, at, value)
     refutes = off_dual <= min(NEGLIGIBLE, SLIGHT * old.refuted)
     if refutes and proven_infeasible(problem, [y]) is not None:
         dual = replace(old.dual, y=y, ray=y)
@@ -279,11 +279,14 @@ def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
     )
 
 
-def _rays(form: StandardForm, at: Iterate) -> tuple[float, float]:
-    """|A*(v) + Z| / bᵀv and |A(X)| / −⟨C, X⟩. The first is small if v nearly proves that no M is feasible, the
+def _rays(form: StandardForm, at: Iterate, value: float) -> tuple[float, float]:
+    """|A*(v) + Z| / bᵀv and |A(X)| / −⟨C, X⟩, where F has this `value` at X. The first is small if v nearly proves that no M is feasible, the
     second if X is nearly a ray along which F falls. Infinite if the divisor is not positive. Log dets fall with |X|."""
     falls = float(form.b @ at.v)
-    cost = sum(inner(part.C, P) for part, P in zip(form.parts, at.X, strict=True))
-    off = length_of(part.C - R for part, R in zip(form.parts, at.R, strict=True)) if falls > 0.0 else math.inf
+    cost = (value - form.conic.constant) / (form.beta * form.gamma)
+    if form.conic.weights is not None:
+        cost = sum(inner(part.C, P) for part, P in zip(form.parts, at.X, strict=True))
+    apart = [part.C - R for part, R in zip(form.parts, at.R, strict=True)]
+    off = math.hypot(length_of(apart), form.held) if falls > 0.0 else math.inf
     gain = max(-cost, length_of(at.X)) if form.conic.weights is not None and cost <= 0.0 else -cost
     return off / falls if falls > 0.0 else math.inf, norm(form.b - at.rp) / gain if gain > 0.0 else math.inf

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt.constraints.central_path.bipartite import Bipartite
+from psdopt.constraints.central_path.bipartite import Bipartite, sides_of
 from psdopt.constraints.central_path.semidefinite import Semidefinite
 
 
@@ -24,7 +24,7 @@ def block(p: int, q: int, c: float = 0.7, seed: int = 0, mixed: bool = True) -> 
 @pytest.mark.parametrize(("p", "q"), [(6, 4), (4, 6), (5, 5), (7, 1)])
 def test_the_two_sides_are_found_whatever_the_order_of_rows(p, q) -> None:
     part, order = block(p, q)
-    sides = Bipartite.sides_of(part)
+    sides = sides_of(part)
     assert sides is not None
     assert {frozenset(side.tolist()) for side in sides} == {
         frozenset(order[:p].tolist()),
@@ -54,25 +54,46 @@ def test_blocks_of_another_form_are_left_as_they_are() -> None:
         assert Bipartite.of(other) is other
 
 
+@pytest.mark.parametrize(("p", "q"), [(6, 4), (4, 6), (5, 5), (7, 1)])
+def test_measured_adjoint_and_costs_are_those_of_the_block(p, q) -> None:
+    part, order = block(p, q)
+    costs = part.C.copy()
+    costs[0, order[0], order[p]] = costs[0, order[p], order[0]] = 0.3
+    part = Semidefinite(part.rows, costs, part.i, part.j, part.B)
+    found = Bipartite.of(part)
+    assert isinstance(found, Bipartite)
+    rng = np.random.default_rng(2)
+    Y, v = rng.standard_normal((p + q, 3)), rng.standard_normal(part.B.shape[0])
+    M, S = Y @ Y.T, part.adjoint(v)[0]
+    rows, columns = found.sides
+    root = np.sqrt(2.0)
+    np.testing.assert_allclose(found.gathered(Y), root * M[np.ix_(rows, columns)], rtol=1e-13, atol=1e-13)
+    np.testing.assert_allclose(found.measure(found.gathered(Y)), part.measure(M[None]), rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.adjoint(v), root * S[np.ix_(rows, columns)], rtol=1e-13)
+    assert np.vdot(found.adjoint(v), found.gathered(Y)) == pytest.approx(np.vdot(S, M), abs=1e-12)
+    assert np.hypot(np.linalg.norm(found.C), np.linalg.norm(found.fixed)) == pytest.approx(np.linalg.norm(costs))
+    assert found.largest(found.C) == pytest.approx(part.largest(costs))
+
+
 @pytest.mark.parametrize("size", [1.0, 1e9])  # the second has to be decomposed without its Gram matrix
 @pytest.mark.parametrize(("p", "q"), [(6, 4), (4, 6), (30, 30)])
 def test_split_cuts_the_singular_values_of_the_corner(p, q, size) -> None:
     part, order = block(p, q)
     found = Bipartite.of(part)
     assert isinstance(found, Bipartite)
-    rng = np.random.default_rng(1)
-    U, V = np.linalg.qr(rng.standard_normal((p, min(p, q))))[0], np.linalg.qr(rng.standard_normal((q, min(p, q))))[0]
-    values = np.geomspace(size, 0.1, min(p, q))
-    W = np.diag(rng.standard_normal(p + q))[None]  # diagonal blocks are not read
-    corner = np.ix_(order[:p], order[p:])
-    W[0][corner] = (U * values) @ V.T
-    W[0] = np.where(W[0] == 0.0, W[0].T, W[0])
+    k, rng = min(p, q), np.random.default_rng(1)
+    a, b = max(p, q), k
+    U, V = np.linalg.qr(rng.standard_normal((a, k)))[0], np.linalg.qr(rng.standard_normal((b, k)))[0]
+    values, c = np.geomspace(size, 0.1, k), 0.7
+    W = np.sqrt(2.0) * (U * values) @ V.T
     Z, X, H = found.split(W)
-    assert np.allclose(Z[0][corner], (U * np.minimum(values, 0.7)) @ V.T, rtol=0, atol=1e-14 * size + 1e-12)
-    assert H.shape[2] == np.count_nonzero(values > 0.7)
-    assert np.allclose(X, H @ H.mT, rtol=0, atol=1e-14 * size)
-    assert np.allclose((Z - X - W)[0][corner], 0.0, rtol=0, atol=1e-14 * size)
-    assert np.trace(X[0]) == pytest.approx(2.0 * np.maximum(values - 0.7, 0.0).sum())
-    assert np.all(np.diagonal(Z[0]) == 0.7)
-    assert np.linalg.eigvalsh(Z[0])[0] >= -1e-14 * size - 1e-12
-    assert abs(np.vdot(X, Z)) <= 1e-13 * size**2 + 1e-12
+    close = {"rtol": 0, "atol": 1e-14 * size + 1e-12}
+    np.testing.assert_allclose(Z, np.sqrt(2.0) * (U * np.minimum(values, c)) @ V.T, **close)
+    np.testing.assert_allclose(Z - X, W, **close)
+    M = (H @ H.mT)[0]
+    rows, columns = found.sides
+    np.testing.assert_allclose(np.sqrt(2.0) * M[np.ix_(rows, columns)], X, **close)
+    assert H.shape[2] == np.count_nonzero(values > c)
+    # M is the least with this corner, and orthogonal to the slack
+    assert np.trace(M) == pytest.approx(2.0 * np.maximum(values - c, 0.0).sum())
+    assert abs(c * np.trace(M) + np.vdot(X, Z)) <= 1e-13 * size**2 + 1e-12
