@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from psdopt.constraints import Constrained
+from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.contracts.abilities import Ability
 from psdopt.methods.augmented_lagrangian.phase_one import distance_with
@@ -37,12 +38,12 @@ def splits(problem: Constrained) -> bool:
         return False
     if problem.conic.cheapest.complement_flops <= THRESHOLDS.cheap or mostly_inequalities(problem):
         return False
-    return _outnumbered(problem.conic)
+    return _outnumbered(problem.conic, problem.conic.cubes)
 
 
-def _outnumbered(conic: Conic) -> bool:
-    """Whether a dozen Newton steps cost more than a few hundred decompositions, cheap or not."""
-    return 3.0 * conic.cheapest.complement_flops > THRESHOLDS.many**3 * conic.cubes
+def _outnumbered(conic: Conic, cubes: float) -> bool:
+    """Whether a dozen Newton steps cost more than a few hundred decompositions, of Σ s³ = `cubes`, cheap or not."""
+    return 3.0 * conic.cheapest.complement_flops > THRESHOLDS.many**3 * cubes
 
 
 def light(problem: Constrained) -> bool:
@@ -64,13 +65,17 @@ def _nuclear(problem: Constrained) -> bool:
 def of_high_rank(problem: Constrained) -> bool:
     """Whether solutions of a nuclear norm have more columns than an augmented Lagrangian begins with.
 
-    The equations, such as noisy entries, are then far from all matrices of so few columns. Where splitting costs less
-    than Newton steps and no more than many steps on a factor, a search for such a matrix decides.
+    The equations, such as noisy entries, are then far from all matrices of so few columns. Where splitting, which
+    decomposes corners alone, costs less than Newton steps and no more than many steps on a factor, a search for such a
+    matrix decides.
     """
     conic = problem.conic
-    if conic is None or not _nuclear(problem) or not _outnumbered(conic) or mostly_inequalities(problem):
+    if conic is None or not _nuclear(problem) or mostly_inequalities(problem) or problem.face is not None:
         return False
-    if problem.face is not None or _dear(problem) or conic.cheapest.complement_flops <= THRESHOLDS.fast:
+    if problem.n > THRESHOLDS.decomposed_order or conic.cheapest.complement_flops <= THRESHOLDS.fast:
+        return False
+    cubes = problem.once("cubes of corners", lambda: StandardForm(conic, corners=True).cubes)
+    if not _outnumbered(conic, cubes) or _dear(problem, cubes):
         return False
     distance = partial(distance_with, problem, few(problem), THRESHOLDS.unlike_few)
     return problem.once("distance with few columns", distance) > THRESHOLDS.unlike_few
@@ -86,11 +91,12 @@ def sparse(problem: Constrained) -> bool:
     return splits(problem) and _dear(problem)
 
 
-def _dear(problem: Constrained) -> bool:
+def _dear(problem: Constrained, cubes: float | None = None) -> bool:
     """Whether a decomposition costs far more than a step on √(2 m) columns, takes seconds, or no entries are known."""
     if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
         return True
-    return problem.conic.cubes > THRESHOLDS.sparse * math.sqrt(2.0 * problem.m) * problem.conic.forms.B.nnz
+    cubes = problem.conic.cubes if cubes is None else cubes
+    return cubes > THRESHOLDS.sparse * math.sqrt(2.0 * problem.m) * problem.conic.forms.B.nnz
 
 
 def mostly_inequalities(problem: Constrained) -> bool:

@@ -35,8 +35,8 @@ class Thresholds:
         place of splitting: for theta numbers both took as long at 63 (orders 200 and 400, density 0.1), and splitting
         five times as long or more at 700 (order 1,000, density 0.02).
     unlike_few : the entries of a nuclear norm whose relative distance from all matrices of log m columns is larger have
-        solutions of high rank, found by splitting: at orders 120 to 300 it took .1 to .6 times as long as the augmented
-        Lagrangian at distances of .02 to .5, .8 to 1.3 times as long at .006, and mostly longer below.
+        solutions of high rank, found by splitting: at orders 120 to 500 it took a sixth to a tenth of the time of the
+        augmented Lagrangian at distances of .0015 to .05, and up to four times as long for exact entries of order 800.
     second_order : up to this number n r of unknowns, 128², a Newton step costs no more than what it saves.
     cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
         method, the most reliable one, is chosen.
@@ -66,7 +66,7 @@ class Thresholds:
     decomposed_order: int = 3000
     many: float = 9.0
     sparse: float = 100.0
-    unlike_few: float = 0.01
+    unlike_few: float = 1e-3
     second_order: int = 16384
     cheap: float = 1e9
     fast: float = 5e8

@@ -53,12 +53,13 @@ def test_a_point_that_is_far_worse_is_given_up_for_the_plain_one() -> None:
         state, w = state.next(f, g)
     assert state.mixed
     assert not np.allclose(w, g)
-    kept, there = state.next(0.99 * WORSE * f, g)
+    kept, _ = state.next(0.99 * WORSE * f, g)
     assert kept.changes
     again, back = state.next(1.01 * WORSE * f, g + 1.0)
     assert np.array_equal(back, g)
-    assert not again.mixed and again.changes == ()
-    lost, back = state.next(np.full(6, np.nan), g)
+    assert not again.mixed
+    assert again.changes == ()
+    _, back = state.next(np.full(6, np.nan), g)
     assert np.array_equal(back, g)
     # a plain point is never given up
     after, _ = again.next(100.0 * f, g)

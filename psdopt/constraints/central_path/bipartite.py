@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 import math
 
 import numpy as np
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.subset import least_eigenvalue
 from psdopt.linalg.tolerances import MINOR, rounding
 
 
@@ -64,6 +64,12 @@ class Bipartite(Semidefinite):
         H[0, rows], H[0, columns] = U * lengths, V * -lengths
         X = (U * -over) @ V.T
         return W + X, X, H
+
+    def below(self, Z: Array, R: Array) -> float:
+        """How far the least eigenvalue of the slack Z + R is below zero, without eigenvectors."""
+        D = Z + R
+        largest = math.sqrt(max(-least_eigenvalue(-(D.T @ D)), 0.0))
+        return math.sqrt(0.5) * max(largest - self.radius, 0.0)
 
     def largest(self, Z: Array) -> float:
         """√s times the norm of the slack."""

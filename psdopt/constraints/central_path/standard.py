@@ -39,15 +39,17 @@ class StandardForm:
 
     With the basis `W` (n, q) of a face, M = W N Wᵀ: the X_k are blocks of N, and factors are factors of M. N, or M
     itself, is first brought to the units of :meth:`~psdopt.constraints.conic.Conic.row_units`, D N D. With
-    `split`, large sparse blocks are then split into `cliques` where that is cheaper. With `corners`, of blocks of nuclear
-    norms only the corners are variables (:class:`Bipartite`), for methods that :meth:`~Semidefinite.split` alone.
+    `split`, large sparse blocks are then split into `cliques` where that is cheaper. With `corners`, of
+    blocks of nuclear norms only the corners are variables (:class:`.Bipartite`), for methods that split alone.
 
     Attributes: `units`, the diagonal of D, None where it is one; `whole`, the problem in these units, and `conic`, the
     same over its `cliques`, if it has any; `parts`; `b`; `order`, the number of products X_k Z_k whose mean is mu;
     `cost`, |C|, which cliques change; `held`, the norm of what `corners` leave out of C.
     """
 
-    def __init__(self, conic: Conic, W: sp.csr_array | None = None, *, split: bool = False, corners: bool = False) -> None:
+    def __init__(
+        self, conic: Conic, W: sp.csr_array | None = None, *, split: bool = False, corners: bool = False
+    ) -> None:
         self.corners, units = corners, conic.row_units()
         self.units: Array | None = None if np.all(units == 1.0) else units
         self.cliques: Cliques | None = conic.split[1] if split and conic.split is not None else None
@@ -189,6 +191,17 @@ class StandardForm:
     def slacks(self, v: Array) -> list[Array]:
         """C_k − A_k*(v)."""
         return [part.C - part.adjoint(v) for part in self.parts]
+
+    @property
+    def cubes(self) -> float:
+        """Σ s³ over the matrices that splitting decomposes: corners have the order of their shorter side."""
+        orders = [min(part.C.shape[-2:]) for part in self.parts if isinstance(part, Semidefinite) for _ in part.rows]
+        return float(sum(order**3 for order in orders))
+
+    def below(self, Z: list[Array], R: list[Array]) -> float:
+        """A bound on −λ_min(C − A*(v)) for Z ⪰ 0 and R = C − A*(v) − Z: |R|, or for corners the eigenvalue."""
+        pairs = zip(self.parts, Z, R, strict=True)
+        return math.hypot(*(part.below(S, D) if isinstance(part, Bipartite) else norm(D) for part, S, D in pairs))
 
     def multipliers(self, v: Array) -> Array:
         """y (m of the conic problem,) of the dual variables v of the scaled rows; S = C + A*(y) is gamma Z, of cliques

@@ -22,11 +22,13 @@ from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained
 
 #: The penalty first changes once one residual was the larger for this many steps in a row.
 LEAD = 6
+#: It stays within this factor of one, the ratio of |b| and |C|: where no M is feasible, one residual leads for ever.
+FARTHEST = 1e3
 
 
 @dataclass(kw_only=True)
 class BoundaryPointState(PrimalDualState):
-    """`W` (by parts) of the next step, None where it is Z − X/s; `mixing`, the last steps, for their acceleration.
+    """`W` (by parts) of the next step, None where it follows from X and Z; `mixing`, the last steps.
 
     `penalty` s of the dual equation; `lead` : how many steps in a row the primal residual was the larger one, negative
     for the dual one; `wait` : the lead at which the penalty changes; `rose` : whether its last change was a rise.
@@ -101,19 +103,20 @@ class BoundaryPoint(Method[BoundaryPointState]):
 
     def step(self, state: BoundaryPointState) -> BoundaryPointState:
         form, s = state.form, state.penalty
-        W = [Z - X / s for X, Z in zip(state.X, state.Z, strict=True)] if state.W is None else state.W
+        W = state.W
+        if W is None:
+            v, _ = _multipliers(form, form.missed(state.X, state.v) / s, state.Z)
+            W = [D - X / s for D, X in zip(form.slacks(v), state.X, strict=True)]
         halves = [part.split(P) for part, P in zip(form.parts, W, strict=True)]
         Z, X = [plus for plus, _, _ in halves], [s * minus for _, minus, _ in halves]
         missed = form.missed(X, state.v)
-        unmet = form.measure([part.C - P for part, P in zip(form.parts, Z, strict=True)])
-        solved = form.normal_factor.solve(np.column_stack([unmet + missed / s, missed]))
-        v = np.ascontiguousarray(solved[:, 0])
+        v, within = _multipliers(form, missed / s, Z)
         F = [D - P for D, P in zip(form.slacks(v), Z, strict=True)]
         at = Iterate(X, Z, v, missed, F, norm(missed), length_of(F), [], [])
         options: dict[str, Any] = {"step": s, "outcome": Outcome.RUNNING, "patience": self.patience, "splits": True}
         factor = form.assembled([root * np.sqrt(s) for _, _, root in halves])
         new = moved(state, at, factor=factor, **options)
-        return self._extrapolated(new, W, F, math.sqrt(max(float(missed @ solved[:, 1]), 0.0)) / s)
+        return self._extrapolated(new, W, F, within)
 
     def _extrapolated(
         self, state: BoundaryPointState, W: list[Array], F: list[Array], primal: float
@@ -138,9 +141,17 @@ class BoundaryPoint(Method[BoundaryPointState]):
         if abs(state.lead) >= state.wait:
             rises = state.lead < 0
             state.wait *= 1 if state.rose in (None, rises) else 2
-            state.penalty *= self.factor if rises else 1.0 / self.factor
+            penalty = state.penalty * (self.factor if rises else 1.0 / self.factor)
+            state.penalty = min(max(penalty, 1.0 / FARTHEST), FARTHEST)
             state.lead, state.rose = 0, rises
         return state
+
+
+def _multipliers(form: StandardForm, missed: Array, Z: list[Array]) -> tuple[Array, float]:
+    """v with A A*(v) = A(C − Z) + `missed`, (rows,), and the length of A*(w) with A A*(w) = `missed`."""
+    rest = form.measure([part.C - P for part, P in zip(form.parts, Z, strict=True)])
+    solved = form.normal_factor.solve(np.column_stack([rest + missed, missed]))
+    return np.ascontiguousarray(solved[:, 0]), math.sqrt(max(float(missed @ solved[:, 1]), 0.0))
 
 
 def _flat(parts: list[Array]) -> Array:

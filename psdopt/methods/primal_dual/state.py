@@ -177,12 +177,12 @@ def moved(
     if definite > 0.0:
         reach = max(value - conic.constant, 0.0) / definite  # F of a matrix of a larger trace exceeds its value here
     if form.units is not None:  # the same multiple of the trace in the units of the form
-        reach *= form.trace(Y) / max(evaluation.size**2, np.finfo(float).tiny)
+        reach *= form.trace(Y) / evaluation.size**2 if evaluation.size > 0.0 else float(np.max(form.units**-2.0))
     large = max((part.largest(S) for part, S in zip(form.parts, Z, strict=True)), default=0.0)
     cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
     lost = rounding(form.gamma * reach * large * cut, 1) if limit is not None or form.W is not None else 0.0
     if splits:
-        lost += form.gamma * reach * slack  # λ_min(C − A*(v)) >= −|C − A*(v) − Z|
+        lost += form.gamma * reach * form.below(at.Z, at.R)
     best, provable = old.dual.best, old.bound
     near = splits or slack <= MINOR * NEGLIGIBLE + rounding(large, 1)
     if conic.weights is not None:
@@ -280,8 +280,11 @@ def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:
 
 
 def _rays(form: StandardForm, at: Iterate, value: float) -> tuple[float, float]:
-    """|A*(v) + Z| / bᵀv and |A(X)| / −⟨C, X⟩, where F has this `value` at X. The first is small if v nearly proves that no M is feasible, the
-    second if X is nearly a ray along which F falls. Infinite if the divisor is not positive. Log dets fall with |X|."""
+    """|A*(v) + Z| / bᵀv and |A(X)| / −⟨C, X⟩, where F has this `value` at X.
+
+    The first is small if v nearly proves that no M is feasible, the second if X is nearly a ray along which F falls.
+    Infinite if the divisor is not positive. Log dets fall with |X|.
+    """
     falls = float(form.b @ at.v)
     cost = (value - form.conic.constant) / (form.beta * form.gamma)
     if form.conic.weights is not None:

@@ -48,7 +48,9 @@ def test_blocks_of_another_form_are_left_as_they_are() -> None:
         Semidefinite(part.rows, part.C, *own),  # a constraint on the diagonal
         Semidefinite(part.rows, part.C, *apart),  # rows that nothing connects
         Semidefinite(part.rows, part.C, part.i, part.j, part.B, np.ones(1)),  # a log det
-        Semidefinite(np.arange(18).reshape(2, 9), np.concatenate([part.C] * 2), part.i, part.j, sp.hstack([part.B] * 2)),
+        Semidefinite(
+            np.arange(18).reshape(2, 9), np.concatenate([part.C] * 2), part.i, part.j, sp.hstack([part.B] * 2)
+        ),
     ]
     for other in others:
         assert Bipartite.of(other) is other
@@ -78,7 +80,7 @@ def test_measured_adjoint_and_costs_are_those_of_the_block(p, q) -> None:
 @pytest.mark.parametrize("size", [1.0, 1e9])  # the second has to be decomposed without its Gram matrix
 @pytest.mark.parametrize(("p", "q"), [(6, 4), (4, 6), (30, 30)])
 def test_split_cuts_the_singular_values_of_the_corner(p, q, size) -> None:
-    part, order = block(p, q)
+    part, _ = block(p, q)
     found = Bipartite.of(part)
     assert isinstance(found, Bipartite)
     k, rng = min(p, q), np.random.default_rng(1)

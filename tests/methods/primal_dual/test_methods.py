@@ -243,7 +243,8 @@ def test_a_step_is_that_of_the_literature(penalty, overshoot, problem, kinds, mo
     adjoints = [[part.adjoint(e) for part in form.parts] for e in np.eye(form.m)]
     gram = np.array([form.measure(each) for each in adjoints])
     state = replace(state, penalty=penalty)
-    W = [np.zeros_like(part.C) for part in form.parts]
+    first = np.linalg.solve(gram, form.measure([part.C for part in form.parts]) + form.b / penalty)
+    W = [part.C - part.adjoint(first) for part in form.parts]
     for _ in range(4):
         state = method.step(state)
         Z, X = zip(*(halves(P) for P in W), strict=True)
@@ -253,10 +254,9 @@ def test_a_step_is_that_of_the_literature(penalty, overshoot, problem, kinds, mo
         np.testing.assert_allclose(state.v, v, rtol=1e-7, atol=1e-9)
         F = [part.C - part.adjoint(v) - S for part, S in zip(form.parts, Z, strict=True)]
         W = [P + overshoot * R for P, R in zip(W, F, strict=True)]
-        for k in range(len(W)):
-            np.testing.assert_allclose(state.Z[k], Z[k], atol=1e-7)
-            np.testing.assert_allclose(state.X[k], penalty * X[k], atol=1e-7)
-            np.testing.assert_allclose(state.W[k], W[k], atol=1e-7)
+        for found, expected, factor in ((state.Z, Z, 1.0), (state.X, X, penalty), (state.W, W, 1.0)):
+            for P, Q in zip(found, expected, strict=True):
+                np.testing.assert_allclose(P, factor * Q, atol=1e-7)
         assert (state.step, state.outcome) == (penalty, Outcome.RUNNING)
         within = np.linalg.solve(gram, missed / penalty)
         primal = np.sqrt(sum(np.sum(part.adjoint(within) ** 2) for part in form.parts))

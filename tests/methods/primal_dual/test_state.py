@@ -142,7 +142,8 @@ def test_a_split_dual_equation_lowers_the_bound_by_what_it_lacks() -> None:
 
 def test_a_definite_objective_bounds_traces_where_the_dual_equation_is_split(monkeypatch) -> None:
     """C ⪰ c I and F(N) <= F(M) bound tr N by F(M) / c, so that no slack has to be proven definite in each step."""
-    problem = Constrained(QuadraticSDP(C=np.eye(N)), constraints.entries(np.arange(N - 1), np.arange(1, N), N, 0.1))
+    i, j = np.append(np.arange(N - 1), 0), np.append(np.arange(1, N), 2)  # of an odd cycle: no corner
+    problem = Constrained(QuadraticSDP(C=np.eye(N)), constraints.entries(i, j, N, 0.1))
     least, c = solve(problem, tol=1e-9).value, problem.definite_part
     assert problem.trace_limit is None
     assert c > 0.0
