@@ -99,3 +99,17 @@ def test_split_cuts_the_singular_values_of_the_corner(p, q, size) -> None:
     # M is the least with this corner, and orthogonal to the slack
     assert np.trace(M) == pytest.approx(2.0 * np.maximum(values - c, 0.0).sum())
     assert abs(c * np.trace(M) + np.vdot(X, Z)) <= 1e-13 * size**2 + 1e-12
+
+
+def test_below_is_the_least_eigenvalue_of_the_slack() -> None:
+    part, _ = block(6, 4)
+    found = Bipartite.of(part)
+    assert isinstance(found, Bipartite)
+    rows, columns = found.sides
+    rng = np.random.default_rng(3)
+    for size in (0.05, 1.0):
+        R = size * rng.standard_normal((6, 4))
+        slack = 0.7 * np.eye(10)
+        slack[np.ix_(rows, columns)], slack[np.ix_(columns, rows)] = R, R.T
+        least = np.linalg.eigvalsh(slack)[0]
+        assert found.below(np.zeros((6, 4)), np.sqrt(2.0) * R) == pytest.approx(max(-least, 0.0), abs=1e-12)
