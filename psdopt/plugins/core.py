@@ -98,7 +98,7 @@ METHODS: Mapping[type, tuple[str, str, Mapping[str, str]]] = {
     methods.BoundaryPoint: (
         "linear objective, very many linear constraints: splitting on the dual",
         "Povh, Rendl, Wiegele (2006)",
-        {"overshoot": "step relative to the residual", "memory": "steps from which it extrapolates"},
+        {"overshoot": "step relative to the residual", "depth": "steps from which it extrapolates"},
     ),
     methods.OnlineRiemannianGradient: (
         "mini-batch gradient steps over a stream of samples",

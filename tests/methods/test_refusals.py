@@ -24,7 +24,7 @@ LIMITS = {
                     "first_steps": (0,)},
     methods.BlockConjugateGradient: {"inner_iterations": (0,)},
     methods.BoundaryPoint: {"overshoot": (0.0, GOLDEN, GOLDEN + 1e-6), "factor": (1.0,), "patience": (0,),
-                            "memory": (-1,)},
+                            "depth": (-1,)},
     methods.DualNewton: {"inner": (0,)},
     methods.FrankWolfe: {"corrections": (0,)},
     methods.InteriorPoint: {"share": (1.0,), "patience": (0,)},

@@ -62,7 +62,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
     overshoot : step of W relative to F, in (0, 1.618).
     factor : by which the penalty changes when one of the two residuals stays the larger one, above 1.
     patience : the run stalls after this many steps in which the largest residual did not fall by a tenth.
-    memory : steps from which W is extrapolated, 0 for none; fewer where their arrays would have above 4·10⁷ numbers.
+    depth : steps from which W is extrapolated, 0 for none; fewer where their arrays would have above 4·10⁷ numbers.
 
     Cost per step: O(n_k³) for each block of order n_k, a solve with the factor of A A*, and the entries of the A_t: no
     (m, m) array. For n up to about two thousand and any m; convergence is linear at best, a few hundred steps to 1e-6
@@ -72,7 +72,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
     overshoot: float = 1.6
     factor: float = 1.7
     patience: int = 500
-    memory: int = 10
+    depth: int = 10
 
     requires: ClassVar[Requires] = {"problem": (Ability.CONIC,), "geometry": (Ability.FULL_CONE,)}
     ranks_by_value: ClassVar[bool] = False
@@ -83,7 +83,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
         number(self.overshoot, "overshoot", above=0.0, below=0.5 * (1.0 + 5.0**0.5))
         number(self.factor, "factor", above=1.0)
         integer(self.patience, "patience")
-        integer(self.memory, "memory", least=0)
+        integer(self.depth, "depth", least=0)
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
@@ -91,7 +91,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
         form = StandardForm(constrained(problem)[1], corners=True)
         zeros = [np.zeros_like(part.C) for part in form.parts]
         first = begun(problem, geometry, start, evaluation, form, zeros, zeros)
-        mixing = Anderson(min(self.memory, NUMBERS // (2 * max(sum(P.size for P in zeros), 1))))
+        mixing = Anderson(min(self.depth, NUMBERS // (2 * max(sum(P.size for P in zeros), 1))))
         return BoundaryPointState(mixing=mixing, **{field.name: getattr(first, field.name) for field in fields(first)})
 
     def warmed(self, state: BoundaryPointState, multipliers: Array) -> BoundaryPointState:

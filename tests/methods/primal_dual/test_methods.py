@@ -236,7 +236,7 @@ def test_a_step_is_that_of_the_literature(penalty, overshoot, problem, kinds, mo
     """
     told = []
     monkeypatch.setattr(BoundaryPoint, "_balanced", lambda self, new, p, d: told.append((p, d)))
-    method = BoundaryPoint(overshoot, memory=0)
+    method = BoundaryPoint(overshoot, depth=0)
     state = method.init(problem, PSDCone(problem.n), np.zeros((problem.n, 1)))
     form = state.form
     assert [getattr(part, "count", 0) for part in form.parts] == kinds
@@ -291,7 +291,7 @@ def test_extrapolation_halves_the_steps() -> None:
     """Lovász's number of random graphs, as they are proven: 2.2 times as many steps without."""
     for seed in (0, 1):
         problem = theta(50, 0.3, seed)
-        counts = [solve(problem, method=BoundaryPoint(memory=memory)) for memory in (0, 10)]
+        counts = [solve(problem, method=BoundaryPoint(depth=depth)) for depth in (0, 10)]
         assert [result.status for result in counts] == [Status.OPTIMAL] * 2
         assert 1.4 * counts[1].iterations < counts[0].iterations
 
