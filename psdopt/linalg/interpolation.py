@@ -29,7 +29,7 @@ def minimize_interpolated(
     upper: float = math.inf,
     share: float = 0.0,
 ) -> float | None:
-    """A minimiser over (0, upper] of a C¹ function, from 0 downhill, to the rounding of its values; None if not found.
+    """A minimiser over (0, upper] of a C¹ function, from 0 downhill or from a maximum there, to the rounding of its values; None if not found.
 
     The first model is the quartic through value, slope and second derivative at 0 (`start`, `bend`) and value and slope
     at `first` > 0; without `bend`, where its minimiser is outside the bracket, and from then on, the cubic through the
@@ -41,7 +41,8 @@ def minimize_interpolated(
     last, t, curvature = Trial(0.0, *start), min(first, upper), bend or math.nan
     origin = last
     left, right = 0.0, math.inf
-    if not last.slope < 0.0 or not 0.0 < t < math.inf:
+    downhill = last.slope < 0.0 or (last.slope == 0.0 and bend is not None and bend < 0.0)
+    if not downhill or not 0.0 < t < math.inf:
         return None
     for trial in range(TRIALS):
         here = Trial(t, *sample(t))
@@ -66,12 +67,12 @@ def minimize_interpolated(
 
 def _at_rest(origin: Trial, here: Trial, curvature: float, share: float) -> bool:
     """Whether the decrease that is left is rounding of the value, or at most `share` of the decrease so far, and the
-    slope is slight beside the first."""
+    slope is slight beside the first, or beside the mean one where the first is 0."""
     if not curvature > 0.0 or here.value > origin.value + tie(origin.value, here.value):
         return False
-    left = here.slope * here.slope / (2.0 * curvature)
-    allowed = max(tie(here.value, origin.value), share * (origin.value - here.value))
-    return (left <= allowed and abs(here.slope) <= SLIGHT * abs(origin.slope)) or here.slope == 0.0
+    left, fall = here.slope * here.slope / (2.0 * curvature), origin.value - here.value
+    allowed, steepest = max(tie(here.value, origin.value), share * fall), max(abs(origin.slope), 2.0 * fall / here.t)
+    return (left <= allowed and abs(here.slope) <= SLIGHT * steepest) or here.slope == 0.0
 
 
 def _mean_slope(a: Trial, b: Trial) -> float | None:

@@ -119,6 +119,12 @@ def test_the_limit_is_kept():
     assert line.minimize(upper=4.0) == 1.0
 
 
+def test_a_maximum_is_left_by_the_quartic_through_it():
+    line = polynomial(5.0, 0.0, -1.0, 0.0, 1.0)
+    assert line.minimize(first=1.0) == pytest.approx(0.5**0.5, rel=1e-12)
+    assert len(line.points) == 2
+
+
 def test_large_values_are_not_trusted():
     """Beside 1e17 the values are rounding, and the slopes decide."""
     line = polynomial(1e17, -2.0, 1.0, 0.1, 0.1)
@@ -130,7 +136,7 @@ def test_large_values_are_not_trusted():
     "line",
     [
         polynomial(0.0, 1.0, 1.0),  # rises
-        polynomial(0.0, 0.0, -1.0, 0.0, 1.0),  # a ridge
+        polynomial(0.0, 0.0, 1.0),  # a minimum
         polynomial(0.0, -1.0),  # falls without end
         Counted(lambda t: math.nan, lambda t: -1.0, lambda t: 1.0),
         Counted(lambda t: -t if t < 1.0 else math.inf, lambda t: -1.0, lambda t: 0.0),  # ends

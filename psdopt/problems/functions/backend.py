@@ -73,9 +73,9 @@ class Backend(ABC):
         except self.failures:
             return math.inf
 
-    def gradient(self, x: Array) -> Array:
-        """∇f(x), of the shape of x."""
-        found: Array = self._guarded(self.plain_gradient, x)
+    def first_order(self, x: Array) -> tuple[float, Array]:
+        """f(x) and ∇f(x), of the shape of x."""
+        found: tuple[float, Array] = self._guarded(self.plain_first_order, x)
         return found
 
     def second_order(self, x: Array) -> Local:
@@ -133,7 +133,7 @@ class Backend(ABC):
     def plain_value(self, x: Array) -> float: ...
 
     @abstractmethod
-    def plain_gradient(self, x: Array) -> Array: ...
+    def plain_first_order(self, x: Array) -> tuple[float, Array]: ...
 
     @abstractmethod
     def plain_second_order(self, x: Array) -> Local: ...

@@ -131,7 +131,8 @@ class FunctionEvaluation(Evaluation):
         return self.at(append_columns(self.factor, self.block(v)))
 
     def refresh(self) -> FunctionEvaluation:
-        return self.at(self.factor)
+        """Itself: nothing in it was computed from another factor."""
+        return self
 
 
 class FunctionLine(LineModel):

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.devices import released
+from psdopt.devices import on_host, released
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
+from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.interpolation import minimize_interpolated
-from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
+from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, SLIGHT, VANISHED
 from psdopt.problems.functions.backend import Local
 from psdopt.problems.functions.evaluation import FunctionEvaluation, FunctionPlane, dot
 
@@ -27,6 +28,8 @@ class FactorEvaluation(FunctionEvaluation):
 
     #: f at Y with zero columns to this number, kept for more products with S.
     _beside: tuple[int, Local] | None = None
+    #: S (n, n), once it was asked for as an array.
+    _dense: Array | None = None
 
     @cached_property
     def value(self) -> float:
@@ -41,7 +44,7 @@ class FactorEvaluation(FunctionEvaluation):
 
     def __getstate__(self) -> dict[str, Any]:
         """The state without the trace, which cannot be pickled."""
-        return {name: value for name, value in vars(self).items() if name not in ("local", "_beside")}
+        return {name: value for name, value in vars(self).items() if name not in ("local", "_beside", "_dense")}
 
     def _wide(self, raw: Any) -> Any:
         return widened(raw, width(raw.shape[1])) if self.problem.backend.compiled else raw
@@ -56,7 +59,24 @@ class FactorEvaluation(FunctionEvaluation):
     def same_factor(self, V: Array) -> Array | None:
         return 0.5 * self._doubled if V is self.factor else None
 
+    def first_order(self) -> tuple[float, Array]:
+        """F(M) and 2 S Y, of which nothing is kept."""
+        value, G = self.problem.backend.first_order(self._wide(self.raw))
+        return value, self.given(G[:, : self.raw.shape[1]])
+
+    def entries(self) -> Array | None:
+        """From one gradient at [Y, E], E diagonal: E² is the rounding of the diagonal of M, so that S is ∇F(M)."""
+        n, Y = self.problem.n, on_host(self.factor)
+        if self._dense is None and n <= DENSE_LIMIT:
+            short = ROOT_EPS * np.linalg.norm(Y, axis=1)
+            if (least := VANISHED * short.max()) > 0.0:
+                found = self.problem.value_and_gradient_at(np.hstack([Y, np.diag(np.maximum(short, least))]))
+                self._dense = None if found is None else found[1]
+        return None if self._dense is None else self._dense.copy()
+
     def gradient_times(self, V: Any) -> Any:
+        if self._dense is not None and self.problem.device is None:
+            return self._dense @ V
         r, k = self.raw.shape[1], V.shape[1]
         return 0.5 * self._beside_product(widened(V, r + k, left=r))[:, r:]
 

@@ -131,7 +131,7 @@ class FunctionProblem(Problem):
 
     def dense_gradient(self, M: Array) -> Array:
         """Symmetric ∇F(M) (n, n), of a function of the matrix."""
-        found: Array = symmetric(self.backend.gradient(M))
+        found: Array = symmetric(self.backend.first_order(M)[1])
         return found
 
     def dense_hessian(self, M: Array, direction: Array) -> Array:
@@ -169,9 +169,8 @@ class FunctionProblem(Problem):
         diagonal = np.diagonal(E)
         if self.of == "matrix" or E.shape[1] < n or not diagonal.all() or np.count_nonzero(E) > n:
             return None
-        there = self.at(Y)
-        value = there.local.value
-        S = on_host(there.factor_gradient())[:, -n:] / (2.0 * diagonal)
+        value, G = self.at(Y).first_order()
+        S = on_host(G)[:, -n:] / (2.0 * diagonal)
         sizes = np.sqrt(np.linalg.norm(S, axis=1))
         if np.any(np.abs(S - S.T) > ROUNDINGS * n * EPS * sizes * sizes[:, None]):
             return None
@@ -216,7 +215,7 @@ class FunctionProblem(Problem):
         few, many = self._widths(Z.shape[1])
         Z = widened(Z, few)
         value = at(Z)
-        scale = abs(value) + float(np.linalg.norm(on_host(self.backend.gradient(self._sent(Z)))) * norm(Z))
+        scale = abs(value) + float(np.linalg.norm(on_host(self.backend.first_order(self._sent(Z))[1])) * norm(Z))
         for columns, what in ((few, "f(Y Q) = f(Y)"), (many, f"f([Y, 0] Q) = f(Y) with {many} columns")):
             turned = widened(Z, columns) @ np.linalg.qr(rng.standard_normal((columns, columns)))[0]
             try:

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import autograd.numpy as anp
 import numpy as np
-from autograd import grad
+from autograd import grad, value_and_grad
 from autograd.core import make_vjp
 from autograd.extend import vspace
 from autograd.tracer import isbox
@@ -38,9 +38,10 @@ class Autograd(Backend):
     def plain_value(self, x: Array) -> float:
         return float(self(x))
 
-    def plain_gradient(self, x: Array) -> Array:
+    def plain_first_order(self, x: Array) -> tuple[float, Array]:
         with _silent():
-            return np.asarray(grad(self)(x))
+            value, G = value_and_grad(self)(x)
+        return float(value), np.asarray(G)
 
     def plain_second_order(self, x: Array) -> Local:
         values: list[Any] = []

@@ -71,9 +71,10 @@ class Jax(Backend):
             found = float(self._value(x, self.parameters))
         return math.inf if math.isnan(found) else found
 
-    def plain_gradient(self, x: Array) -> Array:
-        """With the Hessian, which is asked for in any case: a second compilation would cost more than it saves."""
-        return self.plain_second_order(x).gradient
+    def plain_first_order(self, x: Array) -> tuple[float, Array]:
+        """As part of the second order, which is asked for at most shapes: another compilation costs more than it saves."""
+        value, G, _ = self.plain_second_order(x)
+        return value, G
 
     def plain_second_order(self, x: Array) -> Local:
         with _host_double():

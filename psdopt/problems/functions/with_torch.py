@@ -44,11 +44,12 @@ class Torch(Backend):
         with torch.no_grad():
             return float(self(self._taken(x)))
 
-    def plain_gradient(self, x: Array) -> Array:
+    def plain_first_order(self, x: Array) -> tuple[float, Array]:
         at = self._taken(x).detach().requires_grad_()
         with torch.enable_grad():
-            G: Array = self._given(_derivative(self(at), at, again=False))
-        return G
+            value = self(at)
+            G: Array = self._given(_derivative(value, at, again=False))
+        return float(value.detach()), G
 
     def plain_second_order(self, x: Array) -> Local:
         at = self._taken(x).detach().requires_grad_()

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from psdopt import FunctionProblem
+from psdopt.contracts.gradient import dense_gradient
 from psdopt.problems.functions.of_factor import width
 
 from .backends import BACKENDS, N, problem, reference
@@ -23,6 +24,40 @@ def test_the_hessian_without_its_part_S_D_takes_one_product(backend, monkeypatch
     monkeypatch.setattr(here.problem.backend, "second_order", None)
     here.curvature_product(D)
     assert products == [(N, 4)]
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("rows", [1.0, np.logspace(-6.0, 3.0, N)[:, None]])
+def test_S_as_an_array_takes_one_gradient_and_serves_products_and_certificates(backend, rows):
+    """To rounding, where the diagonal of M spans many orders of magnitude or is 0 somewhere as well."""
+    case, exact = problem(backend, "factor"), reference()
+    for at in (rows * Y, Y * (np.arange(N) > 0)[:, None]):
+        here = case.at(at)
+        gradients, first_order = [], case.backend.first_order
+        case.backend.first_order = lambda x, inside=first_order, seen=gradients: seen.append(x.shape) or inside(x)
+        S = dense_gradient(here)
+        case.backend.first_order = first_order
+        assert len(gradients) == 1
+        np.testing.assert_allclose(S, dense_gradient(exact.at(at)), rtol=1e-12, atol=1e-13)
+        assert here.refresh() is here
+        here._beside_product = None
+        np.testing.assert_array_equal(here.gradient @ D, S @ D)
+        S[:] = 0.0  # an array of the caller's
+        assert np.any(dense_gradient(here))
+
+
+def test_S_of_a_function_that_mixes_columns_and_S_at_0_come_from_products():
+    """Short columns lose their digits in the singular values of Y; at 0 no column is short."""
+
+    def loss(Y):
+        u = anp.linalg.svd(Y, full_matrices=False)[1]
+        return anp.sum(u**4 + u**2)
+
+    case = FunctionProblem(loss, N, of="factor")
+    full = np.random.default_rng(5).standard_normal((N, N))
+    np.testing.assert_allclose(dense_gradient(case.at(full)), np.eye(N) + 2.0 * full @ full.T, rtol=1e-9, atol=1e-9)
+    squares = FunctionProblem(lambda Y: anp.sum((Y @ Y.T - np.eye(N)) ** 2), N, of="factor")
+    np.testing.assert_allclose(dense_gradient(squares.at(0.0 * Y)), -2.0 * np.eye(N), atol=1e-14)
 
 
 @pytest.mark.parametrize("convex", [True, False])
