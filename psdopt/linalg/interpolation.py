@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from typing import NamedTuple
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, cast
 
 from psdopt.linalg.polynomials import minimize_quartic
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, tie
@@ -28,15 +28,18 @@ def minimize_interpolated(
     first: float,
     upper: float = math.inf,
     share: float = 0.0,
+    searched: bool = False,
 ) -> float | None:
-    """A minimiser over (0, upper] of a C¹ function, from 0 downhill or from a maximum there, to the rounding of its values; None if not found.
+    """A minimiser over (0, upper] of a C¹ function that falls at 0, or has a maximum there; None if not found.
+
+    To the rounding of its values, or to `share`.
 
     The first model is the quartic through value, slope and second derivative at 0 (`start`, `bend`) and value and slope
     at `first` > 0; without `bend`, where its minimiser is outside the bracket, and from then on, the cubic through the
     last two points. Each next point is the minimiser of the model, within the bracket once there is one. The end: the
     decrease that is left, slope²/2f'' by the model that led there, is below the rounding of the value, or, from the
     second point on, at most `share` of the decrease so far. A quartic therefore takes two points, or one if `first` is
-    its minimiser. Cost: one `sample`, (value, slope), for each point.
+    its minimiser. `searched` : the first point counts as a second one. Cost: one `sample`, (value, slope), a point.
     """
     last, t, curvature = Trial(0.0, *start), min(first, upper), bend or math.nan
     origin = last
@@ -54,7 +57,7 @@ def minimize_interpolated(
             right = min(right, t)
         if t == upper and here.slope <= 0.0:
             return t if here.value <= origin.value else None
-        if _at_rest(origin, here, curvature, share if trial else 0.0):
+        if _at_rest(origin, here, curvature, share if trial or searched else 0.0):
             return t
         models = [_by_cubic(last, here)] if bend is None else [_by_quartic(last, bend, here), _by_cubic(last, here)]
         middle = 0.5 * (left + right) if right < math.inf else 2.0 * left
@@ -63,6 +66,53 @@ def minimize_interpolated(
         bend = None
         last, t = here, min(target, upper)
     return None
+
+
+def minimize_by_values(
+    value: Callable[[float], float],
+    start: tuple[float, float],
+    bend: float | None,
+    first: float,
+    upper: float = math.inf,
+    share: float = SLIGHT,
+) -> float | None:
+    """A point of (0, upper] at which a function that falls at 0 has most of its decrease; None if not found.
+
+    For functions whose slopes cost several values. The model is the polynomial through value and slope at 0
+    (`start`), the second derivative there, if `bend` is known, and the last two values. Each next point is its
+    minimiser; the end: it is lower than the last point by at most `share` of the decrease so far, by the model. Its own
+    value is not asked for. Where values are rounding it is the minimiser of the first model, or none. Cost: one `value`
+    for each point; a parabola takes one or two, a quartic of known `bend` one more.
+    """
+    origin, slope = start
+    head = [0.0, slope] if bend is None else [0.0, slope, 0.5 * bend]
+    t, last = min(first, upper), cast("tuple[float, float] | None", None)
+    if not slope < 0.0 or not 0.0 < t < math.inf:
+        return None
+    for _ in range(TRIALS):
+        rise = value(t) - origin
+        if not math.isfinite(rise):
+            return None
+        if EPS * max(abs(origin), abs(origin + rise)) > SLIGHT * share * -slope * t:
+            return None if last is None else t
+        rest = (rise - _at(head, t)) / t ** len(head)
+        bent = 0.0 if last is None else (rest - last[1]) / (t - last[0])
+        model, last = [*head, rest - bent * t, bent], (t, rest)
+        best = minimize_quartic([*model, 0.0], min(upper, t / SLIGHT))
+        if rise - _at(model, best) <= share * -rise:
+            return best
+        if not best > 0.0 or best == t:
+            return None
+        t = best
+    return None
+
+
+def _at(coefficients: Sequence[float], t: float) -> float:
+    """c_0 + c_1 t + c_2 t² + ..."""
+    found = 0.0
+    for c in reversed(coefficients):
+        found = found * t + c
+    return found
 
 
 def _at_rest(origin: Trial, here: Trial, curvature: float, share: float) -> bool:

@@ -5,8 +5,19 @@ import math
 import numpy as np
 import pytest
 
-from psdopt.linalg.interpolation import minimize_interpolated
+from psdopt.linalg.interpolation import minimize_by_values, minimize_interpolated
 from psdopt.linalg.tolerances import EPS
+
+
+class Values:
+    """The values of a line, counted."""
+
+    def __init__(self, line):
+        self.line, self.asked = line, []
+
+    def __call__(self, t):
+        self.asked.append(t)
+        return float(self.line.value(t))
 
 
 class Counted:
@@ -117,6 +128,44 @@ def test_the_limit_is_kept():
     assert line.minimize(upper=0.25) == 0.25
     assert line.points == [0.25]
     assert line.minimize(upper=4.0) == 1.0
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6])
+@pytest.mark.parametrize("known", [True, False])
+def test_values_alone_find_most_of_the_decrease(known, offset):
+    """Of convex quartics, from a first point that is up to ten times too far, or too near."""
+    rng, taken, left = np.random.default_rng(1), [], []
+    for _ in range(200):
+        c1, c2, c4 = -rng.uniform(0.1, 1.0), rng.uniform(0.1, 1.0), rng.uniform(0.1, 1.0)
+        line = polynomial(offset, c1, c2, rng.uniform(-1.0, 1.0) * math.sqrt(c2 * c4), c4)
+        exact, values = line.minimize(), Values(line)
+        first = -0.5 * c1 / c2 if known else exact * 10.0 ** rng.uniform(-1.0, 1.0)
+        bend = 2.0 * c2 if known else None
+        found = minimize_by_values(values, (offset, c1), bend, first, share=0.01)
+        taken.append(len(values.asked))
+        left.append((line.value(found) - line.value(exact)) / (offset - line.value(exact)))
+    assert max(left) <= 0.2
+    assert np.mean(left) <= 0.02
+    assert np.mean(taken) <= (2.5 if known else 4.0)
+    assert max(taken) <= (4 if known else 8)
+
+
+def test_values_alone_take_one_where_the_first_is_the_minimiser_and_two_on_a_parabola():
+    for first, most in ((1.0, 1), (30.0, 2), (0.2, 2)):
+        values = Values(polynomial(3.0, -2.0, 1.0))
+        found = minimize_by_values(values, (3.0, -2.0), None, first)
+        assert found == pytest.approx(1.0)
+        assert len(values.asked) <= most
+
+
+def test_values_that_are_rounding_or_not_finite_decide_nothing():
+    assert minimize_by_values(lambda t: 1e17 - t, (1e17, -1.0), None, 1.0) is None
+    assert minimize_by_values(lambda t: math.inf, (0.0, -1.0), None, 1.0) is None
+    assert minimize_by_values(lambda t: t, (0.0, 1.0), None, 1.0) is None
+    falls = minimize_by_values(lambda t: -t, (0.0, -1.0), None, 1.0)
+    assert falls is None
+    steep = minimize_by_values(lambda t: 1.0 + 50.0 * t * t - 1e-9 * t, (1.0, -1e-9), None, 1.0)
+    assert steep == pytest.approx(1e-11, rel=1e-2, abs=0.0)
 
 
 def test_a_maximum_is_left_by_the_quartic_through_it():

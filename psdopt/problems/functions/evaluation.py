@@ -13,7 +13,7 @@ from psdopt.contracts.gradient import GradientOperator
 from psdopt.contracts.problem import Evaluation, LineModel, PlaneModel, Problem
 from psdopt.devices import DeviceArray, placed, released
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
-from psdopt.linalg.interpolation import minimize_interpolated
+from psdopt.linalg.interpolation import minimize_by_values, minimize_interpolated
 from psdopt.linalg.tolerances import ROOT_EPS, SLIGHT, VANISHED
 from psdopt.problems.functions.backend import Local
 from psdopt.problems.functions.named import by_name
@@ -171,7 +171,10 @@ class FunctionLine(LineModel):
             else:
                 slope = dot(here.problem, released(here.factor_gradient()), released(self.D))
             first = -slope / bend if bend > 0.0 else 1.0
-            found = minimize_interpolated(self._sampled, (here.value, slope), bend, first, upper, share)
+            start, near = (here.value, slope), None
+            if share > 0.0:
+                near = minimize_by_values(self.value, start, bend, first, upper, share)
+            found = minimize_interpolated(self._sampled, start, bend, near or first, upper, share, near is not None)
         except np.linalg.LinAlgError:
             found = None
         return super().minimize(upper) if found is None else found

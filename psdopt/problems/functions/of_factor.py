@@ -12,7 +12,7 @@ import numpy as np
 from psdopt.devices import on_host, released
 from psdopt.linalg.arrays import Array, append_columns, inner, norm
 from psdopt.linalg.extreme import DENSE_LIMIT
-from psdopt.linalg.interpolation import minimize_interpolated
+from psdopt.linalg.interpolation import minimize_by_values, minimize_interpolated
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, SLIGHT, VANISHED
 from psdopt.problems.functions.backend import Local
 from psdopt.problems.functions.evaluation import FunctionEvaluation, FunctionPlane, dot
@@ -142,14 +142,18 @@ class FactorPlane(FunctionPlane):
         """The beta of least F(alpha M + beta v vᵀ), by values and slopes ⟨S v, v⟩; None if they do not lead to it.
 
         Where f([√alpha Y, √beta v]) has the gradient [.., 2 √beta S v] the slope is its product with v by 2 √beta.
-        `slope`, at beta = 0, and `share` of the decrease that may be left, if they are given.
+        `slope`, at beta = 0, and `share` of the decrease that may be left, if they are given; values alone may suffice.
         """
         here, v, problem = self.evaluation, self.v, self.evaluation.problem
         start = here if alpha == 1.0 else FactorEvaluation(problem, math.sqrt(alpha) * here.factor)
         size, own = float(norm(start.factor)) ** 2, float(norm(v)) ** 2
         if not size > 0.0 or not own > 0.0:
             return None
-        first = min(size / (own * start.raw.shape[1]), upper)
+        first, found = min(size / (own * start.raw.shape[1]), upper), None
+        if slope is not None:
+            found = minimize_by_values(lambda b: self.value(alpha, b), (start.value, slope), None, first, upper, share)
+        if found is not None:
+            return found
 
         @cache
         def sampled(b: float) -> tuple[float, float]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any, Self
+from typing import Any, Self, cast
 
 import numpy as np
 
@@ -169,7 +169,7 @@ class FunctionProblem(Problem):
         diagonal = np.diagonal(E)
         if self.of == "matrix" or E.shape[1] < n or not diagonal.all() or np.count_nonzero(E) > n:
             return None
-        value, G = self.at(Y).first_order()
+        value, G = cast(FactorEvaluation, self.at(Y)).first_order()
         S = on_host(G)[:, -n:] / (2.0 * diagonal)
         sizes = np.sqrt(np.linalg.norm(S, axis=1))
         if np.any(np.abs(S - S.T) > ROUNDINGS * n * EPS * sizes * sizes[:, None]):

@@ -72,7 +72,7 @@ class Jax(Backend):
         return math.inf if math.isnan(found) else found
 
     def plain_first_order(self, x: Array) -> tuple[float, Array]:
-        """As part of the second order, which is asked for at most shapes: another compilation costs more than it saves."""
+        """From the second order, which is asked for at most shapes: another compilation would cost more."""
         value, G, _ = self.plain_second_order(x)
         return value, G
 
