@@ -16,7 +16,7 @@ from psdopt.interop._cone_epigraph import forms_of
 from psdopt.interop._cone_forms import PrimalForm
 from psdopt.interop._cone_optimal import cone_certificate
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._cone_repair import inside, repaired_multipliers
+from psdopt.interop._cone_repair import Repair, inside
 from psdopt.interop._cone_solve import solved_in_either
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.least_squares import least_squares
@@ -93,8 +93,9 @@ def _by_own_numbers(program: ConeProgram, x: Array, y: Array, value: float, tol:
     finite = np.all(np.isfinite(x)) and np.all(np.isfinite(y))
     if constant or not finite or len(program.b) * len(program.c) ** 2 > MOST_FLOPS:
         return best
+    repair = Repair(program)
     for share in INSIDE:
-        near = repaired_multipliers(program, gradient, inside(program, y, share))
+        near = repair.multipliers(gradient, inside(program, y, share))
         found = cone_certificate(program, x, near)
         if found is not None and found.bound > best.value:
             best = Bound(found.bound, "repaired", unit=found.unit)

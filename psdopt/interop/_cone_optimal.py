@@ -96,10 +96,7 @@ def _least_of_log_dets(program: ConeProgram, y: Array) -> tuple[float, float]:
     """
     total = terms = 0.0
     for k, nu in program.log_dets:
-        column, row = np.triu_indices(program.psd[k])
-        Y = np.zeros((program.psd[k],) * 2)
-        Y[row, column] = Y[column, row] = y[program.rows_of(k)] * np.where(row == column, 1.0, 0.5)
-        values = np.linalg.eigvalsh(Y)
+        values = np.linalg.eigvalsh(program.matrix(k, y / program.twice))
         if not values[0] > rounding(values[-1], len(values)):
             return -math.inf, 0.0
         logs = np.log(values)

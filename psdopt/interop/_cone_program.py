@@ -107,13 +107,23 @@ class ConeProgram:
         """½ xᵀPx + cᵀx − Σ ν log det of blocks of b − A x; infinite where one of them is not definite."""
         value = float(0.5 * x @ (self.gradient(x) + self.c))
         for k, nu in self.log_dets:
-            rows, size = self.rows_of(k), self.psd[k]
-            s, (column, row) = self.b[rows] - self.A[rows] @ x, np.triu_indices(size)
-            S = np.zeros((size, size))
-            S[row, column] = S[column, row] = s
+            S = self.matrix(k, self.b - self.A @ x)
             sign, log_det = np.linalg.slogdet(S)
             value -= nu * float(log_det) if sign > 0.0 else -math.inf
         return value
+
+    @cached_property
+    def twice(self) -> Array:
+        """(R,) : how often an entry stands in its matrix: 2 beside the diagonal of a block, else 1."""
+        i, j = self.places()
+        return np.concatenate([np.ones(self.first_psd), np.where(i == j, 1.0, 2.0)])
+
+    def matrix(self, k: int, v: Array) -> Array:
+        """The symmetric matrix of the k-th PSD block with these entries of v (R,)."""
+        j, i = np.triu_indices(self.psd[k])
+        S = np.empty((self.psd[k], self.psd[k]))
+        S[i, j] = S[j, i] = v[self.rows_of(k)]
+        return S
 
     def rows_of(self, k: int) -> slice:
         """The rows of the k-th PSD block."""

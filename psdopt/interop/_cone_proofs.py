@@ -53,9 +53,7 @@ def _dual_feasible(p: ConeProgram, y: Array, gradient: Array, sizes: Array) -> b
         return False
     if np.any(np.abs(gradient + p.A.T @ y) > lost * (np.abs(gradient) + abs(p.A).T @ sizes)):
         return False
-    i, j = p.places()
-    halves = np.concatenate([np.ones(p.first_psd), np.where(i == j, 1.0, 0.5)])
-    return _inside(p, halves * y, lost * halves * sizes)
+    return _inside(p, y / p.twice, lost * sizes / p.twice)
 
 
 def falls(program: ConeProgram, x: Array) -> bool:

@@ -21,55 +21,67 @@ from psdopt.linalg.tolerances import EPS
 ROUNDS = 2
 
 
-def repaired_multipliers(program: ConeProgram, gradient: Array, y: Array) -> Array:
-    """y' (R,) with gradient + Aᵀy' = 0 up to rounding, nearest to `y` (R,) with its negative parts left out.
+class Repair:
+    """Both repairs of one program, with what they share: A as an array and a basis of its equations.
 
-    The multipliers of equations are free and count nothing; the change of the others is H⁻¹ A u, H the metric at y.
-    Multipliers on the boundary of a cone stay in their face. Dense: O(R N²) flops, O(R N) numbers.
+    Cost: 2 N² times the number of equations, and N R numbers; of each repair O(R N²) flops and N R numbers.
     """
-    p, A, first = program, program.A.toarray(), program.first_psd
-    y, roots = y.copy(), []
-    y[p.zero : first] = np.maximum(y[p.zero : first], 0.0)
-    for stack in p.stacks:
-        values, V = np.linalg.eigh(stack.matrices(y) / _both(stack))
-        L = V * np.sqrt(np.maximum(values, 0.0))[:, None, :]
-        y[stack.rows] = _entries(stack, L @ L.mT)
-        roots.append(L)
-    equations, single = _Basis(A[: p.zero].T, whole=True), y[p.zero : first].copy()
-    cones = _Basis(_images(p, A @ equations.rest, single, roots))
-    for _ in range(ROUNDS):
-        z = np.zeros(len(y))
-        z[p.zero :] = cones.shortest(-(gradient + A.T @ y) @ equations.rest)
-        y[p.zero : first] += single * z[p.zero : first]
-        for stack, L in zip(p.stacks, roots, strict=True):
-            y[stack.rows] += _entries(stack, L @ (stack.matrices(z) / np.sqrt(_both(stack))) @ L.mT)
-        y[: p.zero] += equations.nearest(-(gradient + A.T @ y))
-    return y
+
+    def __init__(self, program: ConeProgram) -> None:
+        self.program, self.A = program, program.A.toarray()
+        self.equations = _Basis(self.A[: program.zero].T, whole=True)
+        self._free = self.A @ self.equations.rest  # the rows for unknowns that keep the equations
+
+    def multipliers(self, gradient: Array, y: Array) -> Array:
+        """y' (R,) with gradient + Aᵀy' = 0 up to rounding, nearest to `y` (R,) with its negative parts left out.
+
+        The multipliers of equations are free and count nothing; the change of the others is H⁻¹ A u, H the metric at
+        y. Multipliers on the boundary of a cone stay in their face.
+        """
+        p, A, first = self.program, self.A, self.program.first_psd
+        y, roots = y.copy(), []
+        y[p.zero : first] = np.maximum(y[p.zero : first], 0.0)
+        halved = y / p.twice
+        for stack in p.stacks:
+            values, V = np.linalg.eigh(stack.matrices(halved))
+            L = V * np.sqrt(np.maximum(values, 0.0))[:, None, :]
+            y[stack.rows] = _entries(stack, L @ L.mT)
+            roots.append(L)
+        single = y[p.zero : first].copy()
+        cones = _Basis(_images(p, self._free, single, roots))
+        for _ in range(ROUNDS):
+            z = np.zeros(len(y))
+            z[p.zero :] = cones.shortest(-(gradient + A.T @ y) @ self.equations.rest)
+            y[p.zero : first] += single * z[p.zero : first]
+            z /= np.sqrt(p.twice)
+            for stack, L in zip(p.stacks, roots, strict=True):
+                y[stack.rows] += _entries(stack, L @ stack.matrices(z) @ L.mT)
+            y[: p.zero] += self.equations.nearest(-(gradient + A.T @ y))
+        return y
+
+    def point(self, x: Array, s: Array) -> Array:
+        """x' (N,) that meets the equations and whose slacks b − A x' are nearest to the interior ones `s` (R,).
+
+        x itself where some slack in s is on the boundary.
+        """
+        p, A, single = self.program, self.A, s[self.program.zero : self.program.first_psd]
+        spectra = [np.linalg.eigh(stack.matrices(s)) for stack in p.stacks]
+        if not min([*single, *(float(np.min(values)) for values, _ in spectra)], default=0.0) > 0.0:
+            return x
+        roots = [V / np.sqrt(values)[:, None, :] for values, V in spectra]
+        cones = _Basis(_images(p, self._free, 1.0 / single, roots))
+        for _ in range(ROUNDS):
+            x = x + self.equations.shortest(p.b[: p.zero] - A[: p.zero] @ x)
+            off = _images(p, (p.b - A @ x - s)[:, None], 1.0 / single, roots)[:, 0]
+            x = x + self.equations.rest @ cones.nearest(off)
+        return x
 
 
 def inside(program: ConeProgram, y: Array, share: float) -> Array:
     """y (R,) with `share` of its largest entry added to the multipliers of inequalities and the diagonals of blocks."""
-    i, j = program.places()
-    ones = np.concatenate([np.zeros(program.zero), np.ones(program.nonneg), np.where(i == j, 1.0, 0.0)])
+    ones = np.where(program.twice == 1.0, 1.0, 0.0)
+    ones[: program.zero] = 0.0
     return y + share * float(np.max(np.abs(y), initial=0.0)) * ones
-
-
-def repaired_point(program: ConeProgram, x: Array, s: Array) -> Array:
-    """x' (N,) that meets the equations and whose slacks b − A x' are nearest to the interior ones `s` (R,).
-
-    x itself where some slack in s is on the boundary. Dense: O(R N²) flops, O(R N) numbers.
-    """
-    p, A, single = program, program.A.toarray(), s[program.zero : program.first_psd]
-    spectra = [np.linalg.eigh(stack.matrices(s)) for stack in p.stacks]
-    if not min([*single, *(float(np.min(values)) for values, _ in spectra)], default=0.0) > 0.0:
-        return x
-    roots = [V / np.sqrt(values)[:, None, :] for values, V in spectra]
-    equations = _Basis(A[: p.zero].T, whole=True)
-    cones = _Basis(_images(p, A @ equations.rest, 1.0 / single, roots))
-    for _ in range(ROUNDS):
-        x = x + equations.shortest(p.b[: p.zero] - A[: p.zero] @ x)
-        x = x + equations.rest @ cones.nearest(_images(p, (p.b - A @ x - s)[:, None], 1.0 / single, roots)[:, 0])
-    return x
 
 
 class _Basis:
@@ -97,12 +109,6 @@ class _Basis:
         x = np.zeros(len(self.scale))
         x[self.order] = solve_triangular(self.R, self.Q.T @ right)
         return self.scale * x
-
-
-def _both(stack: Stack) -> Array:
-    """(k, k) : 1 on the diagonal, 2 beside it: multipliers of entries of a triangle over those of a matrix."""
-    k = int(stack.i[-1]) + 1
-    return 2.0 - np.eye(k)
 
 
 def _entries(stack: Stack, Y: Array) -> Array:

@@ -18,7 +18,7 @@ from psdopt.interop._cone_log import note
 from psdopt.interop._cone_optimal import cone_certificate
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import refutes
-from psdopt.interop._cone_repair import repaired_multipliers, repaired_point
+from psdopt.interop._cone_repair import Repair
 from psdopt.interop._cone_solve import Answer, solved_in_either
 from psdopt.linalg.threads import one_blas_thread
 from psdopt.running.result import Status
@@ -64,17 +64,18 @@ def by_clarabel(program: ConeProgram, options: dict[str, Any]) -> Answer | None:
     x, y = found.x, found.y
     if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
         return None
+    repair = Repair(program)
     answer = Answer(Status.INFEASIBLE, f"infeasible: {PROVEN}", iterations=found.iterations)
     if found.refuted:
-        y = repaired_multipliers(program, np.zeros(len(x)), y)
+        y = repair.multipliers(np.zeros(len(x)), y)
         proof = y / -float(program.b @ y) if refutes(program, y) else None
         return None if proof is None else replace(answer, ending=Ending.INFEASIBLE, proof=proof)
-    multipliers = repaired_multipliers(program, program.gradient(x), y)
+    multipliers = repair.multipliers(program.gradient(x), y)
     certificate = cone_certificate(program, x, multipliers)
     if certificate is not None and certificate.infeasibility > tol and certificate.gap_relative <= tol:
-        x = repaired_point(program, x, found.s)
+        x = repair.point(x, found.s)
         if program.P is not None:
-            multipliers = repaired_multipliers(program, program.gradient(x), y)
+            multipliers = repair.multipliers(program.gradient(x), y)
         certificate = cone_certificate(program, x, multipliers)
     if certificate is None or not certificate.proves(tol):
         return None

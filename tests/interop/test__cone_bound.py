@@ -14,7 +14,7 @@ from psdopt.interop._cone_clarabel import found_by_clarabel
 from psdopt.interop._cone_forms import PrimalForm
 from psdopt.interop._cone_optimal import cone_certificate
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._cone_repair import inside, repaired_multipliers
+from psdopt.interop._cone_repair import Repair, inside
 from tests.interop.cone_programs import known_optimum, program_of_any_sizes, random_cone_program
 
 
@@ -51,10 +51,10 @@ def test_multipliers_on_the_boundary_are_moved_inside_first(share) -> None:
     program = ConeProgram(
         np.ones(1), None, sp.csr_array(np.array([[-1.0], [0.0], [0.0]])), np.array([0.0, 1.0, 1.0]), 0, 0, (2,)
     )
-    found = cone_certificate(program, np.ones(1), repaired_multipliers(program, np.ones(1), np.zeros(3)))
+    found = cone_certificate(program, np.ones(1), Repair(program).multipliers(np.ones(1), np.zeros(3)))
     assert found is None
     y = inside(program, np.array([1.0, -2.0, 1.0]), share)
-    found = cone_certificate(program, np.ones(1), repaired_multipliers(program, np.ones(1), y))
+    found = cone_certificate(program, np.ones(1), Repair(program).multipliers(np.ones(1), y))
     assert 1.0 - 5.0 * share - 1e-11 <= found.bound <= 1.0
 
 
