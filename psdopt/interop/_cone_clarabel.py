@@ -21,7 +21,7 @@ from psdopt.linalg.arrays import Array
 
 @dataclass(frozen=True)
 class Found:
-    """Clarabel's answer: x (N,), multipliers y (R,), slacks s (R,); `refuted`, whether it says that no x is feasible."""
+    """Clarabel's answer: x (N,), multipliers y (R,), slacks s (R,); `refuted`: it says that no x is feasible."""
 
     x: Array
     y: Array
