@@ -33,6 +33,7 @@ from psdopt.linalg.limits import MOST_STEPS, PROBES
 from psdopt.linalg.low_pass import low_pass
 from psdopt.linalg.tolerances import EPS, ROUNDINGS, SLIGHT
 from psdopt.methods.searches.step_lengths import SUFFICIENT
+from psdopt.methods.sphere_metric import SphereMetric
 
 #: −n λ_min(S) of unit rows stays below √n |G| times this on the way to an optimum.
 RAISED = 4.0
@@ -93,6 +94,7 @@ class SphereState(State):
     form: SphereForm
     tested: float
     ratio: float
+    metric: SphereMetric
 
 
 @dataclass(frozen=True)
@@ -102,11 +104,11 @@ class SphereGradient(Method[SphereState]):
     With Ĉ = D^½ C D^½ less its diagonal and y_i = ⟨V_i, (Ĉ V)_i⟩ half the gradient on the product of spheres is G = Ĉ V
     − Diag(y) V. A step goes from V_i to (V_i + s D_i)/|V_i + s D_i|. Its s minimises the second-order model, of
     curvature ⟨D, Ĉ D⟩ − Σ y_i |D_i|², and is halved until F decreases. Directions are those of Polak and Ribière (PR+)
-    for gradients over the curvatures −y_i of their rows, carried along by projection. Every point is feasible, and
-    −C_ii − y_i/d_i are its multipliers: S = D^-½ (Ĉ − Diag(y)) D^-½ with ⟨S, M⟩ = 0, so that S + (eps / tr M) I ⪰ 0,
-    one Cholesky factor, proves F(M) − min F <= eps. If r (r + 1)/2 > n, generically no second-order stationary point is
-    other than optimal; with fewer, columns are added near saddles, along S's least eigenvectors. The diagonal of C,
-    which adds the number Σ C_ii d_i to F, does not change the iterates.
+    for gradients in a metric (:class:`~psdopt.methods.sphere_metric.SphereMetric`), carried along by projection. Every
+    point is feasible, and −C_ii − y_i/d_i are its multipliers: S = D^-½ (Ĉ − Diag(y)) D^-½ with ⟨S, M⟩ = 0, so that
+    S + (eps / tr M) I ⪰ 0, one Cholesky factor, proves F(M) − min F <= eps. If r (r + 1)/2 > n, generically no
+    second-order stationary point is other than optimal; with fewer, columns are added near saddles, along S's least
+    eigenvectors. The diagonal of C, which adds the number Σ C_ii d_i to F, does not change the iterates.
 
     Burer and Monteiro (2003); Journée, Bach, Absil, Sepulchre (2010); Boumal, Voroninski, Bandeira (2016).
 
@@ -115,8 +117,8 @@ class SphereGradient(Method[SphereState]):
     iterations : conjugate gradient iterations in one step of this method, at least 1.
     grow : whether columns are added at saddles (solve() passes its `escape`). max_rank : the largest rank, default n.
 
-    Cost of an iteration: two products of C with (n, r), some ten passes over (n, r). Raises IncompatibleError for
-    problems that do not fix the diagonal.
+    Cost of an iteration: two products of C with (n, r), some ten passes over (n, r), and the metric.
+    Raises IncompatibleError for problems that do not fix the diagonal.
     """
 
     iterations: int = 10
@@ -152,7 +154,11 @@ class SphereGradient(Method[SphereState]):
     def step(self, state: SphereState) -> SphereState:
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
         C, noise, s, outcome, y, G = state.form.C, state.form.noise, 0.0, Outcome.RUNNING, state.y, state.gradient
-        value, product = float(y.sum()), float(np.vdot(G, G / _curvatures(y)))
+        metric = state.metric.renewed(C, y, math.sqrt(square))
+        Z = metric(V, G, y)
+        value, product = float(y.sum()), float(np.vdot(G, Z))
+        if metric.inverse is not state.metric.inverse:
+            d, slope = -Z, -product
         for _ in range(self.iterations):
             deadline.ask()
             lengths = row_dots(d, d)
@@ -178,7 +184,7 @@ class SphereGradient(Method[SphereState]):
                 break
             last, V, image, value = G, W, moved, after
             G = image - y[:, None] * V
-            Z, before = G / _curvatures(y), product
+            Z, before = metric(V, G, y), product
             square, product = float(np.vdot(G, G)), float(np.vdot(G, Z))
             # Z is tangent at V, so that its product with the old gradient carried to V needs no projection
             beta = max(0.0, (product - float(np.vdot(Z, last))) / before)
@@ -190,7 +196,7 @@ class SphereGradient(Method[SphereState]):
             if not slope < 0.0:
                 d, slope = -Z, -product
         kept: dict[str, Any] = {"tested": state.tested, "ratio": state.ratio, "step": s, "outcome": outcome}
-        return self._widened_at_saddle(_state(state.form, state.geometry, V, image, d, **kept))
+        return self._widened_at_saddle(_state(state.form, state.geometry, V, image, d, metric, **kept))
 
     def _widened_at_saddle(self, state: SphereState) -> SphereState:
         """The state with twice the columns, or √(2 n)/3, if it is near a saddle; tested when |G| has fallen to a half.
@@ -231,12 +237,19 @@ class SphereGradient(Method[SphereState]):
 
 
 def _state(
-    form: SphereForm, geometry: Geometry, V: Array, image: Array, d: Array | None = None, **fields: Any
+    form: SphereForm,
+    geometry: Geometry,
+    V: Array,
+    image: Array,
+    d: Array | None = None,
+    metric: SphereMetric | None = None,
+    **fields: Any,
 ) -> SphereState:
-    """The state at V with image Ĉ V; `d` is the next direction, by default steepest descent."""
+    """The state at V with image Ĉ V; `d` is the next direction, by default steepest descent in the `metric`."""
     y = row_dots(V, image)
     G = image - y[:, None] * V
-    d = -G / _curvatures(y) if d is None else d
+    metric = metric or SphereMetric.of(form.C)
+    d = -metric(V, G, y) if d is None else d
     Y, square, best = form.lengths * V, float(np.vdot(G, G)), None
     if form.mixed:
         # λ_min(S) tr M then proves little: multipliers that raise S by eps Diag(1/d) cost n eps instead
@@ -256,6 +269,7 @@ def _state(
         gradient=G,
         direction=d,
         slope=float(np.vdot(d, G)),
+        metric=metric,
         square=square,
         **fields,
     )
@@ -280,11 +294,6 @@ def _descending(C: sp.csr_array, y: Array, count: int, ritz: Array, v: Array) ->
     falls, rises = -float(values[values < 0.0].sum()), float(values[values > 0.0].sum())
     share = math.sqrt(0.5 * falls / max(rises, falls)) if falls > 0.0 else 0.0
     return Q @ (W * np.where(values < 0.0, 1.0, share)), -0.5 * falls
-
-
-def _curvatures(y: Array) -> Array:
-    """The curvatures −y_i of the rows, (n, 1), at least a tenth of the largest |y_i|."""
-    return np.maximum(-y, SLIGHT * float(np.abs(y).max()) or 1.0)[:, None]
 
 
 def _unit_rows(Y: Array) -> Array:

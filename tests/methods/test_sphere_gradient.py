@@ -10,6 +10,7 @@ from psdopt.constraints import diagonal
 from psdopt.constraints.measurements import SparseForms
 from psdopt.errors import IncompatibleError
 from psdopt.methods import InteriorPoint, SphereGradient
+from psdopt.methods.sphere_metric import SphereMetric
 from psdopt.terms import LinearTerm, MatrixForm
 from psdopt_plugins.relaxations.maxcut import maxcut_problem
 
@@ -85,7 +86,7 @@ def test_its_multipliers_make_any_point_a_proof():
     n = 40
     problem = Constrained(linear(symmetric(n, np.random.default_rng(5))), diagonal(n, 1.0))
     best = solve(problem).value
-    halfway = solve(problem, FlatQuotient(n, 9), SphereGradient(), max_iterations=2, rng=0)
+    halfway = solve(problem, FlatQuotient(n, 9), SphereGradient(), max_iterations=1, rng=0)
     proven = certify(problem, halfway.matrix, dual=halfway.state.dual)
     assert proven.dual_value <= best + 1e-9 * abs(best)
     assert halfway.value - best <= proven.gap <= 100.0 * (halfway.value - best)
@@ -168,9 +169,29 @@ def test_rows_of_different_curvature_cost_few_iterations(monkeypatch):
         assert all(each.status is Status.OPTIMAL for each in found)
         return sum(each.iterations for each in found)
 
+    monkeypatch.setattr(SphereMetric, "renewed", lambda metric, *_: metric)
     scaled = steps()
-    monkeypatch.setattr("psdopt.methods.sphere_gradient._curvatures", lambda y: np.ones((len(y), 1)))
+    monkeypatch.setattr(SphereMetric, "__call__", lambda metric, V, G, y: G)
     assert scaled <= 2 / 3 * steps()
+
+
+@pytest.mark.parametrize(("n", "degree"), [(60, 4), (150, 8), (150, 40), (400, 6)])
+def test_an_inverse_of_the_slack_takes_three_fifths_of_the_steps(monkeypatch, n, degree):
+    rng = np.random.default_rng(n + degree)
+    problems = []
+    for _ in range(3):
+        i, j = rng.integers(0, n, (2, n * degree // 2))
+        half = sp.csr_array((np.where(i != j, rng.choice([-1.0, 1.0], len(i)), 0.0), (i, j)), shape=(n, n))
+        problems.append(Constrained(linear(sp.csr_array(half + half.T)), diagonal(n, 1.0)))
+
+    def steps() -> int:
+        found = [solve(each, FlatQuotient(n, 20), SphereGradient(2), rng=0) for each in problems]
+        assert all(each.status is Status.OPTIMAL for each in found)
+        return sum(each.iterations for each in found)
+
+    inverse = steps()
+    monkeypatch.setattr(SphereMetric, "renewed", lambda metric, *_: metric)
+    assert inverse <= 0.6 * steps()
 
 
 def test_iterates_do_not_depend_on_the_diagonal_of_c():
