@@ -266,6 +266,7 @@ class SymmetricPattern:
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], n: int) -> None:
         self._ends, self._n = (i, j), n
         self._there: dict[Device, PairSums] = {}
+        self._places: NDArray[np.intp] | None = None  # of the weights in the sum as an array, both orders of a pair
         p, kind = len(i), code_dtype(n)
         codes = np.empty(2 * p, dtype=kind)
         for half, left, right in ((codes[:p], i, j), (codes[p:], j, i)):
@@ -284,6 +285,13 @@ class SymmetricPattern:
         rows = np.searchsorted(codes, np.arange(n + 1, dtype=np.int64) * n)
         self._pattern = sp.csr_array((np.zeros(len(codes)), codes % n, rows), shape=(n, n))
         self._pattern.has_canonical_format = True
+
+    def dense(self, w: Array) -> Array:
+        """The sum as an array (n, n), for weights of the host: an O(n²) pass in the place of two sparse products."""
+        i, j = self._ends
+        if self._places is None:
+            self._places = np.concatenate([i * self._n + j, j * self._n + i])
+        return np.bincount(self._places, np.concatenate([w, w]), self._n * self._n).reshape(self._n, self._n)
 
     def filled(self, w: Array) -> sp.csr_array:
         """The sum with zero entries stored as well, so that its pattern is the same for every w."""

@@ -112,17 +112,19 @@ class Entries(Measurement):
         i, j = both_at(self._there, U.factor, self.i, self.j)
         if self._dense and not isinstance(U.factor, DeviceArray):
             products = U.factor @ V.factor.T
-            return np.asarray(products[i, j] if V is U else 0.5 * (products[i, j] + products[j, i]))
+            if V is not U:
+                products = 0.5 * (products + products.T)
+            return np.asarray(products.take(i * self.n + j))
         direct = gathered_row_dots(i, j, U.factor, V.factor)
         return direct if V is U or i is j else 0.5 * (direct + gathered_row_dots(i, j, V.factor, U.factor))
 
     def adjoint(self, weights: Array, V: Images) -> Forces:
         if self._whole:
             return [(None, weights[:, None] * V.factor)]
-        A = self.pattern(0.5 * weights)
-        if self._dense and not isinstance(weights, DeviceArray) and A.nnz * GATHERING > self.n**2:
-            return [(None, A.toarray() @ V.factor)]
-        return [(None, sparse_product(A, V.factor))]
+        if self._dense and not isinstance(weights, DeviceArray):
+            if 2 * np.count_nonzero(weights) * GATHERING > self.n**2:
+                return [(None, self.pattern.dense(0.5 * weights) @ V.factor)]
+        return [(None, sparse_product(self.pattern(0.5 * weights), V.factor))]
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:
         halves = 0.5 * weights

@@ -107,9 +107,10 @@ class Conditions:
         if not X.shape[1]:
             return X
         d, V = self._axes
-        skew = V.T @ (self.Y.T @ X)
-        skew = skew @ V
-        return np.asarray(X - self.Y @ (V @ ((skew - skew.T) / (d + d[:, None])) @ V.T))
+        Z = self._turned
+        skew = Z.T @ X @ V
+        skew = (skew - skew.T) / (d + d[:, None])
+        return np.asarray(X - Z @ (skew @ V.T))
 
     def by_axes(self, X: Array) -> Array:
         """X by the lengths of the axes of M: X W / √d with the eigenvectors W and eigenvalues d of YᵀY."""
@@ -120,6 +121,11 @@ class Conditions:
     def _axes(self) -> tuple[Array, Array]:
         """Eigenvalues and eigenvectors of YᵀY."""
         return np.linalg.eigh(self.Y.T @ self.Y)  # type: ignore[return-value]
+
+    @cached_property
+    def _turned(self) -> Array:
+        """Y by the axes, (n, r)."""
+        return self.Y @ self._axes[1]
 
     @cached_property
     def unit(self) -> float:
