@@ -90,7 +90,7 @@ class AdjointSystem:
             goal = max(goal, accuracy * at.unit * norm(X))
         P, size = X, math.inf
         for k in range(most):
-            if not len(q) and norm(R) <= goal:
+            if norm(R) <= goal:
                 break
             D, dv = self.inverse(R, none)
             D, v = at.horizontal(D), v + dv
