@@ -291,7 +291,8 @@ class SymmetricPattern:
         i, j = self._ends
         if self._places is None:
             self._places = np.concatenate([i * self._n + j, j * self._n + i])
-        return np.bincount(self._places, np.concatenate([w, w]), self._n * self._n).reshape(self._n, self._n)
+        sums: Array = np.bincount(self._places, np.concatenate([w, w]), self._n * self._n).astype(float, copy=False)
+        return sums.reshape(self._n, self._n)
 
     def filled(self, w: Array) -> sp.csr_array:
         """The sum with zero entries stored as well, so that its pattern is the same for every w."""

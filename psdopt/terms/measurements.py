@@ -121,9 +121,9 @@ class Entries(Measurement):
     def adjoint(self, weights: Array, V: Images) -> Forces:
         if self._whole:
             return [(None, weights[:, None] * V.factor)]
-        if self._dense and not isinstance(weights, DeviceArray):
-            if 2 * np.count_nonzero(weights) * GATHERING > self.n**2:
-                return [(None, self.pattern.dense(0.5 * weights) @ V.factor)]
+        on_host = self._dense and not isinstance(weights, DeviceArray)
+        if on_host and 2 * np.count_nonzero(weights) * GATHERING > self.n**2:
+            return [(None, self.pattern.dense(0.5 * weights) @ V.factor)]
         return [(None, sparse_product(self.pattern(0.5 * weights), V.factor))]
 
     def add_to(self, S: Array, weights: Array, identity: Images | None = None) -> None:

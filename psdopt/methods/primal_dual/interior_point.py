@@ -82,7 +82,7 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
         if Ability.CONSTRAINTS not in problem.abilities:
             return soft.begun(problem, geometry, start, evaluation)
         known, conic = constrained(problem)
-        form = known.once("standard form", lambda: StandardForm(conic, split=True))
+        form = known.once("standard form", lambda: _at_sight(known) or StandardForm(conic, split=True))
         return begun(problem, geometry, start, evaluation, form, *first_iterate(form))
 
     def warmed(self, state: PrimalDualState | SoftState, multipliers: Array) -> PrimalDualState | SoftState:
@@ -136,6 +136,8 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
         # with a face, strictly feasible points exist only within it; without one, a path from an X smaller than a
         # solution creeps along the boundary, whereas a path from a far larger X does not
         form = _within(constrained(state.problem)[0])
+        if form is not None and after.form.W is not None and form.conic.n == after.form.conic.n:
+            form = None  # the face that the run began on
         if form is None and after.least <= FEASIBLE:
             return after
         far = 1.0 / VANISHED if form is None else 1.0  # beside such an X the first one has vanished
@@ -186,6 +188,12 @@ class SoftInteriorPoint(InteriorPoint):
     def name(self) -> str:
         """That of the method."""
         return InteriorPoint.__name__
+
+
+def _at_sight(known: Constrained) -> StandardForm | None:
+    """The problem on the face that needs no search, if the forms have no more entries there."""
+    carried, forms = known.shown.carried, known.forms
+    return None if carried is None or forms is None or carried.B.nnz > forms.B.nnz else _within(known.shown)
 
 
 def _within(known: Constrained) -> StandardForm | None:

@@ -207,3 +207,49 @@ def test_the_multiples_of_a_face_of_a_face_are_of_growing_size() -> None:
     y = handed_out(problem, problem.at(np.eye(4)), np.zeros(3), np.zeros(3), 0.0, 1e-3)
     assert y[0] > y[1] > 0.0
     assert np.linalg.eigvalsh(problem.conic.slack(y).toarray())[0] >= -1e-3
+
+
+def six_hump_camel() -> Constrained:
+    """tr of the Gram matrix of the camel's sum of squares, whose y³, x y² and x² y vanish one after the other."""
+    monomials = [(i, j) for i in range(4) for j in range(4 - i)]
+    camel = {(2, 0): 4.0, (4, 0): -2.1, (6, 0): 1.0 / 3.0, (1, 1): 1.0, (0, 2): -4.0, (0, 4): 4.0}
+    sums: dict[tuple[int, int], np.ndarray] = {}
+    for r, (i, j) in enumerate(monomials):
+        for s, (k, m) in enumerate(monomials):
+            sums.setdefault((i + k, j + m), np.zeros((10, 10)))[r, s] += 1.0
+    first = sums.pop((0, 0))
+    b = np.array([camel.get(degrees, 0.0) for degrees in sums])
+    return Constrained(QuadraticSDP(C=0.5 * first), [constraints.sparse_forms(list(sums.values()), b)])
+
+
+@pytest.mark.parametrize("method", [InteriorPoint(), None])
+def test_a_face_of_a_face_has_multipliers_of_the_whole_cone(method) -> None:
+    """The multipliers are moments: those of degrees that vanish on the face are none of the face's problem."""
+    problem = six_hump_camel()
+    result = solve(problem, method=method)
+    assert result.status is Status.OPTIMAL
+    assert problem.face.order == 7
+    assert result.value == pytest.approx(1.0316284535, abs=1e-6)
+    certificate = result.certificate
+    y = certificate.constraints.multipliers
+    assert np.linalg.eigvalsh(problem.conic.slack(y).toarray())[0] >= -1e-6
+    assert certificate.constraints.dimacs["dual"] <= 1e-6
+    assert certificate.dual_value == pytest.approx(1.0316284535, abs=1e-6)
+
+
+def test_a_path_begins_on_a_face_that_needs_no_search() -> None:
+    """It took 36 steps on the whole cone before."""
+    assert solve(six_hump_camel(), method=InteriorPoint()).iterations <= 15
+
+
+def test_inequalities_that_define_a_face_get_multipliers_of_their_sign() -> None:
+    """M_00 <= 0 and ⟨A, M⟩ >= 0 for −A ⪰ 0 on rows 1, 2: M = 0 there; min 2 M_03 + 2 M_13 + M_33 at tr M = 1."""
+    A = -(E(1, 1, 2.0) + E(2, 2, 2.0) + E(1, 2))
+    rows = constraints.sparse_forms([E(0, 0), A], lower=[-np.inf, 0.0], upper=[0.0, np.inf])
+    problem = Constrained(QuadraticSDP(C=E(0, 3, 2.0) + E(1, 3, 2.0) + E(3, 3)), [rows, constraints.trace(4, 1.0)])
+    certificate = solve(problem).certificate
+    y = certificate.constraints.multipliers
+    assert certificate.proves(1e-6)
+    np.testing.assert_array_equal(problem.admissible(y), y)
+    assert y[0] > 0.0 > y[1]
+    assert np.linalg.eigvalsh(problem.conic.slack(y).toarray())[0] >= -1e-5
