@@ -187,16 +187,16 @@ class ConstrainedModel(Composite):
         return face
 
     def rule_out_face(self, M: Array | None) -> None:
-        """Without a search for the face: there is none if M (n, n) shows a definite matrix that is feasible."""
-        unknown = "face" not in vars(self)
-        if unknown and self.forms is not None and M is not None and inside(self.forms, self.lower, self.upper, M):
-            vars(self)["face"] = None
+        """Without a search: the face is the one at sight if a feasible M (n, n) is shown to be definite within it."""
+        if "face" not in vars(self) and self.forms is not None and M is not None:
+            face, at = self._face_at_sight, (self.lower, self.upper, M)
+            if inside(self.forms, *at) if face is None else face.filled(self.shown.carried, *at):
+                vars(self)["face"] = face
 
     @cached_property
     def shown(self) -> Self:
         """The same problem with the face that is found without a numerical search."""
-        known: Face | None = vars(self).get("face")
-        if "face" in vars(self) and (known is None or not known.searched):
+        if "face" in vars(self) and (self.face is None or not self.face.searched):
             return self
         _, at_sight = self._implied, self._face_at_sight  # needed by both, and the same for both
         other = copy.copy(self)

@@ -17,7 +17,7 @@ from scipy.linalg import qr
 from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.faces.congruence import carried_forms
-from psdopt.constraints.faces.hidden_face import SEPARATE, hidden_combination
+from psdopt.constraints.faces.hidden_face import SEPARATE, hidden_combination, inside
 from psdopt.constraints.limits import CANCELLED, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
@@ -105,6 +105,14 @@ class Face:
     def onto(self, V: Array) -> Array:
         """P V, P = I − U Uᵀ. O(n k) per column."""
         return np.asarray(V - self._across @ (self._across.T @ V))
+
+    def filled(self, carried: SparseForms | None, lower: Array, upper: Array, M: Array) -> bool:
+        """Whether M (n, n) shows a feasible matrix that is definite within the face, so that no smaller one holds all.
+
+        `carried` : the WᵀA_tW, as :func:`~psdopt.constraints.faces.congruence.carried_forms` has them."""
+        W, (low, high) = self.within, (lower.copy(), upper.copy())
+        low[self.rows], high[self.rows] = -np.inf, np.inf
+        return W is not None and carried is not None and inside(carried, low, high, np.asarray(W.T @ (W.T @ M).T))
 
     def restricted(self, S: object) -> Array | LinearOperator:
         """P S P: an array for a sparse or dense S, in O(n² q); an operator for an operator S."""

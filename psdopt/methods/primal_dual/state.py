@@ -152,9 +152,10 @@ def moved(
     (problem, conic), form, X, Z, v = constrained(old.problem), old.form, at.X, at.Z, at.v
     rest, slack = at.primal, at.dual
     inside = old.dual.inside
-    whole = form.W is None and form.cliques is None  # then the matrix of X is definite
+    whole = form.cliques is None  # then the matrix of X is definite
     if whole and not splits and inside is None and rest <= NEGLIGIBLE and problem.n <= ITERATED_ORDER:
         inside = form.matrix(X)
+        inside = inside if form.W is None else np.asarray(form.W @ (form.W @ inside).T)
     problem = problem if old.anew else problem.shown
     Y = form.factor(X) if factor is None else factor
     evaluation: Evaluation = problem.at(Y)

@@ -342,3 +342,18 @@ def test_what_the_error_of_the_forms_explains_defines_no_face() -> None:
     ranks = [len(_scaled(forms, b, np.arange(3), noise)[0].independent) for noise in (0.0, 1e-2)]
     assert ranks == [3, 2]
     assert hidden_combination(forms, b, b, 1e-2) is None
+
+
+def test_a_definite_matrix_within_the_face_at_sight_rules_out_a_search(monkeypatch) -> None:
+    """M_00 = 0 is seen; tr M = 1 with M_12 = 0.2 has definite matrices on the rest. One on a face of it does not."""
+    rows = constraints.entries([0, 1], [0, 2], 4, [0.0, 0.2])
+    for C, M, known in (
+        (np.diag([0.0, 1.0, 2.0, 3.0]), np.diag([0.0, 0.4, 0.4, 0.2]), True),
+        (np.eye(4), np.diag([0.0, 0.5, 0.5, 0.0]), False),
+    ):
+        program = Constrained(QuadraticSDP(C=C), [rows, constraints.trace(4, 1.0)])
+        M[1, 2] = M[2, 1] = 0.2
+        program.rule_out_face(M)
+        assert ("face" in vars(program)) == known
+        assert program.face is not None
+        assert program.face.order == 3
