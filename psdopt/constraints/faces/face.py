@@ -244,8 +244,8 @@ def _semidefinite(
     Eigenvalues below √eps times the largest must be rounding relative to the largest, or to `terms` if this is larger,
     or A_t is not used. All spectra together cost no more than one of order SPECTRUM_ORDER, or no A_t is used.
     """
-    candidates = np.flatnonzero((lower == 0.0) | (upper == 0.0))
     on_diagonal = forms.i == forms.j
+    candidates = np.flatnonzero(((lower == 0.0) | (upper == 0.0)) & (abs(forms.B) @ (1.0 * on_diagonal) > 0.0))
     rows: list[int] = []
     parts: list[tuple[NDArray[np.intp], Array]] = []
     cubes = 0.0

@@ -10,6 +10,7 @@ import numpy as np
 
 from psdopt.checks import integer, number
 from psdopt.constraints.central_path.interior_steps import Iterate
+from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts.abilities import Ability, Requires
@@ -18,6 +19,9 @@ from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.anderson import Anderson
 from psdopt.linalg.arrays import Array, length_of, norm
+from psdopt.linalg.halves import Edge, halves
+from psdopt.linalg.limits import ITERATED_ORDER
+from psdopt.linalg.tolerances import SLIGHT
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
 
 #: The penalty first changes once one residual was the larger for this many steps in a row.
@@ -32,6 +36,7 @@ class BoundaryPointState(PrimalDualState):
 
     `penalty` s of the dual equation; `lead` : how many steps in a row the primal residual was the larger one, negative
     for the dual one; `wait` : the lead at which the penalty changes; `rose` : whether its last change was a rise.
+    `length` : |F|; `edges` : of the last W, by parts, from which the next one is split.
     """
 
     W: list[Array] | None = None
@@ -40,11 +45,13 @@ class BoundaryPointState(PrimalDualState):
     lead: int = 0
     wait: int = LEAD
     rose: bool | None = None
+    length: float = 0.0
+    edges: tuple[Edge | None, ...] = ()
 
 
 @dataclass(frozen=True)
 class BoundaryPoint(Method[BoundaryPointState]):
-    """min ⟨C, M⟩ under linear constraints: dual splitting, one eigendecomposition per block and step.
+    """min ⟨C, M⟩ under linear constraints: dual splitting, one positive part per block and step.
 
     On the dual, max bᵀv with C − A*(v) = Z ⪰ 0, the augmented Lagrangian with multiplier X and penalty s is minimised
     over v, A A*(v) = A(C − Z) + (b − A(X))/s, then over Z ⪰ 0, the positive part of W = C − A*(v) − X/s. The negative
@@ -64,9 +71,13 @@ class BoundaryPoint(Method[BoundaryPointState]):
     patience : the run stalls after this many steps in which the largest residual did not fall by a tenth.
     depth : steps from which W is extrapolated, 0 for none; fewer where their arrays would have above 4·10⁷ numbers.
 
-    Cost per step: O(n_k³) for each block of order n_k, a solve with the factor of A A*, and the entries of the A_t: no
-    (m, m) array. For n up to about two thousand and any m; convergence is linear at best, a few hundred steps to 1e-6
-    where the solution is nondegenerate (theta numbers), very slow where it is not.
+    Blocks above order 300 are split from the last eigenvectors, with errors of at most a tenth of the last F
+    (:func:`~psdopt.linalg.halves.halves`).
+
+    Cost per step: O(n_k³) for each block of order n_k, for large blocks a third of it or less, a solve with the factor
+    of A A*, and the entries of the A_t: no (m, m) array. For n up to about two thousand and any m; convergence is
+    linear at best, a few hundred steps to 1e-6 where the solution is nondegenerate (theta numbers), very slow where it
+    is not.
     """
 
     overshoot: float = 1.6
@@ -92,7 +103,7 @@ class BoundaryPoint(Method[BoundaryPointState]):
         zeros = [np.zeros_like(part.C) for part in form.parts]
         first = begun(problem, geometry, start, evaluation, form, zeros, zeros)
         mixing = Anderson(min(self.depth, NUMBERS // (2 * max(sum(P.size for P in zeros), 1))))
-        return BoundaryPointState(mixing=mixing, **{field.name: getattr(first, field.name) for field in fields(first)})
+        return BoundaryPointState(mixing=mixing, **{each.name: getattr(first, each.name) for each in fields(first)})
 
     def warmed(self, state: BoundaryPointState, multipliers: Array) -> BoundaryPointState:
         """X of M, and v and Z of `multipliers`."""
@@ -107,23 +118,24 @@ class BoundaryPoint(Method[BoundaryPointState]):
         if W is None:
             v, _ = _multipliers(form, form.missed(state.X, state.v) / s, state.Z)
             W = [D - X / s for D, X in zip(form.slacks(v), state.X, strict=True)]
-        halves = [part.split(P) for part, P in zip(form.parts, W, strict=True)]
-        Z, X = [plus for plus, _, _ in halves], [s * minus for _, minus, _ in halves]
+        split, edges = _split(form, W, state.edges, SLIGHT * state.length)
+        Z, X = [plus for plus, _, _ in split], [s * minus for _, minus, _ in split]
         missed = form.missed(X, state.v)
         v, within = _multipliers(form, missed / s, Z)
         F = [D - P for D, P in zip(form.slacks(v), Z, strict=True)]
         at = Iterate(X, Z, v, missed, F, norm(missed), length_of(F), [], [])
         options: dict[str, Any] = {"step": s, "outcome": Outcome.RUNNING, "patience": self.patience, "splits": True}
-        factor = form.assembled([root * np.sqrt(s) for _, _, root in halves])
-        new = moved(state, at, factor=factor, **options)
+        factor = form.assembled([root * np.sqrt(s) for _, _, root in split])
+        short = max([0.0, *(edge.short for edge in edges if edge is not None)])
+        new = replace(moved(state, at, factor=factor, short=short, **options), edges=edges)
         return self._extrapolated(new, W, F, within)
 
     def _extrapolated(
         self, state: BoundaryPointState, W: list[Array], F: list[Array], primal: float
     ) -> BoundaryPointState:
         """The state with its next W and penalty; `primal` : the length of the part of F in the range of A*."""
-        s = state.penalty
-        self._balanced(state, primal, math.sqrt(max(length_of(F) ** 2 - primal**2, 0.0)))
+        s, state.length = state.penalty, length_of(F)
+        self._balanced(state, primal, math.sqrt(max(state.length**2 - primal**2, 0.0)))
         # X and Z stay if the penalty changes
         change = 1.0 / s - 1.0 / state.penalty
         plain = [P + self.overshoot * R + change * X for P, R, X in zip(W, F, state.X, strict=True)]
@@ -145,6 +157,21 @@ class BoundaryPoint(Method[BoundaryPointState]):
             state.penalty = min(max(penalty, 1.0 / FARTHEST), FARTHEST)
             state.lead, state.rose = 0, rises
         return state
+
+
+def _split(
+    form: StandardForm, W: list[Array], near: tuple[Edge | None, ...], allowed: float
+) -> tuple[list[tuple[Array, Array, Array]], tuple[Edge | None, ...]]:
+    """(W₊, W₋, H) of each part, W₋ = H Hᵀ, and its edge: large blocks are split from the last edge, up to `allowed`."""
+    found, edges = [], []
+    for part, P, edge in zip(form.parts, W, near or [None] * len(W), strict=True):
+        if type(part) is Semidefinite and part.count == 1 and part.size > ITERATED_ORDER:
+            plus, minus, H, edge = halves(P[0], edge, allowed)
+            found.append((plus[None], minus[None], H[None]))
+        else:
+            found.append(part.split(P))
+        edges.append(edge)
+    return found, tuple(edges)
 
 
 def _multipliers(form: StandardForm, missed: Array, Z: list[Array]) -> tuple[Array, float]:

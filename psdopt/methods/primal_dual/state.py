@@ -141,13 +141,14 @@ def moved(
     outcome: Outcome,
     patience: int,
     splits: bool = False,
+    short: float = 0.0,
     factor: Array | None = None,
 ) -> State_:
     """The state at `at`, with its residuals, its multipliers and candidates for proofs.
 
     `patience` : the run stalls once `since` of the state has reached this number of steps.
     `splits` : whether the dual equation C = A*(v) + Z holds only in the limit; if so, its residual is subtracted from
-    the dual bound. `factor` : Y of X, if already computed.
+    the dual bound, as is `short`, how far below zero Z may be. `factor` : Y of X, if already computed.
     """
     (problem, conic), form, X, Z, v = constrained(old.problem), old.form, at.X, at.Z, at.v
     rest, slack = at.primal, at.dual
@@ -183,7 +184,7 @@ def moved(
     cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
     lost = rounding(form.gamma * reach * large * cut, 1) if limit is not None or form.W is not None else 0.0
     if splits:
-        lost += form.gamma * reach * form.below(at.Z, at.R)
+        lost += form.gamma * reach * (form.below(at.Z, at.R) + short)
     best, provable = old.dual.best, old.bound
     near = splits or slack <= MINOR * NEGLIGIBLE + rounding(large, 1)
     if conic.weights is not None:

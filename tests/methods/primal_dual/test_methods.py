@@ -12,6 +12,7 @@ from psdopt import BoundaryPoint, Constrained, InteriorPoint, Outcome, PSDCone, 
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.faces import congruence
+from psdopt.linalg import halves as linalg_halves
 from psdopt.linalg.ridged import ridged_solver, sparse_ridged_solver
 from psdopt.methods.primal_dual import interior_point
 from psdopt.running.choose import choose
@@ -294,6 +295,21 @@ def test_extrapolation_halves_the_steps() -> None:
         counts = [solve(problem, method=BoundaryPoint(depth=depth)) for depth in (0, 10)]
         assert [result.status for result in counts] == [Status.OPTIMAL] * 2
         assert 1.4 * counts[1].iterations < counts[0].iterations
+
+
+@pytest.mark.parametrize("share", [0.06, 0.95])
+def test_large_blocks_are_decomposed_in_few_of_the_steps(share, monkeypatch) -> None:
+    """Lovász's numbers of order 320, sparse and dense: a sixth of the steps at most, no more steps than exact ones."""
+    problem, taken, counts = theta(320, share, 0), [], []
+    monkeypatch.setattr(linalg_halves, "spectrum", lambda W: taken.append(1) or np.linalg.eigh(W))
+    for order in (linalg_halves.ITERATED_ORDER, problem.n):
+        monkeypatch.setattr(linalg_halves, "ITERATED_ORDER", order)
+        before = len(taken)
+        result = solve(problem, tol=1e-5, method=BoundaryPoint())
+        assert result.optimal
+        counts.append((result.iterations, len(taken) - before))
+    assert counts[1][0] == counts[1][1]
+    assert 6 * counts[0][1] <= counts[0][0] <= 1.2 * counts[1][0]
 
 
 def halves(W: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
