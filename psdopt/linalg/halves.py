@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from psdopt.linalg.definite import factor_above
 from psdopt.linalg.limits import ITERATED_ORDER
 from psdopt.linalg.low_pass import low_pass
 from psdopt.linalg.subset import spectrum
+from psdopt.linalg.tolerances import ROOT_EPS
 
 #: Pairs beyond zero that are kept: one for so many below zero, and at least one for so many rows. At the edge of a
 #: semicircle the degree that a filter needs falls as the cube root of their number: half of k cost the least products.
@@ -26,13 +28,14 @@ MARGIN = 1.1
 class Edge:
     """The eigenpairs of ±W next to zero, from below, as the start for the next matrix.
 
-    `vectors` (n, k + g) : orthonormal, the k below zero and g beyond. `cut` : the last of their values. `largest` : of
-    all, as of the last decomposition. `sign` : that with which the fewer eigenvalues are below zero. `degree` : of the
-    filter that the last matrix needed. `short` : how far below zero eigenvalues of the other part may be, zero after a
-    decomposition.
+    `vectors` (n, k + g) : orthonormal, the k below zero and g beyond. `least`, `cut` : the first and last of their
+    values. `largest` : of all, as of the last decomposition. `sign` : that with which the fewer eigenvalues are below
+    zero. `degree` : of the filters that the last matrix needed. `short` : how far below zero eigenvalues of the other
+    part may be, zero after a decomposition.
     """
 
     vectors: Array
+    least: float
     cut: float
     largest: float
     sign: float
@@ -53,7 +56,7 @@ def halves(W: Array, near: Edge | None = None, allowed: float = 0.0) -> tuple[Ar
     """
     if near is None or not allowed > 0.0:
         return _decomposed(W, DEGREE)
-    return _followed(W, near, allowed) or _decomposed(W, 2 * near.degree)
+    return _followed(W, near, allowed) or _decomposed(W, near.degree)
 
 
 def _decomposed(W: Array, degree: int) -> tuple[Array, Array, Array, Edge | None]:
@@ -73,24 +76,31 @@ def _decomposed(W: Array, degree: int) -> tuple[Array, Array, Array, Edge | None
     kept = k + _beyond(k, n)
     if n <= ITERATED_ORDER or 3 * kept > n:
         return plus, minus, H, None
-    return plus, minus, H, Edge(V[:, :kept].copy(), float(values[kept - 1]), float(values[-1]), sign, degree)
+    return (
+        plus,
+        minus,
+        H,
+        Edge(V[:, :kept].copy(), float(values[0]), float(values[kept - 1]), float(values[-1]), sign, degree),
+    )
 
 
 def _followed(W: Array, near: Edge, allowed: float) -> tuple[Array, Array, Array, Edge | None] | None:
     """:func:`halves` by the filter; None where its error is not proven to be small enough."""
     A = W if near.sign > 0.0 else -W
-    U, cut, degree, spent = near.vectors, near.cut, near.degree, 0
-    largest, least = MARGIN * near.largest, -norm(A)
-    width, most = largest - least, FLOPS * len(W) // (2 * U.shape[1])
+    U, least, cut, largest, degree, spent = near.vectors, near.least, near.cut, near.largest, near.degree, 0
+    most = FLOPS * len(W) // (2 * U.shape[1])
     while True:
-        degree = min(degree, most - spent)
-        if not 0.0 < cut < largest or degree < 1:
+        width = MARGIN * largest - least
+        if not least < 0.0 < cut < largest or spent >= most:
             return None
+        # a filter may amplify the first vector by 1 / √eps at most: its rounding is what disturbs the others
+        steep = math.acosh(1.0 + 2.0 * (cut - least) / (MARGIN * largest - cut))
+        degree = max(1, min(degree, most - spent, int(math.log(2.0 / ROOT_EPS) / steep)))
         spent += degree
-        U = np.linalg.qr(low_pass(lambda V: A @ V - least * V, U, width, degree, (cut - least) / width))[0]
+        U = np.linalg.qr(low_pass(partial(_shifted, A, least), U, width, degree, (cut - least) / width))[0]
         image = A @ U
         values, T = np.linalg.eigh(U.T @ image)
-        U, image, cut = U @ T, image @ T, float(values[-1])
+        U, image, least, cut = U @ T, image @ T, float(values[0]), float(values[-1])
         k = int(np.count_nonzero(values < 0.0))
         if k + _beyond(k, len(W)) // 2 > len(values):
             return None
@@ -106,8 +116,15 @@ def _followed(W: Array, near: Edge, allowed: float) -> tuple[Array, Array, Array
         return None
     kept = min(len(values), k + _beyond(k, len(W)))
     following = spent if spent > degree else max(spent - (error < 0.1 * allowed), 2)
-    edge = Edge(U[:, :kept], float(values[kept - 1]), near.largest, near.sign, following, short)
+    edge = Edge(U[:, :kept], least, float(values[kept - 1]), largest, near.sign, following, short)
     return (large, small, root, edge) if near.sign > 0.0 else (small, large, np.tril(factor[0].T), edge)
+
+
+def _shifted(A: Array, shift: float, V: Array) -> Array:
+    """(A − shift I) V."""
+    image = A @ V
+    image -= shift * V
+    return np.asarray(image)
 
 
 def _beyond(k: int, n: int) -> int:
