@@ -10,6 +10,7 @@ import numpy as np
 from psdopt.constraints import Constrained
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
+from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.abilities import Ability
 from psdopt.methods.augmented_lagrangian.phase_one import distance_with
 from psdopt.running.thresholds import THRESHOLDS
@@ -29,7 +30,12 @@ def even(problem: Constrained) -> bool:
         return False
     known = problem.objective_by_entries
     forms = None if known is None else known.forms
-    return forms is not None and int(np.bincount(forms.B.indices, minlength=1).max()) <= 1
+    return forms is not None and _apart(forms)
+
+
+def _apart(forms: SparseForms) -> bool:
+    """Whether no two of the A_t meet in an entry of M, so that A A* is diagonal."""
+    return int(np.bincount(forms.B.indices, minlength=1).max()) <= 1
 
 
 def splits(problem: Constrained) -> bool:
@@ -87,16 +93,22 @@ def few(problem: Constrained) -> int:
 
 
 def sparse(problem: Constrained) -> bool:
-    """Whether splitting would be chosen, and a factor of √(2 m) columns costs far less than its decompositions."""
-    return splits(problem) and _dear(problem)
+    """Whether splitting would be chosen, and a factor of √(2 m) columns costs far less than its decompositions.
+
+    Where no two equations meet, splitting takes few of them, and a multiple of what a factor costs is still less.
+    """
+    if not splits(problem) or problem.conic is None:
+        return False
+    return _dear(problem, most=THRESHOLDS.sparse_apart if _apart(problem.conic.forms) else THRESHOLDS.sparse)
 
 
-def _dear(problem: Constrained, cubes: float | None = None) -> bool:
-    """Whether a decomposition costs far more than a step on √(2 m) columns, takes seconds, or no entries are known."""
+def _dear(problem: Constrained, cubes: float | None = None, most: float = THRESHOLDS.sparse) -> bool:
+    """Whether a decomposition costs `most` times as much as a step on √(2 m) columns, takes seconds, or no entries are
+    known."""
     if problem.conic is None or problem.n > THRESHOLDS.decomposed_order:
         return True
     cubes = problem.conic.cubes if cubes is None else cubes
-    return cubes > THRESHOLDS.sparse * math.sqrt(2.0 * problem.m) * problem.conic.forms.B.nnz
+    return cubes > most * math.sqrt(2.0 * problem.m) * problem.conic.forms.B.nnz
 
 
 def mostly_inequalities(problem: Constrained) -> bool:

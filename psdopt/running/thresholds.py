@@ -32,8 +32,11 @@ class Thresholds:
     many : above this number of constraints per row of a block, splitting the dual is cheaper than systems of order m:
         at 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
     sparse : above this ratio of Σ s³ to √(2 m) times the entries of the constraints, an augmented Lagrangian takes the
-        place of splitting: for theta numbers both took as long at 63 (orders 200 and 400, density 0.1), and splitting
-        five times as long or more at 700 (order 1,000, density 0.02).
+        place of splitting: for theta numbers both took as long at 63 (orders 200 and 400, density 0.1), as long as each
+        step took a decomposition.
+    sparse_apart : the same where no two equations meet in an entry, so that splitting takes a few hundred steps, few of
+        them with a decomposition: theta numbers of graphs of degree 20 took half as long at 228 (order 500), less than
+        that at 379 (order 700).
     unlike_few : the entries of a nuclear norm whose relative distance from all matrices of log m columns is larger have
         solutions of high rank, found by splitting: at orders 120 to 500 it took a sixth to a tenth of the time of the
         augmented Lagrangian at distances of .0015 to .05, and up to four times as long for exact entries of order 800.
@@ -66,6 +69,7 @@ class Thresholds:
     decomposed_order: int = 3000
     many: float = 9.0
     sparse: float = 100.0
+    sparse_apart: float = 1500.0
     unlike_few: float = 1e-3
     second_order: int = 16384
     cheap: float = 1e9

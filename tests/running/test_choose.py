@@ -205,11 +205,16 @@ def test_noisy_entries_are_completed_in_few_decompositions(monkeypatch) -> None:
 
 
 def test_theta_numbers_of_sparse_graphs_are_found_on_a_factor() -> None:
-    sparse = theta(500, 0.04)
+    """Of orders above two thousand, below that by splitting, unless equations meet in entries of M."""
+    sparse = theta(2500, 0.008)
     geometry, method, _ = choose(sparse, None, None)
     assert isinstance(method, AugmentedLagrangian)
     assert geometry.rank == math.isqrt(2 * sparse.m) + 1
-    assert isinstance(choose(theta(200, 0.15), None, None)[1], BoundaryPoint)
+    for n, share in ((200, 0.15), (500, 0.04), (1000, 0.02)):
+        assert isinstance(choose(theta(n, share), None, None)[1], BoundaryPoint)
+    apart = theta(500, 0.04)
+    meeting = Constrained(apart.problem, [*apart.constraints, constraints.diagonal(500, upper=1.0)])
+    assert isinstance(choose(meeting, None, None)[1], AugmentedLagrangian)
 
 
 def test_a_curved_function_under_constraints_is_solved_by_newton_on_factor_and_multipliers():
