@@ -43,8 +43,8 @@ class Thresholds:
     second_order : up to this number n r of unknowns, 128², a Newton step costs no more than what it saves.
     cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
         method, the most reliable one, is chosen.
-    fast : up to this number of flops (m = 1,145) Newton steps are faster than splitting whatever the blocks: noisy
-        entries took .05 to .34 s and .15 to .41 s, at 7e8 flops .44 and .37 s.
+    fast : up to this number of flops (m = 766) Newton steps are faster than splitting whatever the blocks: at 2e7
+        flops noisy entries took .06 to .09 s and .05 to .18 s, at 2.4e8 .23 to .26 s and .08 to .17 s.
     binding : solutions for m measurements have up to √(2 m) columns; a limit below that divided by this number binds:
         at 1/25 to 1/6, steps on the factor took .2 to 1 times as long as those on Lagrange's conditions, at 1/3 to 3/5
         1 to 10 times. Where √(2 m) exceeds n, 122 regressions of order 3 to 30 took .7 to .95 in the mean.
@@ -73,7 +73,7 @@ class Thresholds:
     unlike_few: float = 1e-3
     second_order: int = 16384
     cheap: float = 1e9
-    fast: float = 5e8
+    fast: float = 1.5e8
     binding: int = 4
     gradient_steps: int = 300
     unlike: float = 100.0

@@ -183,6 +183,8 @@ def test_nuclear_norms_begin_with_few_columns() -> None:
     (lambda: completion(60, noise=0.1), BoundaryPoint),
     (lambda: completion(60, 24, share=0.8), BoundaryPoint),  # exact, and of a rank beyond log m
     (lambda: completion(40, noise=0.1), BoundaryPoint),
+    (lambda: completion(30, noise=0.1), BoundaryPoint),
+    (lambda: completion(30), InteriorPoint),
     (lambda: completion(20, noise=0.1), InteriorPoint),
     (lambda: completion(60, share=2.0, noise=0.1), InteriorPoint),  # steps of order m cost less than decompositions
     (lambda: completion(200, share=4.0, noise=0.1), BoundaryPoint),
