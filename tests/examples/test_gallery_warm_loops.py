@@ -9,11 +9,11 @@ def loops(run):
 
 
 @pytest.mark.parametrize("name", ["bisection", "receding horizon", "cutting planes"])
-def test_warm_runs_take_half_of_the_steps_of_cold_ones_and_end_at_their_values(loops, name):
+def test_warm_runs_take_a_third_of_the_steps_of_cold_ones_and_end_at_their_values(loops, name):
     cold, warm = loops[name]
     assert len(cold) == len(warm) >= 6
     assert all(result.optimal for result in [*cold, *warm])
-    assert 2 * sum(result.iterations for result in warm[1:]) < sum(result.iterations for result in cold[1:])
+    assert 2.7 * sum(result.iterations for result in warm[1:]) < sum(result.iterations for result in cold[1:])
     for one, other in zip(cold, warm, strict=True):
         assert other.value == pytest.approx(one.value, rel=3e-6)
 

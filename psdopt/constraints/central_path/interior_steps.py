@@ -12,11 +12,12 @@ Of soft rows A(X) + δ ∘ v = b is linearised: diag(δ) is added to the system,
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from psdopt.constraints.central_path.coupled_systems import RootedSystem, affordable, schur_solver
+from psdopt.constraints.central_path.smoothing import Pair
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.linalg.arrays import Array, length_of, norm
@@ -32,7 +33,7 @@ class Iterate:
     """X and Z by parts of the standard form, v (rows,), what they leave of the equations, and factors of X and Z.
 
     `rp` : b − A(X) − δ ∘ v, (rows,). `R` : C − A*(v) − Z by parts. `primal`, `dual` : their norms. `Lx`, `Lz` : the
-    factors that the parts have.
+    factors that the parts have. `pair` : that of X and Z where the next step is tried on W = X − Z.
     """
 
     X: list[Array]
@@ -44,6 +45,13 @@ class Iterate:
     dual: float
     Lx: list[Array]
     Lz: list[Array]
+    pair: Pair | None = None
+
+    @staticmethod
+    def near(form: StandardForm, pair: Pair) -> Iterate:
+        """The iterate at the mu of `pair`; numpy.linalg.LinAlgError if rounding takes it out of the interior."""
+        at = Iterate.of(form, *pair.at(pair.mu), pair.v)
+        return replace(at, pair=pair if pair.mu > pair.least else None)
 
     @staticmethod
     def of(form: StandardForm, X: list[Array], Z: list[Array], v: Array) -> Iterate:
@@ -89,7 +97,7 @@ def newton_step(
 def _newton_step(
     form: StandardForm, at: Iterate, share: float, careful: bool, last: bool
 ) -> tuple[Iterate, float, bool]:
-    step = _Step(form, at, careful)
+    step = LinearisedEquations(form, at, careful)
     if step.mu == 0.0 and form.conic.weights is None:
         raise np.linalg.LinAlgError("<X, Z> has fallen to zero")
     dX, dZ, _ = step.direction(0.0)
@@ -103,6 +111,12 @@ def _newton_step(
         sigma = max(sigma, 1.0 - near)
     for part, dP, dS in zip(step.parts, dX, dZ, strict=True):
         part.correct(dP, dS)
+    if at.pair is not None and not careful:
+        dX, dZ, dv = step.direction(at.pair.least)
+        X, Z = ([P + dP for P, dP in zip(*each, strict=True)] for each in ((at.X, dX), (at.Z, dZ)))
+        pair = Pair(form, X, Z, at.v + dv, at.pair.unit, at.pair)
+        if pair.off <= at.pair.allowed:
+            return Iterate.near(form, pair), 1.0, False
     dX, dZ, dv = step.direction(sigma * step.mu)
     if careful or not step.sound(dX, dv):
         if not careful and affordable(form, last):
@@ -115,7 +129,7 @@ def _newton_step(
     return Iterate.at(form, X, Z, at.v + ad * dv, Lx, Lz), max(ap, ad), careful
 
 
-class _Step:
+class LinearisedEquations:
     """The linearised equations at one iterate, with the factors that predictor and corrector share."""
 
     def __init__(self, form: StandardForm, at: Iterate, careful: bool) -> None:

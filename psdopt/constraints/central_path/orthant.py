@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -51,9 +52,9 @@ class Orthant(VectorPart):
         negative = np.maximum(-w, 0.0)
         return np.maximum(w, 0.0), negative, np.sqrt(negative)
 
-    def smoothed(self, w: Array, mu: float) -> tuple[Array, Array]:
-        """x, z >= 0 with x − z = w and x z = mu + ν."""
-        return smoothed(w, mu if self.weights is None else mu + self.weights)
+    def smoothed(self, w: Array) -> Callable[[float], tuple[Array, Array]]:
+        """mu ↦ x, z >= 0 with x − z = w and x z = mu + ν."""
+        return lambda mu: smoothed(w, mu if self.weights is None else mu + self.weights)
 
     def definite(self, v: Array) -> bool:
         """Whether C − Bᵀv is positive beyond rounding."""

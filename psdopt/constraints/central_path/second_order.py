@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy.sparse as sp
@@ -79,13 +80,18 @@ class SecondOrder(VectorPart):
         negative = positive - w
         return positive, negative, self.root(negative)
 
-    def smoothed(self, w: Array, mu: float) -> tuple[Array, Array]:
-        """x, z in the cones with x − z = w and x ∘ z = mu (1, 0)."""
+    def smoothed(self, w: Array) -> Callable[[float], tuple[Array, Array]]:
+        """mu ↦ x, z in the cones with x − z = w and x ∘ z = mu (1, 0)."""
         length = np.linalg.norm(w[:, 1:], axis=1)
         u = w[:, 1:] / np.maximum(length, np.finfo(float).tiny)[:, None]
-        ends = smoothed(np.array([w[:, 0] + length, w[:, 0] - length]), mu)  # the roots w_0 ± |w_1| of x and z
-        x, z = (np.concatenate([(p + q)[:, None], (p - q)[:, None] * u], axis=1) / 2.0 for p, q in ends)
-        return x, z
+        roots = np.array([w[:, 0] + length, w[:, 0] - length])
+
+        def pair(mu: float) -> tuple[Array, Array]:
+            ends = smoothed(roots, mu)
+            x, z = (np.concatenate([(p + q)[:, None], (p - q)[:, None] * u], axis=1) / 2.0 for p, q in ends)
+            return x, z
+
+        return pair
 
     def definite(self, v: Array) -> bool:
         """Whether all C_k − A_kᵀv are inside the cones beyond rounding."""
@@ -142,10 +148,6 @@ class SecondOrderSlacks(SecondOrder):
 
     def spread(self, M: Array, x: Array) -> None:
         """Nothing."""
-
-    def met(self, rest: Array) -> Array:
-        """The slacks in the cones nearest to those that would leave no residual, for the `rest` b − A(X) (m,)."""
-        return onto_cones(np.asarray(self.back @ rest).reshape(self.C.shape))
 
 
 class SecondOrderMetric(VectorMetric):

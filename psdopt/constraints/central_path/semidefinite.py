@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
@@ -131,15 +132,17 @@ class Semidefinite:
         positive = top @ top.mT
         return positive, positive - W, H
 
-    def smoothed(self, W: Array, mu: float) -> tuple[Array, Array]:
-        """X, Z ⪰ 0 with X − Z = W and X_k Z_k = (mu + ν_k) I."""
+    def smoothed(self, W: Array) -> Callable[[float], tuple[Array, Array]]:
+        """mu ↦ X, Z ⪰ 0 with X − Z = W and X_k Z_k = (mu + ν_k) I."""
         deadline.ask()
         values, V = np.linalg.eigh(W)
-        halves = [
-            V * np.sqrt(e)[:, None, :]
-            for e in smoothed(values, mu if self.weights is None else mu + self.weights[:, None])
-        ]
-        return halves[0] @ halves[0].mT, halves[1] @ halves[1].mT
+
+        def pair(mu: float) -> tuple[Array, Array]:
+            ends = smoothed(values, mu if self.weights is None else mu + self.weights[:, None])
+            X, Z = (H @ H.mT for H in (V * np.sqrt(e)[:, None, :] for e in ends))
+            return X, Z
+
+        return pair
 
     def definite(self, v: Array) -> bool:
         """Whether all C_k − A_k*(v) are definite beyond rounding."""

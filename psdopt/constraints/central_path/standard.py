@@ -227,7 +227,7 @@ class StandardForm:
         return Y if self.W is None else np.asarray(self.W @ Y)
 
     def primal(self, Y: Array) -> list[Array]:
-        """The X_k of M = Y Yᵀ, and the least slacks with which it meets the inequalities."""
+        """The X_k of M = Y Yᵀ, and the slacks of its inequalities, outside of their cones where M violates them."""
         Y = Y if self.W is None else np.asarray(self.W.T @ Y)
         Y = Y / math.sqrt(self.beta) if self.units is None else Y / (math.sqrt(self.beta) * self.units[:, None])
         Y = Y if self.cliques is None else Y[self.cliques.origin]
@@ -236,9 +236,9 @@ class StandardForm:
         for part, x in zip(self.parts, X, strict=True):
             if isinstance(part, Orthant):
                 k = len(part.rows)
-                x[k:] = np.maximum((part.back @ rest)[k:], 0.0)
+                x[k:] = (part.back @ rest)[k:]
             elif isinstance(part, SecondOrderSlacks):
-                x[:] = part.met(rest)
+                x[:] = (part.back @ rest).reshape(x.shape)
         return X
 
     def dual(self, y: Array) -> Array:

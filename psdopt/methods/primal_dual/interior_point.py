@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from psdopt.checks import integer, number
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
+from psdopt.constraints.central_path.smoothing import Pair
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.constraint import HUGE
@@ -23,7 +24,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, length_of, norm
-from psdopt.linalg.tolerances import ROOT_EPS, VANISHED
+from psdopt.linalg.tolerances import SLIGHT, VANISHED
 from psdopt.methods.primal_dual import soft
 from psdopt.methods.primal_dual.soft import SoftState
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved, settled
@@ -86,30 +87,26 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
         return begun(problem, geometry, start, evaluation, form, *first_iterate(form))
 
     def warmed(self, state: PrimalDualState | SoftState, multipliers: Array) -> PrimalDualState | SoftState:
-        """The point on a central path that is nearest to M and `multipliers`: X Z = mu I, and X − Z as these have it.
+        """The state at M and `multipliers`, from which steps are tried on X − Z (:mod:`.smoothing`).
 
-        mu = off^(3/2) |X| |S| / order, S = C − A*(v), where off is the error of the pair with X Z = 0 in A(X) = b, over
-        |X|, and in Z = S, over |S|. After one Newton step a solution that moves smoothly is missed by about off², one
-        whose active constraints change by off.
+        Once the error does not halve within two of them, steps go on as interior ones. A run that stalls then, or is
+        stopped by the boundary, begins again, cold.
         """
         form = state.form
         if isinstance(state, SoftState) or not form.order:
             return state
-        v = form.dual(multipliers)
-        X, S = form.primal(state.evaluation.factor), form.slacks(v)
-        sizes = [max(length_of(parts), VANISHED) for parts in (X, S)]
-        if not math.isfinite(sum(sizes)):
+        try:
+            with np.errstate(over="raise", invalid="raise"):
+                v = form.dual(multipliers)
+                X, S = form.primal(state.evaluation.factor), form.slacks(v)
+                sizes = [max(length_of(parts), VANISHED) for parts in (X, S)]
+                pair = Pair(form, X, S, v, math.sqrt(sizes[0] / sizes[1]))
+                at = Iterate.near(form, pair)
+        except (np.linalg.LinAlgError, FloatingPointError):
             return state
-        unit = math.sqrt(sizes[0] / sizes[1])
-
-        def near(mu: float) -> tuple[list[Array], list[Array]]:
-            pairs = [part.smoothed(P / unit - unit * D, mu) for part, P, D in zip(form.parts, X, S, strict=True)]
-            return [unit * P for P, _ in pairs], [D / unit for _, D in pairs]
-
-        P, D = near(0.0)
-        off = norm(form.missed(P, v)) / sizes[0] + length_of(a - b for a, b in zip(S, D, strict=True)) / sizes[1]
-        P, D = near(min(max(off**1.5, ROOT_EPS), 1.0) * sizes[0] * sizes[1] / form.order)
-        return replace(state, X=P, Z=D, v=v)
+        if not pair.off <= pair.allowed:  # X or Z is of no use
+            return state
+        return replace(state, X=at.X, Z=at.Z, v=at.v, at=at, warm=True)
 
     def widened(
         self, state: PrimalDualState | SoftState, geometry: Geometry, point: Any, evaluation: Evaluation
@@ -128,6 +125,8 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
         except (np.linalg.LinAlgError, FloatingPointError):  # no next iterate, or it overflows
             kept = Iterate.at(state.form, state.X, state.Z, state.v, [], [])
             after = moved(state, kept, step=0.0, outcome=Outcome.STALLED, patience=self.patience)
+        if state.warm and (after.outcome is Outcome.STALLED or after.step < SLIGHT):
+            return self.init(state.problem, state.geometry, after.point, after.evaluation)
         if after.outcome is not Outcome.STALLED or after.anew:
             return after
         ended = settled(after)

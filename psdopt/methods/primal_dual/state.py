@@ -44,7 +44,8 @@ class PrimalDualState(State):
     stalled run ends at `nearest`, since rounding may spoil later iterates where multipliers are not bounded. `anew` :
     whether the run was restarted; a restarted run shows `nearest` until it has a better iterate. `at` : X, Z and v with
     their factors and residuals, if already computed. `careful` : whether steps factor the roots of their systems,
-    because rounding spoils the systems. `refuted`, `fallen` : at the last attempt at a proof, the relative residuals of
+    because rounding spoils the systems. `warm` : whether the run began at a solution of another problem and
+    has not begun again. `refuted`, `fallen` : at the last attempt at a proof, the relative residuals of
     v as a proof that no M is feasible and of X as a ray; the next attempt follows at a tenth of them.
     """
 
@@ -65,6 +66,7 @@ class PrimalDualState(State):
     anew: bool = False
     at: Iterate | None = None
     careful: bool = False
+    warm: bool = False
     refuted: float = math.inf
     fallen: float = math.inf
 

@@ -60,7 +60,7 @@ def test_directions_solve_the_linearised_equations(careful, corrected, form, kin
     """Of matrices of each order, and of the linear part, which comes last."""
     assert [part.count if isinstance(part, Semidefinite) else 0 for part in form.parts] == kinds
     at = iterate(form)
-    step = interior_steps._Step(form, at, careful)
+    step = interior_steps.LinearisedEquations(form, at, careful)
     target, t = 0.3, 0.0
     T = [np.zeros_like(X) for X in at.X]
     if corrected:

@@ -67,12 +67,12 @@ def test_points_of_a_path_differ_by_a_vector(mu) -> None:
     """Neither cancels: 1e-12 / 9 beside 9."""
     part, _ = part_of()
     w = np.array([1.0, -4.0, 0.0, 2.0, -9.0, -0.25])
-    x, z = part.smoothed(w, mu)
+    x, z = part.smoothed(w)(mu)
     assert np.all((x >= 0.0) & (z >= 0.0))
     np.testing.assert_allclose(x * z, mu, rtol=1e-14, atol=0)
     np.testing.assert_allclose(x - z, w, rtol=1e-14, atol=1e-14)
     part.weights = np.arange(6.0)
-    np.testing.assert_allclose(np.multiply(*part.smoothed(w, mu)), mu + part.weights, rtol=1e-14, atol=0)
+    np.testing.assert_allclose(np.multiply(*part.smoothed(w)(mu)), mu + part.weights, rtol=1e-14, atol=0)
 
 
 @pytest.mark.parametrize(("least", "size", "known"), [

@@ -177,7 +177,7 @@ def test_the_two_parts_of_a_vector_are_orthogonal_points_of_the_cones() -> None:
 def test_points_of_a_path_differ_by_a_vector(mu) -> None:
     part, _ = part_of()
     w = np.array([[1.0, 3.0, -4.0], [6.0, 3.0, 4.0], [-6.0, 3.0, 4.0], [0.5, 0.0, 0.0]])
-    x, z = part.smoothed(w, mu)
+    x, z = part.smoothed(w)(mu)
     np.testing.assert_allclose(x - z, w, rtol=0, atol=1e-14)
     for each in (x, z):
         assert np.all(each[:, 0] - np.linalg.norm(each[:, 1:], axis=1) >= -8 * EPS * 7.0)

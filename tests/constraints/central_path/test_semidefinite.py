@@ -197,7 +197,7 @@ def test_points_of_a_path_differ_by_a_matrix(mu, nu) -> None:
     part, _ = blocks(3, 5)
     part.weights = nu
     W = definite(part, 1) - 2.0 * definite(part, 2)
-    X, Z = part.smoothed(W, mu)
+    X, Z = part.smoothed(W)(mu)
     np.testing.assert_allclose(X - Z, W, rtol=0, atol=1e-12)
     target = (mu + (np.zeros(3) if nu is None else nu))[:, None, None] * np.eye(5)
     np.testing.assert_allclose(X @ Z, target, rtol=0, atol=1e-12)

@@ -77,7 +77,7 @@ def test_directions_solve_the_linearised_equations_of_cones(careful, corrected, 
     """In the coordinates in which x and z are one λ: λ ∘ (W⁻¹dx + W dz) = t (1, 0) − λ ∘ λ less the last product."""
     form = mixed_form()
     at, target = iterate(form, depth), 0.3
-    step = interior_steps._Step(form, at, careful)
+    step = interior_steps.LinearisedEquations(form, at, careful)
     last = None
     if corrected:
         last = step.direction(0.0)
@@ -121,7 +121,7 @@ def test_a_step_goes_on_in_the_cones_with_its_factors(careful, depth) -> None:
 @pytest.mark.parametrize("depth", [0.3, 1e-3])
 def test_all_ways_solve_the_system_of_its_definition(depth, monkeypatch) -> None:
     form = mixed_form(3)
-    step = interior_steps._Step(form, iterate(form, depth), True)
+    step = interior_steps.LinearisedEquations(form, iterate(form, depth), True)
     maps = [part.metric for part in step.parts]
     M = np.zeros((form.m, form.m))
     for part, metric in zip(form.parts, maps, strict=True):
