@@ -23,7 +23,8 @@ class Pair:
     """W = X/unit − unit Z by parts, for X and Z near a solution, and v (rows,).
 
     `off` : what X Z = 0 leaves of A(X) = b, relative to |X|, and of A*(v) + Z = C, relative to |Z|, their sum. `mu` :
-    that of the next step. `least` : the mu which steps aim at. `allowed` : `off` of the next pair has to be at most
+    that of the next step. `least` : the mu which steps aim at. `most` : that from which interior steps are tried where
+    the boundary stops them at `mu`. `allowed` : `off` of the next pair has to be at most
     that, half of the larger of the last two, or 1 for the first two.
 
     Raises numpy.linalg.LinAlgError where W has no eigenvalues.
@@ -39,9 +40,10 @@ class Pair:
         sizes = [max(length_of(parts), VANISHED) for parts in (P, D)]
         dual = length_of(S - each for S, each in zip(form.slacks(v), D, strict=True))
         self.off: float = norm(form.missed(P, v)) / sizes[0] + dual / sizes[1]
-        unit_mu = sizes[0] * sizes[1] / form.order
-        self.least: float = ROOT_EPS * unit_mu
-        self.mu: float = max(min(self.off, 1.0) ** POWER * unit_mu, self.least)
+        size = sizes[0] * sizes[1] / form.order
+        self.least: float = ROOT_EPS * size
+        self.mu: float = max(min(self.off, 1.0) ** POWER * size, self.least)
+        self.most: float = max(min(self.off, 1.0) * size, self.least)
         self.allowed = 1.0 if old is None else 0.5 * max(self.off, old.off)
 
     def at(self, mu: float) -> tuple[list[Array], list[Array]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -89,8 +90,8 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
     def warmed(self, state: PrimalDualState | SoftState, multipliers: Array) -> PrimalDualState | SoftState:
         """The state at M and `multipliers`, from which steps are tried on X − Z (:mod:`.smoothing`).
 
-        Once the error does not halve within two of them, steps go on as interior ones. A run that stalls then, or is
-        stopped by the boundary, begins again, cold.
+        Once the error does not halve within two of them, steps go on as interior ones. Where the boundary stops them,
+        they begin again at a larger mu, and then cold.
         """
         form = state.form
         if isinstance(state, SoftState) or not form.order:
@@ -126,7 +127,7 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
             kept = Iterate.at(state.form, state.X, state.Z, state.v, [], [])
             after = moved(state, kept, step=0.0, outcome=Outcome.STALLED, patience=self.patience)
         if state.warm and (after.outcome is Outcome.STALLED or after.step < SLIGHT):
-            return self.init(state.problem, state.geometry, after.point, after.evaluation)
+            return self._again(after, None if state.at is None else state.at.pair)
         if after.outcome is not Outcome.STALLED or after.anew:
             return after
         ended = settled(after)
@@ -160,6 +161,14 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
             anew=True,
             outcome=Outcome.RUNNING,
         )
+
+    def _again(self, state: PrimalDualState, pair: Pair | None) -> PrimalDualState | SoftState:
+        """`state` farther from the boundary: at a larger mu of `pair`, at which it was stopped, else the first one."""
+        if pair is not None:
+            with suppress(np.linalg.LinAlgError):
+                at = Iterate.of(state.form, *pair.at(pair.most), pair.v)
+                return replace(state, X=at.X, Z=at.Z, v=at.v, at=at, outcome=Outcome.RUNNING)
+        return self.init(state.problem, state.geometry, state.point, state.evaluation)
 
     def _advanced(self, state: PrimalDualState) -> PrimalDualState:
         """The next iterate; LinAlgError or FloatingPointError where there is none."""

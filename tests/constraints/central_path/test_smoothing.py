@@ -67,7 +67,7 @@ def test_errors_fall_to_nearly_their_squares_with_x_and_z_outside_of_their_cones
         dX, _, _ = step.direction(0.0)
         outside |= any(np.linalg.eigvalsh(P + D)[..., 0].min() < 0.0 for P, D in zip(at.X[:1], dX[:1], strict=True))
         at, length, _ = newton_step(form, at, 0.9)
-        assert length == 1.0
+        assert length > 0.99
         errors.append(max(at.primal, at.dual))
     assert outside
     assert len(errors) <= 4

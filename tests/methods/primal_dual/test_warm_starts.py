@@ -1,5 +1,7 @@
 """Interior points that begin at the solution of a near program: steps, answers, and starts that do not help."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -133,6 +135,22 @@ def test_a_run_that_the_boundary_stops_begins_again_cold(monkeypatch) -> None:
     assert found.status is Status.INFEASIBLE
     assert len(count) <= 2
     assert found.iterations <= 2 * cold.iterations + 2
+
+
+def test_steps_that_the_boundary_stops_go_on_from_a_larger_mu_and_then_from_the_first_point(monkeypatch) -> None:
+    problem, first = block(0.05), solve(block(0.0), method=InteriorPoint())
+    seen, step = [], interior_point.newton_step
+
+    def stopped(form, at, *args):
+        seen.append(form.mean_product(at.X, at.Z))
+        new, length, careful = step(form, at, *args)
+        return (replace(new, pair=None), 0.05, careful) if len(seen) <= 2 else (new, length, careful)
+
+    monkeypatch.setattr(interior_point, "newton_step", stopped)
+    found = warm(problem, first)
+    assert found.optimal
+    assert found.iterations == len(seen) <= solve(problem, method=InteriorPoint()).iterations + 2
+    assert 1.5 * seen[0] < seen[1] < 0.5 * seen[2]
 
 
 @pytest.mark.parametrize("seed", range(6))
