@@ -51,7 +51,7 @@ class Iterate:
     def near(form: StandardForm, pair: Pair) -> Iterate:
         """The iterate at the mu of `pair`; numpy.linalg.LinAlgError if rounding takes it out of the interior."""
         at = Iterate.of(form, *pair.at(pair.mu), pair.v)
-        return replace(at, pair=pair if pair.off > NEGLIGIBLE else None)
+        return replace(at, pair=None if pair.ended else pair)
 
     @staticmethod
     def of(form: StandardForm, X: list[Array], Z: list[Array], v: Array) -> Iterate:

@@ -11,6 +11,7 @@ Chen, Harker (1993); Smale (1986); Kanzow, Nagel (2002).
 from __future__ import annotations
 
 from psdopt.constraints.central_path.standard import StandardForm
+from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.linalg.arrays import Array, length_of, norm
 from psdopt.linalg.tolerances import ROOT_EPS, VANISHED
 
@@ -25,7 +26,8 @@ class Pair:
     `off` : what X Z = 0 leaves of A(X) = b, relative to |X|, and of A*(v) + Z = C, relative to |Z|, their sum. `mu` :
     that of the next step. `least` : the mu which steps aim at. `most` : that from which interior steps are tried where
     the boundary stops them at `mu`. `allowed` : `off` of the next pair has to be at most
-    that, half of the larger of the last two, or 1 for the first two.
+    that, half of the larger of the last two, or 1 for the first two. `ended` : whether there is no next one, since
+    `off` is negligible or a step was taken at `least`.
 
     Raises numpy.linalg.LinAlgError where W has no eigenvalues.
     """
@@ -45,6 +47,7 @@ class Pair:
         self.mu: float = max(min(self.off, 1.0) ** POWER * size, self.least)
         self.most: float = max(min(self.off, 1.0) * size, self.least)
         self.allowed = 1.0 if old is None else 0.5 * max(self.off, old.off)
+        self.ended = self.off <= NEGLIGIBLE or (old is not None and old.mu <= old.least)
 
     def at(self, mu: float) -> tuple[list[Array], list[Array]]:
         """X, Z with X Z = mu I."""
