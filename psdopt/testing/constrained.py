@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -152,7 +153,12 @@ def _clarabel(n: int, goal: Callable[[Any, Any], Any], rows: Callable[[Any, Any]
     cp: Any = cvxpy
     M = cp.Variable((n, n), PSD=True)
     model = cp.Problem(goal(cp, M), rows(cp, M))
-    value = float(model.solve(solver=cp.CLARABEL))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of an inaccurate answer, which is none
+        try:
+            value = float(model.solve(solver=cp.CLARABEL))
+        except cp.error.SolverError:
+            return None
     known = model.status in (cp.OPTIMAL, cp.UNBOUNDED, cp.UNBOUNDED_INACCURATE)
     return ConicOptimum(value, np.asarray(M.value, dtype=float)) if known else None
 

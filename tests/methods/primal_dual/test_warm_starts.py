@@ -86,10 +86,17 @@ def test_programs_that_move_a_little_take_a_third_of_the_steps(family, moved, sh
 
 
 def test_the_answer_is_that_of_another_solver() -> None:
-    problem = block(0.05)
-    found = warm(problem, solve(block(0.0), method=InteriorPoint()), tol=1e-8)
-    assert found.optimal
-    assert found.value == pytest.approx(conic_optimum(problem).value, rel=1e-5)
+    """Which ends a few of these programs without an answer, as a kernel rounds."""
+    compared = 0
+    for seed in range(5):
+        problem = block(0.05, seed)
+        found = warm(problem, solve(block(0.0, seed), method=InteriorPoint()), tol=1e-8)
+        assert found.optimal
+        other = conic_optimum(problem)
+        if other is not None:
+            compared += 1
+            assert found.value == pytest.approx(other.value, rel=1e-5)
+    assert compared >= 1
 
 
 def test_rows_that_the_old_solution_violates_become_active() -> None:
