@@ -17,18 +17,17 @@ import scipy.sparse as sp
 
 from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.constraints.allowed import Allowed
-from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
+from psdopt.constraints.central_path.interior_steps import path
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.faces.face import Face
-from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.problem import Evaluation
-from psdopt.linalg.arrays import Array, as_dense, inner
+from psdopt.linalg.arrays import Array, as_dense
 from psdopt.linalg.definite import factor_above
-from psdopt.linalg.limits import FACTOR_ORDER, MOST_STEPS
-from psdopt.linalg.tolerances import EPS, SLIGHT
+from psdopt.linalg.limits import FACTOR_ORDER
+from psdopt.linalg.tolerances import SLIGHT
 
 
 def handed_out(
@@ -37,10 +36,10 @@ def handed_out(
     """y with multipliers of the rows that vanish on the face for which λ_min(S) >= −`allowed`.
 
     `low` : a lower bound on λ_min(S) on the face. If it is negative, the dual bound needs tr M <= τ; then −`low` times
-    the multipliers that bound the trace is added to y, which does not change the dual bound. If no z is found, the
-    constraints that define the face get the method's multipliers `own`, provided that S is then semidefinite. `y`
-    itself is returned without a face, if nothing suffices, and beyond order 3,000. Cost: some steps of the interior
-    point with k + 1 rows of order n, each with a Cholesky factor of S, for k free rows; none where S is semidefinite.
+    the multipliers that bound the trace is added to y, which does not change the dual bound. The method's multipliers
+    `own` of the constraints that define the face are tried first, then those along the path. `y` itself is returned
+    without a face, if nothing suffices, and beyond order 3,000. Cost: a Cholesky factor of S for each; a step of the
+    interior point with k + 1 rows of order n for those of the path, for k free rows.
     """
     face, forms = problem.face, problem.forms
     if face is None or forms is None or problem.n > FACTOR_ORDER:
@@ -50,7 +49,7 @@ def handed_out(
         y = y - min(low, 0.0) * limit.weights
     theirs = y.copy()
     theirs[face.rows] = problem.admissible(own)[face.rows]
-    for candidate in chain([y], _lifted(problem, forms, face, evaluation, y), [theirs]):
+    for candidate in chain([y, theirs], _lifted(problem, forms, face, evaluation, y)):
         S = _dense(slack_operator(problem, evaluation, candidate), problem.n)
         if factor_above(S, -allowed) is not None:
             return candidate
@@ -68,14 +67,7 @@ def _lifted(
     places = np.append(forms.i, np.arange(n)), np.append(forms.j, np.arange(n))
     allowed = Allowed(np.append(lower, 1.0), np.append(upper, 1.0))
     form = StandardForm(Conic(sp.csr_array(S), 0.0, SparseForms(*places, B, n), allowed))
-    at, careful = Iterate.of(form, *first_iterate(form), np.zeros(form.m)), False
-    for _ in range(MOST_STEPS):
-        try:
-            at, length, careful = newton_step(form, at, 1.0 - SLIGHT, careful)
-        except np.linalg.LinAlgError:
-            return
-        if length < NEGLIGIBLE or sum(inner(P, Z) for P, Z in zip(at.X, at.Z, strict=True)) < EPS:
-            return
+    for at in path(form, 1.0 - SLIGHT):
         yield y + free.T @ form.multipliers(at.v)[:-1]
 
 

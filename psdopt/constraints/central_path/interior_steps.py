@@ -12,6 +12,7 @@ Of soft rows A(X) + δ ∘ v = b is linearised: diag(δ) is added to the system,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,9 +21,9 @@ from psdopt.constraints.central_path.coupled_systems import RootedSystem, afford
 from psdopt.constraints.central_path.smoothing import Pair
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import NEGLIGIBLE
-from psdopt.linalg.arrays import Array, length_of, norm
+from psdopt.linalg.arrays import Array, inner, length_of, norm
 from psdopt.linalg.limits import MOST_STEPS, ROUNDS
-from psdopt.linalg.tolerances import SLIGHT, rounding
+from psdopt.linalg.tolerances import EPS, SLIGHT, rounding
 
 #: dX and dZ by parts, and dv.
 Direction = tuple[list[Array], list[Array], Array]
@@ -70,6 +71,21 @@ def first_iterate(form: StandardForm) -> tuple[list[Array], list[Array]]:
     """X and Z of the start of each part."""
     starts = [part.start(form.b) for part in form.parts]
     return [X for X, _ in starts], [Z for _, Z in starts]
+
+
+def path(form: StandardForm, share: float) -> Iterator[Iterate]:
+    """The iterates of :func:`newton_step` from :func:`first_iterate`, at most MOST_STEPS.
+
+    They end where there is no step, or a negligible one, or where ⟨X, Z⟩ is rounding."""
+    at, careful = Iterate.of(form, *first_iterate(form), np.zeros(form.m)), False
+    for _ in range(MOST_STEPS):
+        try:
+            at, length, careful = newton_step(form, at, share, careful)
+        except np.linalg.LinAlgError:
+            return
+        yield at
+        if length < NEGLIGIBLE or sum(inner(P, S) for P, S in zip(at.X, at.Z, strict=True)) < EPS:
+            return
 
 
 def newton_step(

@@ -17,12 +17,12 @@ from numpy.typing import NDArray
 from scipy.linalg import qr, solve_triangular
 
 from psdopt.constraints.allowed import Allowed
-from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
+from psdopt.constraints.central_path.interior_steps import path
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.constraints.limits import CANCELLED, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, chosen_rows, inner, norm
+from psdopt.linalg.arrays import Array, chosen_rows, norm
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import EPS, SLIGHT
 
@@ -196,21 +196,13 @@ def _multipliers(rows: _Equations) -> Array | None:
     C = sp.csr_array(([1.0], ([n], [n])), shape=(n + 1, n + 1))
     bounds = np.append(b - traces, FAR)
     form = StandardForm(Conic(C, 0.0, extended, Allowed(np.append(b - traces, -np.inf), bounds)))
-    at, careful = Iterate.of(form, *first_iterate(form), np.zeros(form.m)), False
-    for _ in range(MOST_STEPS):
-        try:
-            at, length, careful = newton_step(form, at, 1.0 - SLIGHT, careful)
-        except np.linalg.LinAlgError:
-            break
-        Y = form.assembled(at.Lx)
+    w = np.zeros(m)
+    for at in path(form, 1.0 - SLIGHT):
+        Y, w = form.assembled(at.Lx), form.multipliers(at.v)[:m]
         s = 1.0 - float(Y[-1] @ Y[-1])
         M = rows.nearest(Y[:-1] @ Y[:-1].T + s * np.eye(n))
-        if rows.definite(M) or _refuted(rows, form.multipliers(at.v)[:m]):
+        if rows.definite(M) or _refuted(rows, w):
             return None
-        gap = sum(inner(P, S) for P, S in zip(at.X, at.Z, strict=True))
-        if length < NEGLIGIBLE or gap < EPS:
-            break
-    w = form.multipliers(at.v)[:m]
     size = norm(w)
     return w / size if 0.0 < size < np.inf else None
 
