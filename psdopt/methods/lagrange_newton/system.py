@@ -33,7 +33,7 @@ class LagrangeSystem:
         self.fit, self.Y = fit, Y
         S = fit.gradient(w)
         self.pull = S @ factor
-        self.delta, self._inverse = _damped_inverse(S, damping)
+        self.delta, self._inverse = damped_inverse(S, damping)
         self._solve = fit.solver(factor @ factor.T, self._inverse, work)
 
     def newton(self, w: Array, own: Array) -> tuple[Array, Array]:
@@ -69,7 +69,7 @@ def lacking(S: Array, damping: float) -> float:
     return 0.0 if factor_above(S, -damping) is not None else max(-float(np.linalg.eigvalsh(S)[0]), 0.0)
 
 
-def _damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
+def damped_inverse(S: Array, damping: float) -> tuple[float, Array]:
     """(delta, (S + delta I)⁻¹)."""
     try:
         return damping, _shifted_inverse(S, damping)

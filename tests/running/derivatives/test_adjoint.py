@@ -215,3 +215,16 @@ def test_products_of_its_system_use_the_array_of_s():
     bend = 0.5 * at.evaluation.hessian_vector(X) - at.evaluation.gradient @ X
     np.testing.assert_allclose(found, S @ X + bend, rtol=0.0, atol=1e-12 * np.abs(found).max())
     assert taken == 2 * len(i)  # those of the curvature, none for S
+
+
+@pytest.mark.parametrize("n", [30, 90])
+def test_a_cut_takes_its_preconditioner_twice(n):
+    rng, used = np.random.default_rng(n), []
+    system = solve(Constrained(QuadraticSDP(C=symmetric(rng, n)), constraints.diagonal(n, 1.0))).adjoint._system
+    inverse, at = system.inverse, system.at
+    system.inverse = lambda R, q: used.append(1) or inverse(R, q)
+    R = at.horizontal(rng.standard_normal(at.Y.shape))
+    X, v = system.solve(R, np.zeros(n))
+    assert len(used) == 2
+    assert np.linalg.norm(at.horizontal(at.product(X) + at.force(v, at.Y) - R)) <= 1e-10 * np.linalg.norm(R)
+    assert np.linalg.norm(at.values(at.Y, X)) <= 1e-10 * np.linalg.norm(X)
