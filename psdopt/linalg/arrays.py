@@ -311,8 +311,10 @@ class SymmetricPattern:
 
 def vector_of(T: Array) -> Array:
     """The symmetric T (k, k) as a vector (k(k+1)/2,) of the same norm: its upper triangle, row by row."""
-    i, j = np.triu_indices(len(T))
-    return np.asarray(T[i, j] * np.where(i == j, 1.0, np.sqrt(2.0)))
+    k = np.arange(len(T))
+    doubled = math.sqrt(2.0) * T
+    doubled[k, k] = T[k, k]
+    return np.asarray(doubled[k[:, None] <= k])
 
 
 def matrix_of(q: Array, k: int) -> Array:

@@ -21,7 +21,9 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import (
     Array,
     append_columns,
+    as_array,
     entries_kept,
+    for_products,
     norm,
     row_dots,
     scaled,
@@ -71,6 +73,11 @@ class SphereForm:
         self.root, self.lengths = root[:, None], np.sqrt(d)[:, None]
         self.noise, self.mixed = EPS * float(np.abs(self.C.data).sum()), bool(np.any(d != d[0]))
         self._rows, self._weights, self._own = B.indices, B.data, conic.C.diagonal()
+        self._for_products = for_products(self.C)
+
+    def times(self, V: Array) -> Array:
+        """Ĉ V."""
+        return as_array(self._for_products @ V)
 
     def multipliers(self, y: Array) -> Array:
         """The y_t of the constraints, (m,), for half the gradient's y (n,)."""
@@ -147,14 +154,14 @@ class SphereGradient(Method[SphereState]):
         form = SphereForm(problem)
         Y = geometry.factor(start) if evaluation is None else evaluation.factor
         V = _unit_rows(np.where(row_dots(Y, Y)[:, None] > 0.0, Y, 1.0))
-        image = sparse_product(form.C, V)
+        image = form.times(V)
         # random rows have a G about as large as the image
         return self._widened_at_saddle(_state(form, geometry, V, image, tested=norm(image), ratio=CLEARLY))
 
     def step(self, state: SphereState) -> SphereState:
         V, image, d, slope, square = state.V, state.image, state.direction, state.slope, state.square
-        C, noise, s, outcome, y, G = state.form.C, state.form.noise, 0.0, Outcome.RUNNING, state.y, state.gradient
-        metric = state.metric.renewed(C, y, math.sqrt(square))
+        form, y, G, s, outcome = state.form, state.y, state.gradient, 0.0, Outcome.RUNNING
+        metric = state.metric.renewed(form.C, y, math.sqrt(square))
         Z = metric(V, G, y)
         value, product = float(y.sum()), float(np.vdot(G, Z))
         if metric.inverse is not state.metric.inverse:
@@ -162,9 +169,9 @@ class SphereGradient(Method[SphereState]):
         for _ in range(self.iterations):
             deadline.ask()
             lengths = row_dots(d, d)
-            curvature = float(np.vdot(d, sparse_product(C, d)) - lengths @ y)
+            curvature = float(np.vdot(d, form.times(d)) - lengths @ y)
             longest = math.sqrt(float(lengths.max()))
-            if not (slope < 0.0 and longest > 0.0 and math.sqrt(len(V) * square) > ROUNDINGS * noise):
+            if not (slope < 0.0 and longest > 0.0 and math.sqrt(len(V) * square) > ROUNDINGS * form.noise):
                 outcome = Outcome.STALLED
                 break
             s = min(-slope / curvature if curvature > 0.0 else math.inf, 1.0 / (SLIGHT * longest))
@@ -173,10 +180,10 @@ class SphereGradient(Method[SphereState]):
                 W += V
                 sizes = np.sqrt(row_dots(W, W))
                 W /= sizes[:, None]
-                moved = sparse_product(C, W)
+                moved = form.times(W)
                 y = row_dots(W, moved)
                 after = float(y.sum())
-                if after <= value + 2.0 * SUFFICIENT * s * slope + noise:
+                if after <= value + 2.0 * SUFFICIENT * s * slope + form.noise:
                     break
                 s *= 0.5
             else:
@@ -228,7 +235,7 @@ class SphereGradient(Method[SphereState]):
         for _ in range(MOST_STEPS):
             wide[:, r:] = length * added
             rows = _unit_rows(wide)
-            image = sparse_product(C, rows)
+            image = state.form.times(rows)
             if float(row_dots(rows, image).sum()) <= value + SUFFICIENT * length**2 * curvature:
                 geometry = state.geometry.with_rank(wide.shape[1])
                 return _state(state.form, geometry, rows, image, tested=norm(image), ratio=CLEARLY)

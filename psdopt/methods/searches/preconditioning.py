@@ -30,9 +30,9 @@ def resolved(kind: str, problem: Problem, geometry: Geometry) -> str:
     own = Ability.PRECONDITIONER in problem.abilities
     straight = Ability.STRAIGHT in geometry.abilities
     lifts = straight or isinstance(geometry, Lift)
-    gram = isinstance(geometry, GramPreconditioner)
+    gram = straight or isinstance(geometry, GramPreconditioner)
     if kind == "auto":
-        if not (straight or gram):
+        if not gram:
             return "none"
         return "problem" if own and lifts else "gram"
     if kind == "problem" and not own:
