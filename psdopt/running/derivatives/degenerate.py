@@ -17,12 +17,22 @@ from psdopt.running.derivatives.system import AdjointSystem, UnsettledError
 SETTLED = 64.0 * EPS
 
 
-def refuse_degenerate(at: Conditions, columns: int) -> None:
+def refuse_degenerate(at: Conditions, columns: int, system: AdjointSystem) -> None:
     """NotDifferentiableError for a rank, multipliers or inequalities that may change, and for a loss at a corner.
 
     `columns` : those that Y may have, if its rank is limited. Proofs are Cholesky factors, n³/3 and k³/3.
     """
-    _check_rank(at, columns, max(at.residual, SETTLED) / MINOR)
+    error = max(at.residual, SETTLED)
+    try:
+        error = max(error, _error_of_slack(at, system))
+    except NotDifferentiableError:
+        _check(at, columns, error / MINOR)  # which may know the reason
+        raise
+    _check(at, columns, error / MINOR)
+
+
+def _check(at: Conditions, columns: int, known: float) -> None:
+    _check_rank(at, columns, known)
     _check_rows(at)
     corner = at.evaluation.corner()
     if corner <= ROOT_EPS:
@@ -44,8 +54,8 @@ def distances(at: Conditions) -> tuple[Array, Array]:
     return slack, np.where(model.lower == model.upper, np.inf, push)
 
 
-def refuse_within_error(at: Conditions, columns: int, system: AdjointSystem) -> None:
-    """NotDifferentiableError where the error of the stationary point hides a change of rank or spoils the derivative.
+def _error_of_slack(at: Conditions, system: AdjointSystem) -> float:
+    """The error of S beside |S| from that of the point; NotDifferentiableError where that spoils the derivative.
 
     The residual of the point, at least 64 eps of |S| |Y|, is put in a fixed direction, as that of the error is not
     known, and the system turns it into errors of Y and S. A thousandfold, for the same reason, they must be less than
@@ -53,13 +63,13 @@ def refuse_within_error(at: Conditions, columns: int, system: AdjointSystem) -> 
     which is the ratio that was found, not enlarged, and must be at most 1e-7. Also refuses a singular system.
     """
     if at.Y.size == 0:
-        return
+        return 0.0
     probe, size, left = at.probe, norm(at.Y), max(at.residual, SETTLED)
     X, v = system.solve(probe, np.zeros_like(at.y), accuracy=MINOR)
     norms = at.model.norms[at.rows] if at.model is not None else at.y
     extent = max(norm(X) / size, norm(norms * v) / at.unit)
     if extent == 0.0:
-        return
+        return 0.0
     advice = "a run with a smaller tol may help"
     share = left * at.unit * size / norm(probe)
     reached = share * norm(at.by_axes(X))
@@ -72,7 +82,7 @@ def refuse_within_error(at: Conditions, columns: int, system: AdjointSystem) -> 
     if amplified > SLIGHT * VANISHED:
         text = f"S is known to {error:.1e} of |S|, and the derivative to {amplified:.1e} of itself only; {advice}"
         raise UnsettledError(text)
-    _check_rank(at, columns, max(error, left) / MINOR)
+    return float(error)
 
 
 def _check_rank(at: Conditions, columns: int, known: float) -> None:

@@ -19,7 +19,7 @@ from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import FACTOR_ORDER, ROUNDS
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
-from psdopt.running.derivatives.degenerate import SETTLED, distances, refuse_degenerate, refuse_within_error
+from psdopt.running.derivatives.degenerate import SETTLED, distances, refuse_degenerate
 from psdopt.running.derivatives.preconditioners import system_at
 from psdopt.running.derivatives.system import AdjointSystem, UnsettledError
 
@@ -44,8 +44,7 @@ def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object, 
         if revised is system.at:
             break
         system = _polished(revised)
-    refuse_degenerate(system.at, columns)
-    refuse_within_error(system.at, columns, system)
+    refuse_degenerate(system.at, columns, system)
     return system
 
 
