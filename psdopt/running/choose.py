@@ -162,7 +162,11 @@ def _constrained(
             on_factor = kinds.light(problem) or kinds.sparse(problem)
             full = full and not (on_factor and (geometry is not None or problem.face is None))
             splits, newton = full and kinds.splits(problem), full and kinds.decomposable(problem)
-            method = BoundaryPoint() if splits else InteriorPoint() if newton else _on_factors(problem)
+            method = InteriorPoint() if newton else _on_factors(problem)
+            if splits and newton:
+                method = Alternating(BoundaryPoint(), method, AfterSteps(kinds.splitting_steps(problem)))
+            elif splits:
+                method = BoundaryPoint()
     if geometry is None and Ability.FULL_CONE in method.requires.get("geometry", ()):
         geometry = PSDCone(problem.n)
     if geometry is None:

@@ -129,7 +129,20 @@ def decomposable(problem: Constrained) -> bool:
     conic = conic.cheapest
     if conic.complement_flops > THRESHOLDS.cheap and mostly_inequalities(problem):
         return False
-    return conic.flops <= THRESHOLDS.affordable
+    return conic.flops <= max(THRESHOLDS.affordable, min(THRESHOLDS.largest, _factor_steps(conic)))
+
+
+def _factor_steps(conic: Conic) -> float:
+    """Flops of as many steps on a factor of √(2 m) columns as one Newton step may cost: many where C is dense."""
+    columns = min(math.sqrt(2.0 * conic.m), conic.n)
+    return THRESHOLDS.factor_steps * 2.0 * columns * (conic.C.nnz + conic.forms.B.nnz + conic.n * columns)
+
+
+def splitting_steps(problem: Constrained) -> int:
+    """Steps of splitting whose decompositions cost as much as an interior point method would: its turn comes then."""
+    conic = problem.conic
+    assert conic is not None
+    return math.ceil(conic.cheapest.flops / conic.cubes)
 
 
 def diagonal_beside_face(problem: Constrained) -> bool:

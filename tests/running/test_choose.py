@@ -7,6 +7,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.spatial import cKDTree
 
 from benchmarks.choices import drawn
 from benchmarks.papers.sdp_graphs import theta
@@ -213,10 +214,25 @@ def test_theta_numbers_of_sparse_graphs_are_found_on_a_factor() -> None:
     assert isinstance(method, AugmentedLagrangian)
     assert geometry.rank == math.isqrt(2 * sparse.m) + 1
     for n, share in ((200, 0.15), (500, 0.04), (1000, 0.02)):
-        assert isinstance(choose(theta(n, share), None, None)[1], BoundaryPoint)
+        method = choose(theta(n, share), None, None)[1]
+        assert isinstance(method, Alternating)
+        assert isinstance(method.first, BoundaryPoint)
+        assert isinstance(method.second, InteriorPoint)
+    assert isinstance(choose(theta(1000, 0.0145), None, None)[1], InteriorPoint)  # 7 edges a vertex: few decompositions
     apart = theta(500, 0.04)
     meeting = Constrained(apart.problem, [*apart.constraints, constraints.diagonal(500, upper=1.0)])
     assert isinstance(choose(meeting, None, None)[1], AugmentedLagrangian)
+
+
+def test_where_splitting_is_slow_an_interior_point_method_ends_the_run() -> None:
+    """Near points in a square have many cliques, and theta numbers many minimisers: 800 steps left a gap of 1e-3."""
+    points = np.random.default_rng(0).uniform(size=(150, 2))
+    i, j = cKDTree(points).query_pairs(0.24, output_type="ndarray").T
+    groups = [constraints.trace(150, 1.0), constraints.entries(i, j, 150, 0.0)]
+    result = solve(Constrained(QuadraticSDP(C=-0.5 * np.ones((150, 150))), groups), tol=1e-6)
+    assert result.optimal
+    assert result.method == "BoundaryPoint + InteriorPoint"
+    assert np.bincount(np.asarray(result.history["phase"], dtype=int))[1] <= 40
 
 
 def test_a_curved_function_under_constraints_is_solved_by_newton_on_factor_and_multipliers():

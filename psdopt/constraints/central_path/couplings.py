@@ -45,7 +45,7 @@ class Couplings:
             self.B_light = sp.csr_array(one, shape=(count, count))
         else:
             self.B_light = sp.csr_array(B[self.light])
-            self.places = np.unique(self.B_light.indices)
+            self.places, _ = np.unique(self.B_light.indices, return_index=True)
             self.B_light = sp.csr_array(self.B_light[:, self.places])
         self.few, self.whole = self._heavy()
 
