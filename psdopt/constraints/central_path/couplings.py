@@ -96,8 +96,9 @@ class Couplings:
 
     def _add_light(self, M: Array, X: Array, Zi: Array, fresh: bool) -> None:
         k, at, w = len(self.light), (self.i[self.places], self.j[self.places]), self.B_light.data
-        if fresh and self.single and np.all(w == w[0]) and np.array_equal(self.light, np.arange(k)):
-            entry_coupling(*at, float(w[0]) ** 2 * X, Zi, M[:k, :k])
+        own = slice(self.light[0], self.light[0] + k)
+        if fresh and self.single and np.all(w == w[0]) and np.array_equal(self.light, np.arange(own.start, own.stop)):
+            entry_coupling(*at, float(w[0]) ** 2 * X, Zi, M[own, own])
             return
         K = np.triu(entry_coupling(*at, X, Zi))
         K += np.triu(K, 1).T
@@ -172,7 +173,7 @@ class Couplings:
         Costs are compared in entries of sparse products: a pair of places gathers four scattered entries, each of which
         counts as four; dense products do `SPARSE` multiplications in the time of one entry; the
         calls of a heavy row cost as much as a block of entries that fits the cache. The limits 0, 1, 2, 4, ...
-        on the entries of a light row are tried.
+        on the entries of a light row are tried; products of rows of one entry take no more numbers than M.
         """
         best, found, most = np.inf, 0, 0
         taken, entries = np.isin(np.arange(len(counts)), rows), counts[rows]
@@ -186,7 +187,7 @@ class Couplings:
             dense = self.n**2 * np.minimum(2 * heavy, self.n) / SPARSE
             each = CACHED + dense + heavy * self.n + 2.0 * len(self.i)
             cost = 16.0 * places**2 + products + float(each.sum())
-            if cost < best and places**2 <= NUMBERS:
+            if cost < best and places**2 <= (NUMBERS if most > 1 else max(NUMBERS, len(counts) ** 2)):
                 best, found = cost, most
             most = max(1, 2 * most)
         few = counts[rows] <= found
