@@ -16,6 +16,7 @@ from psdopt.constraints.limits import SPARSE, SPLIT
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.stacks import Stack, stacked
 from psdopt.linalg.arrays import Array, as_dense, scaled
+from psdopt.linalg.entries import components
 from psdopt.linalg.limits import ITERATED_ORDER, SMALL_ORDER
 
 
@@ -72,12 +73,11 @@ class Conic:
     @cached_property
     def label(self) -> NDArray[np.intp]:
         """The number of the diagonal block that each row is in, (n,): those of rows that no place connects differ."""
-        i, j, connected = self.forms.i, self.forms.j, sp.csgraph.connected_components
-        if self.C.data.all() and np.array_equal(i, j):
-            return np.asarray(connected(self.C, connection="strong")[1], dtype=np.intp)  # C is symmetric
+        i, j = self.forms.i, self.forms.j
+        if self.C.data.all() and np.array_equal(i, j):  # C is symmetric
+            return np.asarray(sp.csgraph.connected_components(self.C, connection="strong")[1], dtype=np.intp)
         i, j, _, _ = self.places
-        links = sp.csr_array((np.ones(len(i)), (i, j)), shape=(self.n, self.n))
-        return np.asarray(connected(links, directed=False)[1], dtype=np.intp)
+        return components(i, j, self.n)
 
     @cached_property
     def blocks(self) -> list[NDArray[np.intp]]:

@@ -143,7 +143,11 @@ class SparseForms(Measurement):
 
     def sizes(self, d: Array) -> Array:
         """Σ_ij |A_t,ij| d_i d_j for d (n,), (m,): the largest possible |⟨A_t, M⟩| if |M_ij| <= d_i d_j."""
-        return applied(self._magnitudes, d[self.i] * d[self.j])
+        return self.magnitudes(d[self.i] * d[self.j])
+
+    def magnitudes(self, w: Array) -> Array:
+        """|B| w for w (p,), (m,)."""
+        return applied(self._magnitudes, w)
 
     @cached_property
     def _magnitudes(self) -> Any:

@@ -323,7 +323,7 @@ class ConstrainedModel(Composite):
         return ConstrainedEvaluation(self, there.factor, [there])
 
     def value_at_zero(self) -> float:
-        return self.problem.value_at_zero()
+        return self.once("value at zero", self.problem.value_at_zero)
 
     def __repr__(self) -> str:
         return f"Constrained({type(self.problem).__name__}, n={self.n}, m={self.m})"

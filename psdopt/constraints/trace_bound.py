@@ -9,10 +9,10 @@ import scipy.sparse as sp
 
 from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, chosen_rows, scaled
+from psdopt.linalg.arrays import Array, for_products, scaled
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least_squares import least_squares
-from psdopt.linalg.limits import MOST_STEPS
+from psdopt.linalg.limits import MOST_STEPS, SMALL_ORDER
 from psdopt.linalg.tolerances import ROOT_EPS, rounding
 
 
@@ -49,12 +49,12 @@ def found_trace_bound(forms: SparseForms | None, allowed: Allowed, norms: Array)
         return None  # no constraint contains this diagonal entry
     bounded = np.isfinite(lower) | np.isfinite(upper)
     usable = bounded if cones is None else bounded | cones.later
-    unit = scaled(forms.B, scale, weights)  # rows A_t / |A_t|
+    unit = for_products(scaled(forms.B, scale, weights))  # rows A_t / |A_t|
     for _ in range(MOST_STEPS):  # each drops the constraints whose w_t has the sign of an infinite bound
         if not usable.any():
             return None
         w = np.zeros(forms.size)
-        w[usable] = least_squares(chosen_rows(unit, np.flatnonzero(usable)).T, target * weights)
+        w[usable] = least_squares((unit if usable.all() else unit[usable]).T, target * weights)
         w *= scale
         w[np.abs(w) * norms <= ROOT_EPS * float(np.max(np.abs(w) * norms))] = 0.0
         wrong = bounded & (((w > 0.0) & np.isinf(upper)) | ((w < 0.0) & np.isinf(lower)))
@@ -67,7 +67,7 @@ def found_trace_bound(forms: SparseForms | None, allowed: Allowed, norms: Array)
     off = np.abs(forms.on_places(w) - target) * weights**2  # of A*(w) − I, an entry off the diagonal in two places
     sums = np.bincount(forms.i, off, n) + np.bincount(forms.j, np.where(target > 0.0, 0.0, off), n)
     error = float(sums.max())
-    low = 1.0 - error if error <= 0.5 else smallest_eigenpair(forms.matrix(w), tol=0.01, scale="norm").lower_bound
+    low = 1.0 - error if error <= 0.5 else _least_eigenvalue(forms, w)
     if not low > 0.0:
         return None
     used = w != 0.0
@@ -80,6 +80,15 @@ def found_trace_bound(forms: SparseForms | None, allowed: Allowed, norms: Array)
     fixed = error <= ROOT_EPS and bool(np.all(lower[used] == upper[used]))
     least = max(total - lost, 0.0) / (1.0 + error) if fixed else 0.0  # ⟨A*(w), N⟩ is within error tr N of tr N
     return TraceBound(value, least, "constraints", w / low)
+
+
+def _least_eigenvalue(forms: SparseForms, w: Array) -> float:
+    """A lower bound on λ_min(A*(w))."""
+    if forms.n > SMALL_ORDER:
+        return smallest_eigenpair(forms.matrix(w), tol=0.01, scale="norm").lower_bound
+    S = np.zeros((forms.n, forms.n))
+    forms.add_to(S, w)
+    return smallest_eigenpair(S, tol=0.01, scale="norm").lower_bound
 
 
 def definite_part(C: sp.csr_array) -> float:

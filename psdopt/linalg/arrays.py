@@ -209,11 +209,6 @@ def scaled(A: sp.csr_array, rows: Array | None = None, columns: Array | None = N
     return with_data(A, data if columns is None else data * columns[A.indices])
 
 
-def chosen_rows(A: sp.csr_array, rows: NDArray[np.intp]) -> sp.csr_array:
-    """A[rows] for ascending `rows`, each once: A itself if they are all."""
-    return A if len(rows) == A.shape[0] else A[rows]
-
-
 def sparse_product(A: sp.csr_array, X: Array, start: Array | None = None) -> Array:
     """`start` + A X for X (n, k), as a new array."""
     product = as_array(A @ X)
@@ -243,12 +238,6 @@ def both_ways(A: sp.csr_array) -> tuple[Any, Any]:
     """A and Aᵀ as :func:`for_products`; a sparse Aᵀ by rows as well."""
     forth = for_products(A)
     return forth, sp.csr_array(A.T) if forth is A else forth.T
-
-
-def entries_of(rows: NDArray[np.intp], ends: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-    """(the numbers of the entries of these rows, how many each row has) where row t has ends_t to ends_{t+1}."""
-    counts = ends[rows + 1] - ends[rows]
-    return np.repeat(ends[rows] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum()), counts
 
 
 #: A new sparse array costs more than products of a few columns with so many entries, zeros or not.

@@ -22,7 +22,8 @@ def least_squares(A: Any, b: Array) -> Array:
     LSQR may end short of rounding, after 200 + 20 √k steps, k the smaller of q and p. Cost of a step: a product
     with A and one with Aᵀ.
     """
-    if sp.issparse(A) and isinstance(dense := for_products(A), np.ndarray):
+    dense = for_products(A) if sp.issparse(A) else A
+    if isinstance(dense, np.ndarray):
         return np.asarray(np.linalg.lstsq(dense, b, rcond=None)[0])
     most = MOST_PRODUCTS + MOST_PRODUCTS // 10 * math.isqrt(min(A.shape))
     return np.asarray(scipy_lsqr(A, b, atol=EPS, btol=EPS, iter_lim=most)[0])

@@ -9,7 +9,8 @@ from psdopt.constraints.limits import CANCELLED, NEGLIGIBLE, SPARED
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.violation import row_scales
-from psdopt.linalg.arrays import Array, chosen_rows, norm, scaled
+from psdopt.linalg.arrays import Array, norm, scaled
+from psdopt.linalg.entries import chosen_rows
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import EPS, rounding

@@ -14,7 +14,8 @@ from psdopt.constraints.conic import diagonal_blocks
 from psdopt.constraints.limits import CANCELLED, FEASIBLE, LARGE, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.linalg.arrays import Array, chosen_rows, norm, scaled
+from psdopt.linalg.arrays import Array, norm, scaled
+from psdopt.linalg.entries import chosen_rows
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, rounding

@@ -14,6 +14,8 @@ from psdopt.linalg.limits import CACHED
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
 
+#: Of no rows, which multiply nothing.
+NO_VECTORS = sp.csr_array((0, 0))
 Few = tuple[NDArray[np.intp], NDArray[np.intp], Array]
 
 
@@ -129,7 +131,7 @@ class Couplings:
             if root is not None:
                 found[int(t)] = root
         if not found:
-            return np.zeros(0, dtype=np.intp), sp.csr_array((0, self.n)), np.zeros(0)
+            return np.zeros(0, dtype=np.intp), NO_VECTORS, np.zeros(0)
         one = used[counts[used] == 1]
         first = self.B.indptr[one]
         for t, place, w in zip(one.tolist(), self.B.indices[first].tolist(), self.B.data[first].tolist(), strict=True):
@@ -154,8 +156,13 @@ class Couplings:
             if 2 * len(touched) > self.n:
                 i, j = touched[i], touched[j]
                 both = np.concatenate([w, w]), (np.concatenate([i, j]), np.concatenate([j, i]))
-                A = sp.csr_array(both, shape=(self.n, self.n))
-                whole.append((np.array([t]), A if SPARSE * A.nnz < self.n**2 else A.toarray()))
+                shape = self.n, self.n
+                if SPARSE * (2 * len(w) - np.count_nonzero(i == j)) < self.n**2:
+                    whole.append((np.array([t]), sp.csr_array(both, shape=shape)))
+                else:
+                    A = np.zeros(shape)
+                    np.add.at(A, both[1], both[0])
+                    whole.append((np.array([t]), A))
                 continue
             small = np.zeros((len(touched), len(touched)))
             np.add.at(small, (i, j), w)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse as sp
@@ -20,7 +20,8 @@ from psdopt.constraints.conic import Conic, barrier_value
 from psdopt.constraints.directed import DirectedCouplings, DirectedForms
 from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.stacks import NONE, Stack
-from psdopt.linalg.arrays import Array, entries_of, length_of, norm, scaled
+from psdopt.linalg.arrays import Array, length_of, norm
+from psdopt.linalg.entries import by_entries, entries_of
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
@@ -86,8 +87,7 @@ class StandardForm:
         self.softness: Array | None = None
         if conic.softness is not None:
             self.softness = conic.softness[self.source] * self.row_scale**2 * (self.gamma / self.beta)
-        forms, (_, _, C, at) = scaled(conic.forms.B[self.source], self.row_scale), conic.places
-        columns = sp.csr_array((forms.data, at[forms.indices], forms.indptr), shape=(self.m, len(C))).tocsc()
+        columns = _columns(conic, self.source, self.row_scale)
         self.parts: list[Part] = []
         for stack in conic.stacks:
             if stack.arrow:
@@ -106,17 +106,17 @@ class StandardForm:
         self.held = length_of(part.fixed for part in self.parts if isinstance(part, Bipartite))
         self.order, self.cost = sum(part.degree for part in self.parts), length_of(part.C for part in self.parts)
 
-    def _matrices(self, columns: sp.csc_array, stack: Stack) -> Iterator[Semidefinite]:
+    def _matrices(self, columns: Columns, stack: Stack) -> Iterator[Semidefinite]:
         """These blocks, in one part while all products of their entries fit."""
-        s, filled = stack.order, np.diff(columns.indptr)[stack.held] > 0
+        s, filled = stack.order, np.diff(columns.ends)[stack.held] > 0
         pairs = len(np.unique((stack.i * s + stack.j)[filled])) ** 2
         most = max(1, int(SLIGHT * NUMBERS) // max(1, pairs)) if s <= SMALL_ORDER else 1
         for first in range(0, len(stack), most):
             part = stack[first : first + most]
-            filled = np.diff(columns.indptr)[part.held] > 0
+            filled = np.diff(columns.ends)[part.held] > 0
             places, which = np.unique((part.i * s + part.j)[filled], return_inverse=True)
             t, k, numbers = _taken(columns, part.held[filled], part.block[filled] * len(places) + which)
-            B = sp.csr_array((numbers, (t, k)), shape=(self.m, len(part) * len(places)))
+            B = by_entries(numbers, t, k, (self.m, len(part) * len(places)))
             costs, weights = part.dense(self.conic.places[2]) / self.gamma, self._weights(part.rows[:, 0])
             products = None
             if isinstance(self.conic.forms, DirectedForms) and self.softness is not None:
@@ -130,19 +130,19 @@ class StandardForm:
         own = np.append(self.nu[rows] / (self.beta * self.gamma), np.zeros(others))
         return own if np.any(own) else None
 
-    def _cones(self, columns: sp.csc_array, stack: Stack) -> SecondOrder:
+    def _cones(self, columns: Columns, stack: Stack) -> SecondOrder:
         """The arrows: B has the diagonal entry of A_tk, and half of the others."""
         first, d = np.flatnonzero(stack.i == 0), stack.order  # of the equal diagonal entries only the first
         t, k, numbers = _taken(columns, stack.held[first], stack.block[first] * d + stack.j[first])
         B = sp.csr_array((np.where(k % d == 0, 1.0, 0.5) * numbers, (t, k)), shape=(self.m, len(stack) * d))
         return SecondOrder(stack.rows, stack.first_rows(self.conic.places[2]) / self.gamma, B)
 
-    def _nonnegative(self, columns: sp.csc_array, singles: Stack, signs: Array) -> Orthant:
+    def _nonnegative(self, columns: Columns, singles: Stack, signs: Array) -> Orthant:
         """The blocks of order one, `singles`, and the slacks of the last rows, which have these signs."""
         rows, slacks = singles.rows[:, 0], np.arange(len(signs))
         t, k, numbers = _taken(columns, singles.held, singles.block)
         t, k = np.append(t, slacks + self.m - len(signs)), np.append(k, slacks + len(rows))
-        B = sp.csr_array((np.append(numbers, signs), (t, k)), shape=(self.m, len(rows) + len(signs)))
+        B = by_entries(np.append(numbers, signs), t, k, (self.m, len(rows) + len(signs)))
         costs = np.append(singles.dense(self.conic.places[2]) / self.gamma, np.zeros(len(signs)))
         return Orthant(rows, costs, B, self._weights(rows, len(signs)))
 
@@ -262,12 +262,31 @@ class StandardForm:
         return float(np.vdot(Y, Y))
 
 
+class Columns(NamedTuple):
+    """The entries of the scaled rows: `rows` and `numbers` of those at place k, from ends_k to ends_{k+1}."""
+
+    rows: NDArray[np.intp]
+    numbers: Array
+    ends: NDArray[np.intp]
+
+
+def _columns(conic: Conic, source: NDArray[np.intp], scale: Array) -> Columns:
+    """The entries of the rows `source`, each multiplied by its `scale`, at the places of the conic."""
+    B, (_, _, C, at) = conic.forms.B, conic.places
+    held, counts = entries_of(source, B.indptr)
+    places = at[B.indices[held]]
+    order = np.argsort(places, kind="stable")
+    ends = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(C)))])
+    rows = np.repeat(np.arange(len(source)), counts)
+    return Columns(rows[order], (np.repeat(scale, counts) * B.data[held])[order], ends)
+
+
 def _taken(
-    columns: sp.csc_array, held: NDArray[np.intp], at: NDArray[np.intp]
+    columns: Columns, held: NDArray[np.intp], at: NDArray[np.intp]
 ) -> tuple[NDArray[Any], NDArray[np.intp], Array]:
     """Rows, places and numbers of the entries in the columns `held` (q,), which have the places `at`."""
-    numbers, counts = entries_of(held, columns.indptr)
-    return columns.indices[numbers], np.repeat(at, counts), columns.data[numbers]
+    numbers, counts = entries_of(held, columns.ends)
+    return columns.rows[numbers], np.repeat(at, counts), columns.numbers[numbers]
 
 
 def _by_weight(conic: Conic, rows: NDArray[np.intp]) -> NDArray[np.intp]:

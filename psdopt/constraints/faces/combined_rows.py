@@ -15,12 +15,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.limits import CANCELLED, LARGE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, chosen_rows, entries_of, scaled
+from psdopt.linalg.arrays import Array, scaled
+from psdopt.linalg.entries import chosen_rows, entries_of
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import BLOCK
@@ -34,7 +34,7 @@ PRIME = 2**61 - 1
 Row = dict[int, int]
 
 
-def combined(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0) -> tuple[sp.csr_array, sp.csr_array]:
+def combined(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0) -> tuple[Array, Array]:
     """(w (k, m), the entries (k, p) of their A*(w)) for all candidate combinations.
 
     `noise` : the relative error of the A_t, if that is more than rounding; a sum of terms that is as small is no entry.
@@ -46,9 +46,7 @@ def combined(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0)
     found += _eliminated(forms, _overlapping(forms, equations), lower, noise)
     pairs = [each for each in found if each is not None]
     weights, entries = ([pair[k] for pair in pairs] for k in range(2))
-    if not pairs:
-        return sp.csr_array((0, forms.size)), sp.csr_array((0, forms.B.shape[1]))
-    return sp.csr_array(np.array(weights)), sp.csr_array(np.array(entries))
+    return np.array(weights).reshape(-1, forms.size), np.array(entries).reshape(-1, forms.B.shape[1])
 
 
 def _overlapping(forms: SparseForms, rows: NDArray[np.intp]) -> NDArray[np.intp]:
@@ -60,11 +58,13 @@ def _overlapping(forms: SparseForms, rows: NDArray[np.intp]) -> NDArray[np.intp]
 
 def _of_zeros(forms: SparseForms, rows: NDArray[np.intp], noise: float) -> tuple[Array, Array] | None:
     """w on `rows`, all with b_t = 0, for which A*(w) is nearest to the identity on the places that the rows touch."""
+    if len(rows) < 2:
+        return None
     B = chosen_rows(forms.B, rows)
     diagonal = forms.i == forms.j
     touched = np.zeros(len(diagonal), dtype=bool)
     touched[B.indices] = True
-    if len(rows) < 2 or B.nnz > BLOCK or not np.any(touched & diagonal):
+    if B.nnz > BLOCK or not np.any(touched & diagonal):
         return None
     norms = forms.norms[rows]
     # off the diagonal B has twice the entry of the matrix

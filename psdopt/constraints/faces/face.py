@@ -188,22 +188,22 @@ def _searched(forms: SparseForms, lower: Array, upper: Array, noise: float) -> S
     """The combination that a search finds, without entries of A*(w) that are rounding."""
     w = hidden_combination(forms, lower, upper, noise)
     if w is None:
-        return [], [], sp.csr_array((0, forms.size))
+        return NOTHING
     entries = forms.on_places(w)
     lost = CANCELLED * forms.n * EPS * (abs(forms.B).T @ np.abs(w))
     kept = np.where(np.abs(entries) > lost, entries, 0.0)
-    return _of_combinations(forms, sp.csr_array(w[None, :]), sp.csr_array(kept[None, :]), norm(w * forms.norms))
+    return _of_combinations(forms, w[None, :], kept[None, :], norm(w * forms.norms))
 
 
-def _of_combinations(forms: SparseForms, weights: sp.csr_array, entries: sp.csr_array, terms: float = 0.0) -> Stage:
+def _of_combinations(forms: SparseForms, weights: Array, entries: Array, terms: float = 0.0) -> Stage:
     """The semidefinite ones among the combinations `weights` (k, m), with `entries` (k, p) of their A*(w).
 
     `terms` : the size of the w_t A_t, if the entries contain rounding of these.
     """
-    if entries.shape[0] == 0:
-        return [], [], weights
-    none = np.zeros(entries.shape[0])
-    among, parts = _semidefinite(SparseForms(forms.i, forms.j, entries, forms.n), none, none, terms)
+    if not len(entries):
+        return NOTHING
+    none = np.zeros(len(entries))
+    among, parts = _semidefinite(SparseForms.known(forms.i, forms.j, sp.csr_array(entries), forms.n), none, none, terms)
     return [forms.size + t for t in among], parts, _turned(forms, sp.csr_array(weights[among]))
 
 
@@ -245,7 +245,7 @@ def _semidefinite(
     or A_t is not used. All spectra together cost no more than one of order SPECTRUM_ORDER, or no A_t is used.
     """
     on_diagonal = forms.i == forms.j
-    candidates = np.flatnonzero(((lower == 0.0) | (upper == 0.0)) & (abs(forms.B) @ (1.0 * on_diagonal) > 0.0))
+    candidates = np.flatnonzero(((lower == 0.0) | (upper == 0.0)) & (forms.magnitudes(1.0 * on_diagonal) > 0.0))
     rows: list[int] = []
     parts: list[tuple[NDArray[np.intp], Array]] = []
     cubes = 0.0

@@ -20,9 +20,11 @@ from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.central_path.interior_steps import path
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
+from psdopt.constraints.faces.local_norm import near_feasible
 from psdopt.constraints.limits import CANCELLED, FLOPS, NEGLIGIBLE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, chosen_rows, norm
+from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.entries import chosen_rows
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import EPS, SLIGHT
 
@@ -71,14 +73,18 @@ def hidden_combination(forms: SparseForms, lower: Array, upper: Array, noise: fl
 
 
 def inside(forms: SparseForms, lower: Array, upper: Array, M: Array) -> bool:
-    """Whether the matrix that meets the equations nearest to M (n, n) is definite and meets the inequalities clearly.
+    """Whether a matrix that meets the equations near M (n, n) is definite and meets the inequalities clearly.
 
-    Then no constraints define a face. False as well where no search would be made, since the factor of the equations
-    costs more than what it spares.
+    Then no constraints define a face. A matrix near M in its own norm
+    (:func:`~psdopt.constraints.faces.local_norm.near_feasible`) is tried first; where equations depend on each other,
+    the nearest one. False as well where no search would be made, since the factor of the equations costs more than what
+    it spares.
     """
     loose, tight = np.flatnonzero(lower < upper), np.flatnonzero((lower == upper) & (forms.norms > 0.0))
     if not _searchable(forms.n, len(tight)):
         return False
+    if near_feasible(forms, lower, upper, M):
+        return True
     if len(tight):
         rows, d = _scaled(forms, lower, tight)
         units = d * d[:, None] * (rows.size or 1.0)

@@ -156,7 +156,8 @@ def moved(
     rest, slack = at.primal, at.dual
     inside = old.dual.inside
     whole = form.cliques is None  # then the matrix of X is definite
-    if whole and not splits and inside is None and rest <= NEGLIGIBLE and problem.n <= ITERATED_ORDER:
+    better = inside is None or old.at is None or old.at.primal > NEGLIGIBLE  # the first one that nearly is feasible
+    if whole and not splits and better and problem.n <= ITERATED_ORDER:
         inside = form.matrix(X)
         inside = inside if form.W is None else np.asarray(form.W @ (form.W @ inside).T)
     problem = problem if old.anew else problem.shown
