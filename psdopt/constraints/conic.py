@@ -15,8 +15,8 @@ from psdopt.constraints.directed import DirectedForms
 from psdopt.constraints.limits import SPARSE, SPLIT
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.stacks import Stack, stacked
-from psdopt.linalg.arrays import Array, as_dense, scaled
-from psdopt.linalg.entries import components
+from psdopt.linalg.arrays import Array, as_dense, entries_kept, scaled, with_data
+from psdopt.linalg.entries import by_entries, components
 from psdopt.linalg.limits import ITERATED_ORDER, SMALL_ORDER
 
 
@@ -201,8 +201,19 @@ class Conic:
         return self if self.split is None else self.split[0]
 
     def slack(self, y: Array) -> sp.csr_array:
-        """S = C + A*(y), sparse (n, n)."""
-        return sp.csr_array(self.C + self.forms.matrix(y))
+        """S = C + A*(y), sparse (n, n), without zeros."""
+        pattern, which = self._pattern
+        data = self.entries(y)[which]
+        return with_data(pattern, data) if np.all(data) else entries_kept(with_data(pattern, data), data != 0.0)
+
+    @cached_property
+    def _pattern(self) -> tuple[sp.csr_array, NDArray[np.intp]]:
+        """Both triangles of the :attr:`places`, and the place of each of their entries."""
+        i, j, _, _ = self.places
+        off = np.flatnonzero(i != j)
+        which = np.append(np.arange(len(i)), off)
+        pattern = by_entries(which, np.append(i, j[off]), np.append(j, i[off]), (self.n, self.n))
+        return pattern, pattern.data
 
     def dense_slack(self, y: Array) -> Array:
         """S as a dense array."""

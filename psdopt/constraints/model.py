@@ -26,7 +26,7 @@ from psdopt.constraints.explicit import (
     measured_objective,
     nearest_objective,
 )
-from psdopt.constraints.faces.congruence import CarriedForms, carried_forms, carried_problem
+from psdopt.constraints.faces.congruence import CarriedForms, carried_problem
 from psdopt.constraints.faces.face import Face, found_face
 from psdopt.constraints.faces.hidden_face import inside
 from psdopt.constraints.feasible import feasible_factor, random_directions
@@ -190,7 +190,7 @@ class ConstrainedModel(Composite):
         """Without a search: the face is the one at sight if a feasible M (n, n) is shown to be definite within it."""
         if "face" not in vars(self) and self.forms is not None and M is not None:
             face, at = self._face_at_sight, (self.lower, self.upper, M)
-            if inside(self.forms, *at) if face is None else face.filled(self.shown.carried, *at):
+            if inside(self.forms, *at) if face is None else face.filled(*at):
                 vars(self)["face"] = face
 
     @cached_property
@@ -209,9 +209,7 @@ class ConstrainedModel(Composite):
     def carried(self) -> SparseForms | None:
         """The WᵀA_tW by their entries, W the basis of the face; None without a face or with too many entries."""
         face = self.face
-        if face is None or face.within is None or self.only_zero or self.forms is None:
-            return None
-        return carried_forms(self.forms, face.within, face.rows)
+        return None if face is None else face.carried
 
     @cached_property
     def on_face(self) -> Problem:

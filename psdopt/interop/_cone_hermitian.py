@@ -10,7 +10,8 @@ import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, for_products, scaled
+from psdopt.linalg.entries import chosen_rows
 
 
 @dataclass(frozen=True)
@@ -56,8 +57,12 @@ def twins(program: ConeProgram) -> Twins | None:
         b, held = program.b[rows], np.diff(program.A.indptr)[rows]
         if not (np.array_equal(b, factor * b[at]) and np.array_equal(held, held[at])):
             continue
-        A = program.A[rows]
-        if abs(A - sp.diags_array(factor) @ A[at]).count_nonzero() == 0:
+        A = for_products(chosen_rows(program.A, rows))
+        if isinstance(A, np.ndarray):
+            alike = np.array_equal(A, factor[:, None] * A[at])
+        else:
+            alike = abs(A - scaled(A[at], factor)).count_nonzero() == 0
+        if alike:
             of[rows], sign[rows] = rows[at], factor
     return None if np.array_equal(of, np.arange(len(of))) else Twins(of, sign)
 

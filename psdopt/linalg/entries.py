@@ -31,7 +31,7 @@ def chosen_rows(A: sp.csr_array, rows: NDArray[np.intp]) -> sp.csr_array:
     return sp.csr_array((A.data[at], A.indices[at], ends), shape=(len(rows), A.shape[1]))
 
 
-def by_entries(numbers: Array, i: NDArray[Any], j: NDArray[Any], shape: tuple[int, int]) -> sp.csr_array:
+def by_entries(numbers: NDArray[Any], i: NDArray[Any], j: NDArray[Any], shape: tuple[int, int]) -> sp.csr_array:
     """The sparse array with these `numbers` at the places (i, j), each given once; rows and columns are sorted."""
     order = np.argsort(np.asarray(i, dtype=np.int64) * shape[1] + j)
     ends = np.concatenate([[0], np.cumsum(np.bincount(i, minlength=shape[0]))])

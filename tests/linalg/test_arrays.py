@@ -120,14 +120,6 @@ def test_products_are_those_of_the_sparse_array(most, monkeypatch) -> None:
     assert np.allclose(back @ y, A.toarray().T @ y, rtol=1e-14, atol=0)
 
 
-def test_entries_of_rows_come_row_by_row() -> None:
-    A = sp.csr_array(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 4.0]]))
-    numbers, counts = arrays.entries_of(np.array([2, 1, 0, 2]), A.indptr)
-    assert counts.tolist() == [2, 0, 2, 2]
-    assert A.data[numbers].tolist() == [3.0, 4.0, 1.0, 2.0, 3.0, 4.0]
-    assert len(arrays.entries_of(np.zeros(0, dtype=np.intp), A.indptr)[0]) == 0
-
-
 def test_rows_and_columns_are_scaled() -> None:
     A = sp.csr_array(np.array([[1.0, 0.0, 2.0], [0.0, 3.0, 4.0]]))
     r, c = np.array([2.0, 3.0]), np.array([1.0, 10.0, 100.0])
@@ -148,9 +140,3 @@ def test_a_diagonal_matrix_is_applied_as_its_diagonal() -> None:
     others = [D[[1, 0, 2]], D[:2], sp.csr_array(np.diag([1.0, 0.0, 2.0])), sp.csr_array(np.triu(np.ones((3, 3))))]
     wide = sp.csr_array(([1.0, 2.0, 3.0], [0, 1, 2], [0, 2, 2, 3]), shape=(3, 3))
     assert all(arrays.only_diagonal(A) is None for A in (*others, wide))
-
-
-def test_rows_are_chosen_without_a_copy_if_they_are_all() -> None:
-    A = sp.csr_array(np.arange(12.0).reshape(4, 3))
-    assert arrays.chosen_rows(A, np.arange(4)) is A
-    assert arrays.chosen_rows(A, np.array([1, 3])).toarray().tolist() == A.toarray()[[1, 3]].tolist()

@@ -38,9 +38,14 @@ def test_rows_that_are_chosen() -> None:
     assert chosen_rows(A, np.arange(6)) is A
     for rows in (np.array([0, 2, 5]), np.zeros(0, dtype=np.intp)):
         assert np.array_equal(chosen_rows(A, rows).toarray(), A.toarray()[rows])
-    at, counts = entries_of(np.array([5, 0]), A.indptr)
-    assert counts.tolist() == np.diff(A.indptr)[[5, 0]].tolist()
-    assert np.array_equal(A.data[at], np.concatenate([A.data[A.indptr[5] :], A.data[: A.indptr[1]]]))
+
+
+def test_entries_of_rows_come_row_by_row() -> None:
+    A = sp.csr_array(np.array([[1.0, 0.0, 2.0], [0.0, 0.0, 0.0], [0.0, 3.0, 4.0]]))
+    numbers, counts = entries_of(np.array([2, 1, 0, 2]), A.indptr)
+    assert counts.tolist() == [2, 0, 2, 2]
+    assert A.data[numbers].tolist() == [3.0, 4.0, 1.0, 2.0, 3.0, 4.0]
+    assert len(entries_of(np.zeros(0, dtype=np.intp), A.indptr)[0]) == 0
 
 
 @pytest.mark.parametrize("order", [0, 1000])

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.limits import CANCELLED, LARGE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, scaled
+from psdopt.linalg.arrays import Array, for_products, scaled
 from psdopt.linalg.entries import chosen_rows, entries_of
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
@@ -68,7 +68,8 @@ def _of_zeros(forms: SparseForms, rows: NDArray[np.intp], noise: float) -> tuple
         return None
     norms = forms.norms[rows]
     # off the diagonal B has twice the entry of the matrix
-    x = least_squares(scaled(B, 1.0 / norms, np.sqrt(forms.halves)).T, np.where(touched & diagonal, 1.0, 0.0)) / norms
+    unit = for_products(scaled(B, 1.0 / norms, np.sqrt(forms.halves)))
+    x = least_squares(unit.T, np.where(touched & diagonal, 1.0, 0.0)) / norms
     w = np.zeros(forms.size)
     w[rows] = x
     terms, size = B.data * np.repeat(x, np.diff(B.indptr)), len(diagonal)

@@ -7,7 +7,7 @@ combination of constraints may say the same (:mod:`~psdopt.constraints.faces.com
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
@@ -51,7 +51,9 @@ class Face:
     `rows` : the constraints ⟨A_t, M⟩ = 0 that hold on the whole face. `pieces` : U in pieces, one for each set of rows
     of M that the defining A_t connect. `stages` : matrices (k, m), each row a combination w with wᵀb = 0 and A*(w) ⪰ 0,
     in the first stage on the cone, in later stages on the face left by earlier ones. `searched` : whether a w was found
-    by a numerical search; such a face is never used to prove infeasibility.
+    by a numerical search; such a face is never used to prove infeasibility. `carried` : the WᵀA_tW of all constraints
+    by their entries (:func:`~psdopt.constraints.faces.congruence.carried_forms`), None where these are too many, or
+    where only M = 0 is left.
     """
 
     n: int
@@ -59,6 +61,7 @@ class Face:
     pieces: tuple[Piece, ...]
     stages: tuple[sp.csr_array, ...]
     searched: bool = False
+    carried: SparseForms | None = field(default=None, compare=False, repr=False)
 
     @property
     def count(self) -> int:
@@ -106,13 +109,13 @@ class Face:
         """P V, P = I − U Uᵀ. O(n k) per column."""
         return np.asarray(V - self._across @ (self._across.T @ V))
 
-    def filled(self, carried: SparseForms | None, lower: Array, upper: Array, M: Array) -> bool:
-        """Whether M (n, n) shows a feasible matrix that is definite within the face, so that no smaller one holds all.
-
-        `carried` : the WᵀA_tW, as :func:`~psdopt.constraints.faces.congruence.carried_forms` has them."""
+    def filled(self, lower: Array, upper: Array, M: Array) -> bool:
+        """Whether M (n, n) shows a feasible matrix that is definite within the face: then no smaller one holds all."""
         W, (low, high) = self.within, (lower.copy(), upper.copy())
         low[self.rows], high[self.rows] = -np.inf, np.inf
-        return W is not None and carried is not None and inside(carried, low, high, np.asarray(W.T @ (W.T @ M).T))
+        if W is None or self.carried is None:
+            return False
+        return inside(self.carried, low, high, np.asarray(W.T @ (W.T @ M).T))
 
     def restricted(self, S: object) -> Array | LinearOperator:
         """P S P: an array for a sparse or dense S, in O(n² q); an operator for an operator S."""
@@ -164,8 +167,9 @@ def found_face(
         if W is None:
             break
         rows = np.union1d(rows, _vanishing(forms, W, (lower == 0.0) & (upper == 0.0), weights.indices))
-        face = replace(face, rows=rows)
         there = carried_forms(forms, W, rows)
+        face = replace(face, rows=rows, carried=there)
+        vars(face)["within"] = W
     return face
 
 
