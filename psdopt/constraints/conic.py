@@ -50,7 +50,7 @@ class Conic:
         i, j, numbers = np.repeat(np.arange(self.n), np.diff(self.C.indptr)), self.C.indices, self.C.data
         upper = (i <= j) & (numbers != 0.0)
         own, given = self.forms.i * self.n + self.forms.j, (i * self.n + j)[upper]
-        codes, _ = np.unique(np.concatenate([own, given]), return_index=True)  # by sorting: hashes take 70 times as long
+        codes, _ = np.unique(np.concatenate([own, given]), return_index=True)  # sorts: hashes take 70 times as long
         C = np.bincount(np.searchsorted(codes, given), numbers[upper], len(codes)).astype(np.float64)
         return codes // self.n, codes % self.n, C, np.searchsorted(codes, own)
 

@@ -131,8 +131,8 @@ def _constrained(
     SphereGradient for a linear F on matrices of a fixed diagonal; DualNewton for a distance, unless equations leave a
     face, on which its dual has no minimiser; for a distance of weighted entries its gradient steps, and the method
     below if they do not suffice; BoundaryPoint for very many equations, of nuclear norms only where no matrix of few
-    columns nearly meets them; InteriorPoint if a step is affordable; else, for nuclear norms, for very sparse equations
-    and very many inequalities, AugmentedLagrangian.
+    columns nearly meets them, and then InteriorPoint; that alone if a step is affordable; else, for nuclear norms, for
+    very sparse equations and very many inequalities, AugmentedLagrangian.
 
     The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
     second-order stationary point is optimal. For nuclear norms it begins with log m, as solutions have few. On a face

@@ -50,7 +50,7 @@ def near_feasible(forms: SparseForms, lower: Array, upper: Array, M: Array) -> b
     if np.any(slack[loose] <= 2.0 * error[loose]):
         return False
     # the values of all other rows change by less than their slack
-    rows = np.flatnonzero(np.where(loose, gap <= 2.0 * (sizes + error), forms.norms > 0.0))
+    rows = np.flatnonzero(np.where(loose, gap <= 2.0 * (sizes + error), (forms.norms > 0.0) | (lower != 0.0)))
     if float(len(rows) * forms.n) ** 2 > SPARED:
         return False
     a, lower, upper = a[rows], lower[rows], upper[rows]
