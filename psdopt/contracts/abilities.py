@@ -75,6 +75,11 @@ Need = str | tuple[str, ...]
 Requires = Mapping[str, tuple[Need, ...]]
 
 
+def on_factors(*needs: Need) -> Requires:
+    """The needs of a method that moves a factor along straight lines, with these `needs` of the problem."""
+    return {"problem": needs, "geometry": (Ability.FACTOR, Ability.STRAIGHT)}
+
+
 @dataclass(frozen=True)
 class Verdict:
     """Answer of :func:`psdopt.compatible`: `ok`, the `missing` needs ("problem: exact-line", ...), a `hint`."""

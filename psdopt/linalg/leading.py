@@ -13,7 +13,7 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.checked_operator import CheckedOperator, column_norms, length
 from psdopt.linalg.extreme import probable_bound
-from psdopt.linalg.limits import PROBES, SMALL_ORDER, SPECTRUM_ORDER
+from psdopt.linalg.limits import SMALL_ORDER, SPECTRUM_ORDER
 from psdopt.linalg.subset import eigenpairs
 from psdopt.linalg.threads import one_blas_thread
 from psdopt.linalg.tolerances import EPS
@@ -144,7 +144,6 @@ class _Aside:
     looks: int = 0  # that have put pairs aside
     sharp: bool = False  # whether residuals are small enough for values that crowd at the k-th
     ceiling: float = 0.0  # no eigenvalue of the rest above it proves the sum
-    expected: int = 0  # steps of the next look
     error: float = math.inf  # relative error of the sum, proven
 
     def look(self, q: Array, capacity: int) -> bool:
@@ -156,7 +155,7 @@ class _Aside:
         Q[:, j : j + 1] = q / np.linalg.norm(q)
         T = np.zeros((capacity, capacity))  # its lower triangle
         size = begin = steps = 0
-        check, before = max(LEAST, self.expected) if j else k + k // 2 + LEAST, (0, math.inf)
+        check, before = LEAST if j else k + k // 2 + LEAST, (0, math.inf)
         cycles: list[tuple[Array, Array, Array]] = []
         while True:
             end, steps = j + size + 1, steps + 1
@@ -173,9 +172,6 @@ class _Aside:
                 beyond, ends = 0.0, True
             else:
                 Q[:, end : end + 1] = image.reshape(n, 1) / beyond
-            if steps == PROBES and j == 0 and self._flat(T):
-                self.slow = True
-                return True
             if steps < check and size < capacity and not ends:
                 continue
             theta, W = np.linalg.eigh(T[:size, :size])
@@ -188,7 +184,6 @@ class _Aside:
                     return True
             if pairs:
                 self._put(Q[:, j : j + size] @ W[:, :pairs], theta[:pairs], np.abs(cycle[1][0, :pairs]))
-                self._expect(theta[pairs:])
                 return op.products >= self.budget or self.error <= self.tol
             if ends or self.error <= self.tol:
                 return True
@@ -207,16 +202,6 @@ class _Aside:
                 T[:] = 0.0
                 T[range(keep), range(keep)] = theta[:keep]
                 size, begin = keep, keep
-
-    def _flat(self, T: Array) -> bool:
-        """Whether the first steps show a density of eigenvalues alone, at whose edge LAPACK finds the k-th sooner.
-
-        That is, no Ritz value is beyond the band which the last coefficients span. At the edge of a semicircle m steps
-        find the values above sqrt(1 - m / n) of its radius, 0.21 (m / n)^1.5 of all.
-        """
-        a, b = T.diagonal()[PROBES - LEAST : PROBES], T.diagonal(-1)[PROBES - LEAST : PROBES - 1]
-        few = self.k <= 0.21 * self.op.n * min(self.most / self.op.n, 1.0) ** 1.5
-        return not few and bool(np.linalg.eigvalsh(T[:PROBES, :PROBES])[-1] <= np.mean(a) + 2.0 * np.mean(b))
 
     def _judged(
         self, theta: Array, r: Array, cycles: list[tuple[Array, Array, Array]], ends: bool
@@ -286,13 +271,6 @@ class _Aside:
         self.values, self.vectors = theta, U
         total = self._total(theta, self._floor(0.0))
         self.ceiling = total * float(ceilings(theta / total, r / total, self.k, 0.5 * self.tol)[-1])
-
-    def _expect(self, rest: Array) -> None:
-        """How many steps the next look will take: the Chebyshev polynomial of that degree is large enough."""
-        self.expected = 0
-        if len(rest) and self.ceiling > rest[0]:
-            gap = (self.ceiling - rest[0]) / max(rest[0] - rest[-1], 1e-300)
-            self.expected = int(math.log(2.0 * math.sqrt(self.op.n) / CHANCE) / math.acosh(1.0 + 2.0 * gap))
 
 
 def _without(basis: Array, image: Array) -> tuple[Array, Array, float]:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.checks import brief, integer, is_name, number, positive
-from psdopt.contracts.abilities import Ability, Requires, require_inner
+from psdopt.contracts.abilities import Ability, Requires, on_factors, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
@@ -50,10 +50,7 @@ class SplitSteps(Method[SplitState]):
 
     admm: ADMM
 
-    requires: ClassVar[Requires] = {
-        "problem": (Ability.GRADIENT, Ability.SPLIT),
-        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
-    }
+    requires: ClassVar[Requires] = on_factors(Ability.GRADIENT, Ability.SPLIT)
 
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None

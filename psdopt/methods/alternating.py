@@ -177,13 +177,13 @@ class Alternating(Method[AlternatingState]):
     ) -> AlternatingState:
         for name, method in (("first", self.first), ("second", self.second)):
             require_inner(name, method, problem, geometry)
-        state = _around(self.first.init(problem, geometry, start, evaluation))
+        state = around(self.first.init(problem, geometry, start, evaluation))
         return self._handed_over(state) if self.switch(state) else state
 
     def step(self, state: AlternatingState) -> AlternatingState:
         inner = (self.second if state.turns % 2 else self.first).step(state.inner)
         moved = inner.evaluation is not state.inner.evaluation
-        after = _around(
+        after = around(
             inner,
             state.evaluation.value,
             steps=state.steps + 1,
@@ -212,17 +212,17 @@ class Alternating(Method[AlternatingState]):
             return self.init(state.problem, geometry, point, evaluation)
         if state.turns == 0 and isinstance(self.switch, (AfterSteps, AfterProducts)):
             inner = self.first.widened(state.inner, geometry, point, evaluation)
-            return _around(inner, steps=state.steps, products=state.products)
+            return around(inner, steps=state.steps, products=state.products)
         if state.turns > 0:
             inner = self.second.widened(state.inner, geometry, point, evaluation)
-            return state if inner is state.inner else _around(inner, turns=1)
-        return _around(self.second.init(state.problem, geometry, point, evaluation), turns=1)
+            return state if inner is state.inner else around(inner, turns=1)
+        return around(self.second.init(state.problem, geometry, point, evaluation), turns=1)
 
     def _handed_over(self, state: AlternatingState, stuck: bool = False) -> AlternatingState:
         """The first state of the next turn, at the same point."""
         following = self.first if state.turns % 2 else self.second
         inner = following.continued(state.inner)
-        after = _around(inner, turns=state.turns + 1, stuck=stuck)
+        after = around(inner, turns=state.turns + 1, stuck=stuck)
         # the step that led here belongs to the turn before
         return replace(after, step=state.step, extras={**after.extras, **state.extras})
 
@@ -248,7 +248,8 @@ class InTurns(Method[S]):
         return begun
 
 
-def _around(inner: State, before: float | None = None, *, turns: int = 0, **counted: Any) -> AlternatingState:
+def around(inner: State, before: float | None = None, *, turns: int = 0, **counted: Any) -> AlternatingState:
+    """The state of a turn whose method is at `inner`."""
     phase = 1.0 + inner.extras.get("phase", 0.0) if turns % 2 else 0.0
     kept = {name: getattr(inner, name) for name in OWN}
     kept["extras"] = {**inner.extras, "phase": phase}

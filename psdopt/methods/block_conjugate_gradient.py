@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.checks import integer, one_of
-from psdopt.contracts.abilities import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires, on_factors
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State, without_step
 from psdopt.contracts.problem import Evaluation, Problem
@@ -53,10 +53,7 @@ class BlockConjugateGradient(Method[BlockState]):
     preconditioner: str = "diagonal"
     inner_iterations: int = 40
 
-    requires: ClassVar[Requires] = {
-        "problem": (Ability.GRADIENT, Ability.EXACT_LINE, Ability.RESTRICTION),
-        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
-    }
+    requires: ClassVar[Requires] = on_factors(Ability.GRADIENT, Ability.EXACT_LINE, Ability.RESTRICTION)
     takes_device_arrays: ClassVar[bool] = True
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True

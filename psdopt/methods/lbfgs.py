@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from psdopt.checks import integer, one_of
-from psdopt.contracts.abilities import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires, on_factors
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, State, without_step
 from psdopt.contracts.problem import Evaluation, Problem
@@ -42,10 +42,7 @@ class LBFGS(Method[LBFGSState]):
     memory: int = 20
     preconditioner: str = "auto"
 
-    requires: ClassVar[Requires] = {
-        "problem": (Ability.GRADIENT, Ability.EXACT_LINE),
-        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
-    }
+    requires: ClassVar[Requires] = on_factors(Ability.GRADIENT, Ability.EXACT_LINE)
     takes_device_arrays: ClassVar[bool] = True
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True

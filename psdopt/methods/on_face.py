@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints.problem import Constrained, OffersConstraints, Reduction, constrained_of
-from psdopt.contracts.abilities import Ability, Requires, missing_needs, require_inner
+from psdopt.contracts.abilities import Ability, Requires, missing_needs, on_factors, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
@@ -45,10 +45,7 @@ class OnFace(Method[OnFaceState]):
 
     method: Method
 
-    requires: ClassVar[Requires] = {
-        "problem": (Ability.CONSTRAINTS,),
-        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
-    }
+    requires: ClassVar[Requires] = on_factors(Ability.CONSTRAINTS)
     ranks_by_value: ClassVar[bool] = False
     residual: ClassVar[Residual] = Residual.CERTIFICATE
 

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.checks import boolean, integer, number, one_of
-from psdopt.contracts.abilities import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires, on_factors
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
@@ -72,10 +72,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     narrow: bool = False
     preconditioner: str = "auto"
 
-    requires: ClassVar[Requires] = {
-        "problem": (Ability.GRADIENT, Ability.EXACT_LINE, Ability.HESSIAN),
-        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
-    }
+    requires: ClassVar[Requires] = on_factors(Ability.GRADIENT, Ability.EXACT_LINE, Ability.HESSIAN)
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
     unit_invariant: ClassVar[bool] = True

@@ -20,7 +20,7 @@ from psdopt.constraints.augmented.start import first_multipliers, stiff_penalty
 from psdopt.constraints.feasible import least_move
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.problem import constrained_of
-from psdopt.contracts.abilities import Ability, Requires, missing_needs, require_inner
+from psdopt.contracts.abilities import Ability, Requires, missing_needs, on_factors, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
@@ -75,10 +75,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
     bounds_from: float = 1e-2
     patience: int = 25
 
-    requires: ClassVar[Requires] = {
-        "problem": (Ability.CONSTRAINTS,),
-        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
-    }
+    requires: ClassVar[Requires] = on_factors(Ability.CONSTRAINTS)
     ranks_by_value: ClassVar[bool] = False
     residual: ClassVar[Residual] = Residual.CERTIFICATE
     takes_device_arrays: ClassVar[bool] = True

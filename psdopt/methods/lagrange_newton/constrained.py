@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from psdopt.constraints.limits import NEGLIGIBLE
-from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Requires, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.limits import MOST_STEPS
-from psdopt.methods.alternating import AfterSteps, Alternating, AlternatingState
+from psdopt.methods.alternating import AfterSteps, Alternating, AlternatingState, around
 from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.augmented_lagrangian.state import AugmentedLagrangianState
 from psdopt.methods.lagrange_newton.constrained_steps import ConstrainedState, ConstrainedSteps
@@ -35,6 +34,10 @@ class TurnsState(AlternatingState):
     approached: State | None = None
     reached: float = math.inf
 
+    def at(self, inner: State) -> TurnsState:
+        """The same turn from the point of `inner`."""
+        return TurnsState(**{**vars(self), **vars(around(inner, turns=self.turns, stuck=self.stuck))})
+
 
 @dataclass(frozen=True)
 class ConstrainedNewton(Method[TurnsState]):
@@ -43,9 +46,10 @@ class ConstrainedNewton(Method[TurnsState]):
     Newton steps (:class:`~psdopt.methods.lagrange_newton.constrained_steps.ConstrainedSteps`) begin after `steps` steps
     of `approach`. If these steps are slow or do not descend, as at a rank too low for S ⪰ 0 or without a feasible M,
     `approach` has a turn of some rounds, which may add columns. Each such turn has twice as many rounds as the last
-    one, but at most 60 steps. After ten turns the run ends at the Newton iterate of the least residual. Without this
-    limit the turns would go on forever once the residual is rounding, or if solutions lie at infinity, as they do for
-    duals without a strictly feasible point.
+    one, but at most 60 steps, and continues from the end of the last one unless Newton came nearer to a solution: from
+    a worse point it would have to find penalty and multipliers again. After ten turns the run ends at the Newton
+    iterate of the least residual. Without this limit the turns would go on forever once the residual is rounding, or if
+    solutions lie at infinity, as they do for duals without a strictly feasible point.
 
     Parameters
     ----------
@@ -68,34 +72,23 @@ class ConstrainedNewton(Method[TurnsState]):
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> TurnsState:
         require_inner("approach", self.approach, problem, geometry)
-        known = constrained_of(problem)
-        if known.contradiction is not None or known.only_zero:
-            # the certificate proves that no M is feasible, or none but M = 0: the first turn is not over
-            return _noted(replace(self, steps=1)._turns.init(problem, geometry, start, evaluation))
-        return _noted(self._turns.init(problem, geometry, start, evaluation))
+        state = TurnsState(**vars(self._turns.init(problem, geometry, start, evaluation)))
+        state.best = state.inner if isinstance(state.inner, ConstrainedState) else None
+        return state
 
     def step(self, state: TurnsState) -> TurnsState:
-        after = self._resumed(state, _noted(self._turns.step(state), state))
-        tried = after.rounds >= MOST_TURNS and after.turns > state.turns
-        if not tried or after.outcome is not Outcome.RUNNING:
+        after = TurnsState(**{**vars(state), **vars(self._turns.step(state))})
+        last, inner, ended = state.inner, after.inner, after.turns > state.turns
+        if isinstance(inner, ConstrainedState) and (state.best is None or inner.residual < state.best.residual):
+            after.best = inner
+        if isinstance(inner, ConstrainedState) and not isinstance(last, ConstrainedState):
+            after.approached, after.reached = last, inner.residual
+        own, farther = after.approached, isinstance(last, ConstrainedState) and last.residual >= after.reached
+        if ended and farther and after.turns % 2 == 0 and isinstance(own, AugmentedLagrangianState):
+            after = after.at(replace(own, rounds=0, outcome=Outcome.RUNNING))
+        if not ended or after.rounds < MOST_TURNS or after.outcome is not Outcome.RUNNING:
             return after
-        if after.best is not None:
-            after = _at(after, after.best)
-        return replace(after, outcome=Outcome.STALLED)
-
-    @staticmethod
-    def _resumed(before: TurnsState, after: TurnsState) -> TurnsState:
-        """The augmented Lagrangian continues from its own last state unless Newton's turn came nearer to a solution.
-
-        From a worse point of Newton's it would have to find penalty and multipliers again.
-        """
-        own, newton = after.approached, before.inner
-        ended = before.turns % 2 == 1 and after.turns == before.turns + 1
-        if not ended or not isinstance(own, AugmentedLagrangianState) or not isinstance(newton, ConstrainedState):
-            return after
-        if newton.residual < after.reached:
-            return after
-        return _at(after, replace(own, rounds=0, outcome=Outcome.RUNNING))
+        return replace(after if after.best is None else after.at(after.best), outcome=Outcome.STALLED)
 
     @property
     def name(self) -> str:
@@ -112,35 +105,6 @@ class ConstrainedNewton(Method[TurnsState]):
         return isinstance(state.inner, ConstrainedState) and (state.inner.slow >= self.patience or state.inner.saddle)
 
 
-def _at(state: TurnsState, inner: State) -> TurnsState:
-    """`state` at the point of `inner`, the method that continues."""
-    return replace(
-        state,
-        inner=inner,
-        geometry=inner.geometry,
-        point=inner.point,
-        evaluation=inner.evaluation,
-        gradient_norm=inner.gradient_norm,
-        dual=inner.dual,
-        extras={**state.extras, **inner.extras},
-    )
-
-
-def _noted(state: AlternatingState, before: TurnsState | None = None) -> TurnsState:
-    """`state` with the memory of a TurnsState: the best of `before` and of the state itself."""
-    inner = state.inner
-    kept = {each.name: getattr(state, each.name) for each in fields(AlternatingState)}
-    best = None if before is None else before.best
-    if isinstance(inner, ConstrainedState) and (best is None or inner.residual < best.residual):
-        best = inner
-    after = TurnsState(**kept, best=best)
-    if before is not None:
-        after.approached, after.reached = before.approached, before.reached
-        if before.turns % 2 == 0 and isinstance(inner, ConstrainedState):
-            after.approached, after.reached = before.inner, inner.residual
-    return after
-
-
 @dataclass(frozen=True)
 class _Approached:
     """The first turn ends after `count` steps; later ones after 1, 2, 4, ... rounds of an augmented Lagrangian."""
@@ -149,20 +113,21 @@ class _Approached:
 
     def __call__(self, state: AlternatingState) -> bool:
         inner = state.inner
-        if isinstance(inner, AugmentedLagrangianState) and inner.vanished:
-            return False  # Newton has no step from M = 0
+        if _proven(state):
+            return False
         if state.rounds > 0 and isinstance(inner, AugmentedLagrangianState):
             over = inner.rounds >= 2 ** (state.rounds - 1) or state.steps >= MOST_STEPS
             return over and not inner.grown
         return AfterSteps(self.count)(state)
 
 
-def _over(state: AlternatingState) -> bool:
-    """Whether the augmented Lagrangian has proven that no (other) M is feasible, or no progress is possible.
+def _proven(state: AlternatingState) -> bool:
+    """Whether the augmented Lagrangian has proven that no M is feasible, or none but M = 0."""
+    return isinstance(state.inner, AugmentedLagrangianState) and state.inner.outcome is Outcome.FINISHED
 
-    The second case: Newton steps end in rounding after all turns of the augmented Lagrangian.
-    """
+
+def _over(state: AlternatingState) -> bool:
+    """Whether no (other) M is feasible, or Newton steps end in rounding after all turns of the augmented Lagrangian."""
     inner = state.inner
-    if isinstance(inner, AugmentedLagrangianState):
-        return inner.outcome is Outcome.FINISHED
-    return isinstance(inner, ConstrainedState) and state.rounds >= LAST and inner.residual <= NEGLIGIBLE
+    rounding = isinstance(inner, ConstrainedState) and state.rounds >= LAST and inner.residual <= NEGLIGIBLE
+    return rounding or _proven(state)

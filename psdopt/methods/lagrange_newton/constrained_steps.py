@@ -15,7 +15,7 @@ from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.augmented.start import first_multipliers
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.problem import constrained_of
-from psdopt.contracts.abilities import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires, on_factors
 from psdopt.contracts.constrained_fit import ConstrainedFit, constrained_fit_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, Residual, State
@@ -64,10 +64,7 @@ class ConstrainedSteps(Method[ConstrainedState]):
     the products A_s M A_t S⁻¹ take, for m tied constraints; memory n² + 3 m².
     """
 
-    requires: ClassVar[Requires] = {
-        "problem": (Ability.CONSTRAINED_FIT,),
-        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
-    }
+    requires: ClassVar[Requires] = on_factors(Ability.CONSTRAINED_FIT)
     ranks_by_value: ClassVar[bool] = False
     residual: ClassVar[Residual] = Residual.CERTIFICATE
 

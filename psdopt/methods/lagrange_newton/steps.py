@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.contracts.abilities import Ability, Requires
+from psdopt.contracts.abilities import Ability, Requires, on_factors
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
@@ -52,10 +52,7 @@ class LagrangeSteps(Method[LagrangeState]):
     ∇²F(Y) that cost as much as the step beyond a first-order one.
     """
 
-    requires: ClassVar[Requires] = {
-        "problem": (Ability.GRADIENT, Ability.QUADRATIC_FIT),
-        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
-    }
+    requires: ClassVar[Requires] = on_factors(Ability.GRADIENT, Ability.QUADRATIC_FIT)
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
     unit_invariant: ClassVar[bool] = True

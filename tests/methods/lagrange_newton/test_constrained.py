@@ -1,8 +1,5 @@
 """LagrangeNewton under constraints: agreement, tight tolerances, rank growth, proofs, resumption, what it refuses."""
 
-from dataclasses import replace
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -12,7 +9,7 @@ from psdopt import Constrained, FlatQuotient, QuadraticSDP, Status, compatible, 
 from psdopt.methods import AugmentedLagrangian, InteriorPoint, LagrangeNewton
 from psdopt.methods.lagrange_newton import constrained
 from psdopt.methods.lagrange_newton.constrained import ConstrainedNewton
-from tests.methods.constrained import cut, intervals, theta
+from tests.methods.constrained import curved, cut, intervals, theta
 
 
 def test_it_needs_few_steps_from_a_start_that_is_far_from_feasible() -> None:
@@ -41,6 +38,17 @@ def test_a_rank_that_is_too_low_grows_or_is_called_stationary() -> None:
     kept = solve(problem, FlatQuotient(14, 1), LagrangeNewton(), max_iterations=300)
     assert kept.status is not Status.OPTIMAL
     assert kept.matrix.factor.shape[1] == 1
+
+
+@pytest.mark.parametrize("seed", [1, 3, 4])
+def test_saddles_of_a_curved_f_are_left(seed) -> None:
+    """Newton's system is definite there by the curvature of F, and S is indefinite where Y has no column."""
+    assert solve(curved(12, seed), FlatQuotient(12, 1), LagrangeNewton(), escape=True).status is Status.OPTIMAL
+
+
+def test_where_no_gap_can_be_proven_a_run_ends_at_a_negligible_residual() -> None:
+    result = solve(without_a_strictly_feasible_dual(5, 6, 0), method=LagrangeNewton(steps=0), max_iterations=400)
+    assert result.status is Status.NO_PROGRESS
 
 
 def test_nothing_feasible_is_proven() -> None:
@@ -117,12 +125,6 @@ def test_solutions_at_infinity_end_the_run_after_the_last_turn_at_the_nearest_po
     assert result.certificate.constraints.primal_infeasibility <= 1e-6
     assert result.state.inner.residual == min(residuals)
     assert result.value == pytest.approx(solve(problem, method=InteriorPoint()).value, rel=1e-4)
-
-
-def test_from_zero_newton_does_not_take_its_turn() -> None:
-    inner = AugmentedLagrangian().init(theta(8, 0.3, 0), FlatQuotient(8, 3), np.ones((8, 3)))
-    state = SimpleNamespace(inner=replace(inner, first_length=1e9), rounds=0, steps=99)
-    assert not constrained._Approached(6)(state)
 
 
 @pytest.mark.parametrize("seed", range(2))
