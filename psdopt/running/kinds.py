@@ -129,6 +129,8 @@ def decomposable(problem: Constrained) -> bool:
     conic = conic.cheapest
     if conic.complement_flops > THRESHOLDS.cheap and mostly_inequalities(problem):
         return False
+    if conic.flops - conic.complement_flops > THRESHOLDS.affordable:
+        return False
     return conic.flops <= max(THRESHOLDS.affordable, min(THRESHOLDS.largest, _factor_steps(conic)))
 
 

@@ -14,6 +14,7 @@ from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.faces import congruence
 from psdopt.linalg import halves as linalg_halves
 from psdopt.linalg.ridged import ridged_solver, sparse_ridged_solver
+from psdopt.methods import Alternating
 from psdopt.methods.primal_dual import interior_point
 from psdopt.running.choose import choose
 from tests.methods.constrained import intervals, random_program, theta
@@ -221,7 +222,9 @@ def test_a_direction_that_overflows_ends_the_run() -> None:
 
 def test_it_is_chosen_for_very_many_constraints() -> None:
     many, few = theta(70, 0.8, 5), theta(30, 0.2, 5)
-    assert isinstance(choose(many, None, None)[1], BoundaryPoint)
+    method = choose(many, None, None)[1]
+    assert isinstance(method, Alternating)
+    assert isinstance(method.first, BoundaryPoint)
     assert isinstance(choose(few, None, None)[1], InteriorPoint)
 
 
