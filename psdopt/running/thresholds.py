@@ -27,7 +27,8 @@ class Thresholds:
         system for m multipliers (m = 5,646 takes 0.26 GB).
     largest : the same for Newton's system where decompositions are affordable and `factor_steps` steps on a factor cost
         more than one of an interior point method (m = 10,600 takes 0.9 GB): theta numbers of order 1,000 with 7,000
-        edges, whose C is dense, end in 25 interior steps of 3.7 s; an augmented Lagrangian was at a gap of .01 after 215 s.
+        edges, whose C is dense, end in 25 interior steps of 3.7 s; an augmented Lagrangian was at a gap of .01 after
+        215 s.
     factor_steps : ten thousands of them end a run that a dozen or two interior steps end.
     newton_order : up to this order Newton steps on factor and multipliers are affordable (0.35 s at order 2,000). On a
         face with a linear F an interior point method is faster up to this order: for bisection of a random graph of
