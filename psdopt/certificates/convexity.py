@@ -22,6 +22,10 @@ from psdopt.linalg.tolerances import EPS, SLIGHT
 POINTS = 5
 #: Steps of Lanczos' method towards the direction in which the Hessian of F is least.
 PRODUCTS = 12
+#: Columns of the point of full rank at which it is looked for as well.
+WIDEST = 100
+#: Sizes of M at which F is tried where M = 0 has none.
+SIZES = 10.0 ** np.arange(-8, 9, 2)
 
 
 class Segment(NamedTuple):
@@ -60,18 +64,24 @@ def negative_curvature(problem: Problem, factor: Array, vectors: Sequence[Array]
     """The least (F(A) − 2 F((A + B)/2) + F(B)) / |(B − A)/2|², if it shows that F is not convex; None otherwise.
 
     A, B ⪰ 0 are equally spaced points of segments: from 0 to M = Y Yᵀ and on to 4 M, from M along each of the `vectors`
-    and towards random matrices, between random matrices, and from M + N₋ to M + N₊, where N = N₊ − N₋ is the direction
-    in which Lanczos' method finds ⟨∇²F(M)[N], N⟩ least. No convex F is refuted: the difference must exceed half of the
-    digits of the range of the three values, and their rounding, measured at each of the three points with other factors
-    of the same matrix; and the slope at B must be less than that at A, by ∇F. That nothing is found proves nothing.
-    Cost: F at some hundred factors, and PRODUCTS products with the Hessian where it is known.
+    and towards random matrices, between random matrices, and from P + N₋ to P + N₊, where N = N₊ − N₋ is the direction
+    in which Lanczos' method finds ⟨∇²F(P)[N], N⟩ least, at P = M, among directions of its rank, and at P = M + c I
+    (c E Eᵀ for WIDEST orthonormal columns E beyond that order). In the place of M = 0 are multiples of 1 1ᵀ of all
+    SIZES. No convex F is refuted: the difference must exceed half of the digits of the range of the three values, and
+    their rounding, measured at each of the three points with other factors of the same matrix; and the slope at B must
+    be less than that at A, by ∇F. That nothing is found proves nothing.
+    Cost: F at some hundred factors, and some PRODUCTS products with the Hessian where it is known; ten times that at
+    M = 0.
     """
     Y = np.asarray(on_host(factor), dtype=np.float64)
-    if not Y.size or not norm(Y) > 0.0:
-        Y = np.ones((problem.n, 1))
+    given = [np.asarray(on_host(v), dtype=np.float64) for v in vectors]
+    ones = np.ones((problem.n, 1))
+    points = [Y] if Y.size and norm(Y) > 0.0 else [math.sqrt(size / problem.n) * ones for size in (1.0, *SIZES)]
+    found: list[float] = []
     with np.errstate(all="ignore"):  # far from M, F may overflow
-        segments = _segments(problem, Y, [np.asarray(on_host(v), dtype=np.float64) for v in vectors])
-        found = [each for segment in segments if (each := _least_difference(problem, segment)) is not None]
+        for point in points:
+            segments = _segments(problem, point, given)
+            found += [each for segment in segments if (each := _least_difference(problem, segment)) is not None]
     return min(found, default=None)
 
 
@@ -90,26 +100,30 @@ def _segments(problem: Problem, Y: Array, vectors: Sequence[Array]) -> Iterator[
     yield Segment(Y, random(1), none)
     yield Segment(Y, random(r), none)
     yield Segment(random(r), random(r), none)
-    D = _lanczos(problem, Y) if Ability.HESSIAN in problem.abilities else None
-    if D is None:
+    if Ability.HESSIAN not in problem.abilities:
         return
-    Q = np.linalg.qr(np.hstack([Y, D]))[0]
-    N = (Q.T @ Y) @ (D.T @ Q)
-    values, frame = np.linalg.eigh(N + N.T)
-    scale = norm(Y.T @ Y) / norm(values) if np.any(values) else 0.0
-    for share in (scale, SLIGHT * scale, SLIGHT**2 * scale):
-        roots = frame * np.sqrt(share * np.abs(values))
-        yield Segment(Q @ roots[:, values < 0.0], Q @ roots[:, values > 0.0], Y)
+    E = np.eye(n) if n <= WIDEST else np.linalg.qr(random(WIDEST))[0]
+    wide = Segment(none, math.sqrt(norm(Y.T @ Y)) / n**0.25 * E, Y).at(SLIGHT)
+    for P, products in ((Y, PRODUCTS), (wide, PRODUCTS // 2)):
+        if (D := _lanczos(problem, P, products)) is None:
+            continue
+        Q = np.linalg.qr(np.hstack([P, D]))[0]
+        N = (Q.T @ P) @ (D.T @ Q)
+        values, frame = np.linalg.eigh(N + N.T)
+        scale = norm(P.T @ P) / norm(values) if np.any(values) else 0.0
+        for share in (scale, SLIGHT * scale, SLIGHT**2 * scale) if P is Y else (SLIGHT * scale,):
+            roots = frame * np.sqrt(share * np.abs(values))
+            yield Segment(Q @ roots[:, values < 0.0], Q @ roots[:, values > 0.0], P)
 
 
-def _lanczos(problem: Problem, Y: Array) -> Array | None:
+def _lanczos(problem: Problem, Y: Array, products: int) -> Array | None:
     """D (n, r) for which ⟨∇²F(M)[N], N⟩ / |D|², N = Y Dᵀ + D Yᵀ, is nearly least; None without derivatives."""
     here = problem.at(Y)
     basis = [np.random.default_rng(1).standard_normal(Y.shape)]
     basis[0] /= norm(basis[0])
     images: list[Array] = []
     try:
-        for _ in range(PRODUCTS):
+        for _ in range(products):
             D = basis[-1]
             image = on_host(here.curvature_product(D))
             images.append(image)

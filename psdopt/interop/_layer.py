@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -30,7 +29,8 @@ class Layer:
     names : the names of the arrays among the data of the problem (:attr:`psdopt.Adjoint.data`); None: those of the
         arguments of `build`. options : keyword arguments for :func:`psdopt.solve`.
 
-    Results are kept by the numbers in their arrays, so that the way back does not solve again.
+    Results are kept by the numbers in their arrays, so that the way back does not solve again; of a batch beyond KEPT,
+    or MEMORY, it solves some.
     """
 
     def __init__(
@@ -40,7 +40,8 @@ class Layer:
             raise InvalidTypeError(f"build must be a function that makes a problem; found {type(build).__name__}")
         self.build, self.n, self.options = build, integer(n, "n", 1), options
         self.names = tuple(inspect.signature(build).parameters if names is None else names)
-        self._kept: OrderedDict[tuple[Any, ...], Result] = OrderedDict()
+        self._kept: dict[tuple[Any, ...], Result] = {}
+        self._drawn = np.random.default_rng(0)
 
     def result(self, *arrays: Any) -> Result:
         """The run for these arrays. Raises InvalidInputError for another number of arrays, or another order."""
@@ -55,7 +56,8 @@ class Layer:
                 raise InvalidInputError(f"build must make a problem of order {self.n}; found {found}")
             self._kept[key] = solve(problem, **self.options)
             if len(self._kept) > max(2, min(KEPT, MEMORY // (8 * ARRAYS * self.n**2))):
-                self._kept.popitem(last=False)
+                # at random: in a larger batch the way back, in the same order, would miss the oldest one each time
+                del self._kept[list(self._kept)[int(self._drawn.integers(len(self._kept) - 1))]]
         return self._kept[key]
 
     def matrix(self, *arrays: Any) -> Array:

@@ -28,6 +28,7 @@ def phase_multipliers(X: Any, z: Any) -> Array | None:
     n = X.shape[1]
     if not np.any(z):
         return np.zeros(len(X))  # tr H >= 0
+    z = z / np.linalg.norm(z)
     lengths = np.linalg.norm(X, axis=1)
     lengths = np.where(lengths > 0.0, lengths, 1.0)
     X = X / lengths[:, None]  # x_t H x_t* = b_t says the same of any multiple of x_t
@@ -36,7 +37,7 @@ def phase_multipliers(X: Any, z: Any) -> Array | None:
     if not squares.any():
         return None
     mean = float(squares.mean())
-    theta = len(X) * mean / np.vdot(z, z).real  # Σ x_t* x_t is near θ I on average
+    theta = len(X) * mean  # Σ x_t* x_t is near θ I on average
     delta = max(1.0 - float(np.sqrt(squares / mean).mean()), MINOR)  # 0 where all squares are equal
     rows = (X.conj() * products[:, None]).T / theta
     A = np.concatenate([rows.real, rows.imag])
@@ -56,7 +57,7 @@ def phase_multipliers(X: Any, z: Any) -> Array | None:
             return np.asarray((1.0 - g) / (theta * delta * lengths**2))
         best, waited = max(best, lowest), 0 if lowest > best else waited + 1
         # z itself has the eigenvalue zero
-        low = vectors[:, np.abs(vectors.conj().T @ z) < 0.5 * np.linalg.norm(z)]
+        low = vectors[:, np.abs(vectors.conj().T @ z) < 0.5]
         forms = (np.abs(X @ low) ** 2).T / theta
         A, b = np.concatenate([A, forms]), np.concatenate([b, forms.sum(axis=1) - (1.0 - SLIGHT) * delta])
     return None

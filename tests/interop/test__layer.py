@@ -5,6 +5,7 @@ import pytest
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.errors import InvalidInputError, InvalidTypeError, NotDifferentiableError, UnknownNameError
+from psdopt.interop import _layer
 from psdopt.interop._layer import Layer
 from tests.running.derivatives.problems import symmetric
 
@@ -33,6 +34,20 @@ def test_the_way_back_does_not_solve_again():
     layer.matrix(C)
     layer.gradients(C, np.eye(N))
     assert len(made) == 1
+
+
+def test_a_batch_beyond_what_is_kept_is_not_all_solved_again(monkeypatch):
+    """The way back meets the batch in the same order: the oldest result would be missing each time."""
+    monkeypatch.setattr(_layer, "KEPT", 12)
+    made, rng = [], np.random.default_rng(0)
+    layer = Layer(lambda C: made.append(1) or QuadraticSDP(B=0.5, C=C), N)
+    batch = [symmetric(rng, N) for _ in range(16)]
+    for C in batch:
+        layer.matrix(C)
+    for C in batch:
+        layer.gradients(C, np.eye(N))
+    assert len(layer._kept) == 12
+    assert 16 < len(made) <= 26
 
 
 def test_bad_layers_are_refused():

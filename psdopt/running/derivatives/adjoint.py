@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.checks import finite, instance, number
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
 from psdopt.contracts.matrix import LowRankPSD
@@ -72,7 +73,7 @@ class Adjoint:
 
         `dM` : an array, a sparse array or anything with products; None for 0.
         """
-        at = self._at
+        at, value = self._at, number(value, "value")
         if not self.data:
             raise IncompatibleError(f"{type(self.problem).__name__} declares no data to differentiate by")
         U, u = np.zeros_like(at.Y), np.zeros_like(at.y)
@@ -87,7 +88,7 @@ class Adjoint:
     def _on_factor(self, dM: Any) -> Array:
         """½ (G + Gᵀ) Y."""
         n, Y = self.problem.n, self._at.Y
-        G = dM if hasattr(dM, "shape") and hasattr(dM, "__matmul__") else np.asarray(dM, dtype=np.float64)
+        G = dM if hasattr(dM, "shape") and hasattr(dM, "__matmul__") else finite(dM, "dM")
         if tuple(G.shape) != (n, n):
             raise InvalidInputError(f"dM must have shape ({n}, {n}); found {tuple(G.shape)}")
         GY = np.asarray(G @ Y)
@@ -155,15 +156,18 @@ class Adjoint:
         return SparseForms(forms.i, forms.j, tangent, forms.n)
 
     def _checked(self, tangents: Mapping[str, Any]) -> dict[str, Any]:
+        instance(tangents, "tangents", Mapping)
+        found: dict[str, Any] = {}
         for name, each in tangents.items():
             if name not in self.data:
                 raise unknown_name("datum", name, self.data)
+            what = f"the tangent of {name}"
             if np.shape(each) != np.shape(self.data[name]):
-                text = f"the tangent of {name} must have shape {np.shape(self.data[name])}; found {np.shape(each)}"
-                raise InvalidInputError(text)
-            if not np.isfinite(np.sum(as_dense(each) if sp.issparse(each) else np.asarray(each, dtype=np.float64))):
-                raise InvalidInputError(f"the tangent of {name} must be finite; found NaN or infinite entries")
-        return {name: each if sp.issparse(each) else np.asarray(each) for name, each in tangents.items()}
+                raise InvalidInputError(f"{what} must have shape {np.shape(self.data[name])}; found {np.shape(each)}")
+            found[name] = each if sp.issparse(each) else finite(each, what)
+            if sp.issparse(each):
+                finite(found[name].data, what)
+        return found
 
 
 def _inner(A: Any, B: Any) -> float:

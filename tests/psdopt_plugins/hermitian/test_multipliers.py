@@ -24,6 +24,12 @@ def test_the_slack_is_semidefinite_and_singular_at_the_signal(m, n, seed):
     assert np.isclose(b @ y, np.vdot(z, z).real, rtol=1e-8)
 
 
+@pytest.mark.parametrize("unit", [2.0**-40, 2.0**27])
+def test_the_unit_of_the_signal_does_not_count(unit):
+    X, z, _ = gaussian(0, 130, 30)
+    np.testing.assert_allclose(phase_multipliers(X, unit * z), phase_multipliers(X, z), rtol=1e-6, atol=1e-9)
+
+
 def test_the_shortest_multipliers_would_not_do():
     """At m = 6 n the least-norm y with S z = 0 leaves S indefinite, which is why another one is chosen."""
     X, z, _ = gaussian(0, 600, 100)

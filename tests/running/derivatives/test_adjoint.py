@@ -9,7 +9,13 @@ import scipy.sparse as sp
 
 import psdopt
 from psdopt import Adjoint, Constrained, FixedTrace, FunctionProblem, QuadraticSDP, TermSum, constraints, solve
-from psdopt.errors import IncompatibleError, InvalidInputError, NotDifferentiableError, UnknownNameError
+from psdopt.errors import (
+    IncompatibleError,
+    InvalidInputError,
+    InvalidTypeError,
+    NotDifferentiableError,
+    UnknownNameError,
+)
 from psdopt.terms import Entries, HalfSquaredOneSided, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 from tests.running.derivatives.problems import N, cases, symmetric
 
@@ -228,3 +234,16 @@ def test_a_cut_takes_its_preconditioner_twice(n):
     assert len(used) == 2
     assert np.linalg.norm(at.horizontal(at.product(X) + at.force(v, at.Y) - R)) <= 1e-10 * np.linalg.norm(R)
     assert np.linalg.norm(at.values(at.Y, X)) <= 1e-10 * np.linalg.norm(X)
+
+
+def test_numbers_that_are_none_are_named():
+    result = solve(QuadraticSDP(B=0.5, C=-0.5 * np.diag([3.0, 1.0, -1.0])))
+    with pytest.raises(InvalidTypeError, match="tangent of C must hold real numbers; found dtype complex128"):
+        result.jvp({"C": 1j * np.eye(3)})
+    with pytest.raises(InvalidTypeError, match="tangents must be a Mapping"):
+        result.jvp([np.eye(3)])
+    with pytest.raises(InvalidTypeError, match="dM must hold real numbers"):
+        result.vjp("a")
+    for value in ("a", np.nan, 1j):
+        with pytest.raises(InvalidInputError, match="value must be a finite number"):
+            result.vjp(value=value)
