@@ -22,9 +22,9 @@ from psdopt.linalg.tolerances import EPS, SLIGHT
 POINTS = 5
 #: Steps of Lanczos' method towards the direction in which the Hessian of F is least.
 PRODUCTS = 12
-#: Columns of the point of full rank at which it is looked for as well.
+#: Most columns that are added to M for a second point at which it is looked for, of full rank up to this order.
 WIDEST = 100
-#: Sizes of M at which F is tried where M = 0 has none.
+#: Sizes |M| at which F is tried in the place of M = 0.
 SIZES = 10.0 ** np.arange(-8, 9, 2)
 
 
@@ -70,13 +70,13 @@ def negative_curvature(problem: Problem, factor: Array, vectors: Sequence[Array]
     SIZES. No convex F is refuted: the difference must exceed half of the digits of the range of the three values, and
     their rounding, measured at each of the three points with other factors of the same matrix; and the slope at B must
     be less than that at A, by ∇F. That nothing is found proves nothing.
-    Cost: F at some hundred factors, and some PRODUCTS products with the Hessian where it is known; ten times that at
-    M = 0.
+    Cost: F at some hundred factors, and 1.5 PRODUCTS products with the Hessian where it is known; at M = 0 for each of
+    the SIZES.
     """
     Y = np.asarray(on_host(factor), dtype=np.float64)
     given = [np.asarray(on_host(v), dtype=np.float64) for v in vectors]
     ones = np.ones((problem.n, 1))
-    points = [Y] if Y.size and norm(Y) > 0.0 else [math.sqrt(size / problem.n) * ones for size in (1.0, *SIZES)]
+    points = [Y] if Y.size and norm(Y) > 0.0 else [math.sqrt(size / problem.n) * ones for size in SIZES]
     found: list[float] = []
     with np.errstate(all="ignore"):  # far from M, F may overflow
         for point in points:

@@ -5,10 +5,10 @@ It is min |Π(−C − A*(y))|²/(2 rho) + bᵀy, Π the projection to the cone;
 
 from __future__ import annotations
 
-import math
 from typing import NamedTuple
 
 import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
 
 from psdopt.constraints.explicit import Nearest
 from psdopt.constraints.limits import NEGLIGIBLE
@@ -92,20 +92,12 @@ def newton_direction(parts: Parts, values: Array, V: Array, residual: Array, mos
         image = 2.0 * forms.pair(Images((), half), rows)
         return np.asarray(scale * (forms.gram(w) - image if many else image) / rho + damping * x)
 
-    # an inexact Newton step (Dembo et al. 1982) by conjugate gradient
-    scaling, goal = np.maximum(diagonal, 0.0) + damping, min(SLIGHT, relative) * norm(residual)
-    x, left, P, before = np.zeros_like(residual), residual, np.zeros_like(residual), math.inf
-    for _ in range(most):
-        D = left / scaling
-        size = inner(left, D)
-        P, before = D + (size / before) * P, size
-        HP = times(P)
-        along = inner(P, HP)
-        if not along > 0.0:
-            break
-        x, left = x + (size / along) * P, left - (size / along) * HP
-        if norm(left) <= goal:
-            break
+    scaling = np.maximum(diagonal, 0.0) + damping
+    order = len(residual), len(residual)
+    H = LinearOperator(order, matvec=times, dtype=np.float64)
+    P = LinearOperator(order, matvec=lambda r: r / scaling, dtype=np.float64)
+    # an inexact Newton step (Dembo et al. 1982)
+    x, _ = cg(H, residual, rtol=min(SLIGHT, relative), maxiter=most, M=P)
     return x if np.any(x) and np.isfinite(x).all() else residual
 
 

@@ -141,7 +141,10 @@ def _factor_steps(conic: Conic) -> float:
 
 
 def splitting_steps(problem: Constrained) -> int:
-    """Steps of splitting whose decompositions cost as much as an interior point method would: its turn comes then."""
+    """Steps of splitting that cost as much as an interior point method, whose turn comes then.
+
+    A decomposition of a block of order s takes some 20 s³ flops, an interior point method some twenty steps.
+    """
     conic = problem.conic
     assert conic is not None
     return math.ceil(conic.cheapest.flops / conic.cubes)

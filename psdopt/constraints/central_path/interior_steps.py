@@ -76,7 +76,8 @@ def first_iterate(form: StandardForm) -> tuple[list[Array], list[Array]]:
 def path(form: StandardForm, share: float) -> Iterator[Iterate]:
     """The iterates of :func:`newton_step` from :func:`first_iterate`, at most MOST_STEPS.
 
-    They end where there is no step, or a negligible one, or where ⟨X, Z⟩ is rounding."""
+    They end where there is no step, or a negligible one, or where ⟨X, Z⟩ is rounding.
+    """
     at, careful = Iterate.of(form, *first_iterate(form), np.zeros(form.m)), False
     for _ in range(MOST_STEPS):
         try:

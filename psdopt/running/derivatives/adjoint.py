@@ -164,9 +164,11 @@ class Adjoint:
             what = f"the tangent of {name}"
             if np.shape(each) != np.shape(self.data[name]):
                 raise InvalidInputError(f"{what} must have shape {np.shape(self.data[name])}; found {np.shape(each)}")
-            found[name] = each if sp.issparse(each) else finite(each, what)
+            found[name] = each
             if sp.issparse(each):
                 finite(found[name].data, what)
+            else:
+                found[name] = finite(each, what)
         return found
 
 
