@@ -19,7 +19,16 @@ from threadpoolctl import threadpool_limits
 from psdopt import Adjoint, Constrained, EntryFit, Problem, QuadraticSDP, TermSum, constraints, solve
 from psdopt.cli.tables import show_table
 from psdopt.linalg.arrays import Array
-from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
+from psdopt.terms import (
+    Entries,
+    LeastSquares,
+    LinearTerm,
+    MeasuredTerm,
+    QuadraticForms,
+    SquaredHinge,
+    hermitian_form,
+    hermitian_squares,
+)
 
 Made = Callable[[int, np.random.Generator], Problem]
 
@@ -74,6 +83,18 @@ def _correlation(n: int, rng: np.random.Generator) -> Problem:
     return Constrained(QuadraticSDP(B=0.5, C=_symmetric(n, rng)), constraints.diagonal(n, 1.0))
 
 
+def _hermitian_cut(n: int, rng: np.random.Generator) -> Problem:
+    A, i = rng.standard_normal((n // 2, n // 2)) + 1j * rng.standard_normal((n // 2, n // 2)), np.arange(n // 2)
+    F = TermSum([LinearTerm(hermitian_form(0.5 * (A + A.conj().T)))])
+    return Constrained(F, constraints.hermitian_entries(i, i, n // 2, 1.0))
+
+
+def _hermitian_squares(n: int, rng: np.random.Generator) -> Problem:
+    X = rng.standard_normal((10 * n, n // 2)) + 1j * rng.standard_normal((10 * n, n // 2))
+    y = (np.abs(X[:, :3]) ** 2).sum(axis=1) + 3.0 * rng.standard_normal(len(X))
+    return TermSum([MeasuredTerm(hermitian_squares(X), LeastSquares(y, np.ones(len(X))), 0.5 / len(X))])
+
+
 PROBLEMS: dict[str, Made] = {
     "max-cut": _cut,
     "sparse max-cut": _sparse_cut,
@@ -83,6 +104,8 @@ PROBLEMS: dict[str, Made] = {
     "entries": _entries,
     "correlation, weights": _weighted_correlation,
     "nearest correlation": _correlation,
+    "Hermitian cut": _hermitian_cut,
+    "Hermitian squares": _hermitian_squares,
 }
 
 
@@ -102,7 +125,7 @@ def measured(make: Made, n: int, repeats: int) -> tuple[int, float, float, float
         clock.append(time.process_time())
         best = [min(old, new) for old, new in zip(best, np.diff(clock), strict=True)]
         rank = adjoint.matrix.rank
-    return rank, *map(float, best)  # type: ignore[return-value]
+    return rank if not problem.hermitian else rank // 2, *map(float, best)  # type: ignore[return-value]
 
 
 def main(argv: Sequence[str]) -> int:

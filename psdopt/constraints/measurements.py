@@ -230,6 +230,7 @@ class Stacked(Measurement):
         self.size = int(ends[-1])
         self.device = next((part.device for part in parts if part.device is not None), None)
         self.takes_device_arrays = all(part.takes_device_arrays for part in parts)
+        self.hermitian = any(part.hermitian for part in parts)
         self.maps = tuple(dict.fromkeys(m for part in parts for m in part.maps))
 
     def pair(self, U: Images, V: Images) -> Array:

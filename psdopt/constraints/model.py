@@ -74,6 +74,7 @@ class ConstrainedModel(Composite):
         self.given_trace_bound = number_or_none(trace_bound, "trace_bound", above=0.0)
         super().__init__([problem])
         self.problem, self.constraints = problem, groups
+        self.hermitian = problem.hermitian or any(group.measurement.hermitian for group in groups)
         stacked = groups[0].measurement if len(groups) == 1 else Stacked([group.measurement for group in groups])
         self.allowed = Allowed.of(groups)
         self.lower, self.upper, self.cones = self.allowed.lower, self.allowed.upper, self.allowed.cones

@@ -77,6 +77,7 @@ def hermitian_entries(i: Any, j: Any, n: int, equals: Any) -> Constraint:
     B = sp.csr_array((numbers, (rows, np.arange(len(rows)))))
     left, right = np.concatenate([i, n + i, n + i[off], i[off]]), np.concatenate([j, n + j, j[off], n + j[off]])
     forms = SparseForms(left, right, B, 2 * n)
+    forms.hermitian = True
     parts = np.concatenate([values.real, values.imag[off]])
     return Constraint(forms, parts, parts, "entries")
 
@@ -90,7 +91,9 @@ def hermitian_forms(matrices: Any, equals: Any = None, *, lower: Any = None, upp
     if not isinstance(matrices, (Sequence, np.ndarray)) or isinstance(matrices, str):
         raise InvalidTypeError(f"matrices must be a sequence of Hermitian matrices; found {brief(matrices)}")
     known = [embedded(hermitian_matrix(A, f"matrices[{t}]")) for t, A in enumerate(matrices)]
-    return Constraint(SparseForms.of(known), *_bounds("hermitian_forms", equals, lower, upper), name="forms")
+    forms = SparseForms.of(known)
+    forms.hermitian = True
+    return Constraint(forms, *_bounds("hermitian_forms", equals, lower, upper), name="forms")
 
 
 def hermitian_squares(X: Any, equals: Any = None, *, lower: Any = None, upper: Any = None) -> Constraint:

@@ -250,7 +250,9 @@ class Problem(ABC):
     `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, row count of
     the largest array multiplied by Y in a step, at least n (None if unknown); `device`, the device of its large arrays
     and of all factors (None for NumPy arrays); `maps`, the linear maps whose images of Y its evaluations hold;
-    `convex_by_word`, whether convexity, if declared, is only the caller's word, which certificates then try to refute.
+    `convex_by_word`, whether convexity, if declared, is only the caller's word, which certificates then try to refute;
+    `hermitian`, whether M (2k, 2k) stands for the Hermitian H (k, k) of :meth:`LowRankPSD.hermitian`, so that
+    derivatives are those of H where F and the constraints see nothing else of M.
     """
 
     n: int
@@ -260,6 +262,7 @@ class Problem(ABC):
     rows: int | None = None
     device: Device | None = None
     convex_by_word: bool = False
+    hermitian: bool = False
 
     @abstractmethod
     def at(self, Y: Array) -> Evaluation:

@@ -61,6 +61,7 @@ class TermSum(Problem):
         self.constant = number(constant, "constant")
         self.maps = distinct_maps(terms)
         self.device = _common_device(terms, self.maps)
+        self.hermitian = any(term.hermitian for term in terms)
         if all(linear_map.is_matrix for linear_map in self.maps):
             self.rows = max([self.n, *(linear_map.shape[0] for linear_map in self.maps)])
         if isinstance(preconditioner, str):

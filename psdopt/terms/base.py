@@ -36,7 +36,7 @@ class Term(ABC):
     `nonnegative` whether f >= 0 for every M ⪰ 0 is known; `has_hessian` whether :meth:`hessian` is implemented;
     `has_entries` whether :meth:`add_gradient_to` is; `linear_features` whether features are one array or number, linear
     in M; `device` the device of data other than those of its maps (None
-    for NumPy arrays, or if there are none).
+    for NumPy arrays, or if there are none); `hermitian`, whether M is seen as a Hermitian matrix only.
     """
 
     n: int
@@ -47,6 +47,7 @@ class Term(ABC):
     has_hessian: bool = True
     has_entries: bool = False
     linear_features: bool = False
+    hermitian: bool = False
     device: Device | None = None
 
     @abstractmethod

@@ -42,7 +42,7 @@ class Combined(Measurement):
             found = f"found shape {self.B.shape}"
             raise InvalidInputError(f"B must have {measurement.size} columns, one for each measured number; {found}")
         self.n, self.maps, self.couples = measurement.n, measurement.maps, measurement.couples
-        self.size = int(self.B.shape[0])
+        self.size, self.hermitian = int(self.B.shape[0]), measurement.hermitian
 
     @cached_property
     def _forth(self) -> Any:

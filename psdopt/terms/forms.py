@@ -29,13 +29,15 @@ class Form(ABC):
 
     `maps` are the linear maps whose images it needs. `psd` is True if A ⪰ 0 is known by construction or declared by the
     caller, False if A is known not to be PSD, and None otherwise. `dense_is_cheap` says whether :meth:`to_dense` needs
-    neither an application of a map nor much more memory than the data.
+    neither an application of a map nor much more memory than the data. `hermitian`, whether ⟨A, M⟩ sees M as a
+    Hermitian matrix only.
     """
 
     n: int
     maps: tuple[LinearMap, ...] = ()
     psd: bool | None = None
     dense_is_cheap: bool = False
+    hermitian: bool = False
 
     @cached_property
     def is_psd(self) -> bool:
@@ -255,6 +257,7 @@ class SumForm(Form):
         self.maps = tuple(dict.fromkeys(m for part in parts for m in part.maps))
         self.psd = True if all(part.psd for part in parts) else None
         self.dense_is_cheap = all(part.dense_is_cheap for part in parts)
+        self.hermitian = any(part.hermitian for part in parts)
 
     def gram(self, U: Images, V: Images) -> Array:
         return reduce(add, (part.gram(U, V) for part in self.parts))

@@ -3,7 +3,8 @@
 A complex X (m, n) acts on Z as the real [Re X, −Im X; Im X, Re X] (2m, 2n) acts on W, with the same memory and flops.
 For Hermitian C, ⟨C, H⟩ = Re tr(C H) = ⟨Ĉ, M⟩ with Ĉ made from C in this way; Ĉ has the eigenvalues of C, each twice. M
 is any matrix M ⪰ 0 of order 2n: with J = [0, −I; I, 0], M and (M + J M Jᵀ)/2 have the same H, so nothing has to keep
-its blocks alike. Complex numbers appear here and in :meth:`psdopt.LowRankPSD.hermitian` only; all else is real.
+its blocks alike. What is made here declares that it sees H alone (:attr:`psdopt.Problem.hermitian`).
+Complex numbers appear here and in :meth:`psdopt.LowRankPSD.hermitian` only; all else is real.
 """
 
 from __future__ import annotations
@@ -43,7 +44,9 @@ def hermitian_form(C: Any, psd: bool | None = None) -> MatrixForm:
 
     Raises InvalidInputError for a C that is not square, Hermitian and finite.
     """
-    return MatrixForm(embedded(hermitian_matrix(C, "C")), psd=psd)
+    form = MatrixForm(embedded(hermitian_matrix(C, "C")), psd=psd)
+    form.hermitian = True
+    return form
 
 
 def hermitian_squares(X: Any) -> Combined:
@@ -53,7 +56,9 @@ def hermitian_squares(X: Any) -> Combined:
     """
     X = embedded(X)
     m = X.shape[0] // 2
-    return Combined(QuadraticForms(X), sp.hstack([sp.eye_array(m)] * 2, format="csr"))
+    squares = Combined(QuadraticForms(X), sp.hstack([sp.eye_array(m)] * 2, format="csr"))
+    squares.hermitian = True
+    return squares
 
 
 def hermitian_matrix(C: Any, name: str) -> Any:

@@ -52,7 +52,7 @@ class MeasuredTerm(Term):
             )
         self.measurement, self.loss, self.weight = measurement, loss, number(weight, "weight")
         self.n, self.maps, self.degree = measurement.n, measurement.maps, loss.degree
-        self.has_entries = measurement.has_entries
+        self.has_entries, self.hermitian = measurement.has_entries, measurement.hermitian
         self.device = measurement.device or loss.device
         self.linear_features = type(self).features is MeasuredTerm.features
         self.tally = Tally()

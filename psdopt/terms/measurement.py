@@ -22,7 +22,8 @@ class Measurement(ABC):
 
     Attributes: `n` order of M; `size` = m; `maps` the linear maps whose images are needed; `couples`, whether
     :meth:`coupling` is implemented; `device`, the device of X, or of the indices if there is no X (None for NumPy
-    arrays); `takes_device_arrays`, whether images and weights may be arrays on a device.
+    arrays); `takes_device_arrays`, whether images and weights may be arrays on a device; `hermitian`, whether M is seen
+    as a Hermitian matrix only (:attr:`psdopt.Problem.hermitian`).
     """
 
     n: int
@@ -31,6 +32,7 @@ class Measurement(ABC):
     couples: bool = False
     device: Device | None = None
     takes_device_arrays: bool = False
+    hermitian: bool = False
 
     @abstractmethod
     def pair(self, U: Images, V: Images) -> Array:

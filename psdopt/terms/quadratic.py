@@ -192,6 +192,7 @@ class LinearTerm(Term):
     def __init__(self, C: Any, weight: float = 1.0) -> None:
         self.C, self.weight = as_form(C, "C"), number(weight, "weight")
         self.n, self.maps, self.has_entries = self.C.n, self.C.maps, self.C.dense_is_cheap
+        self.hermitian = self.C.hermitian
         self.nonnegative = weight >= 0.0 and self.C.psd is True
         self.linear_features = type(self).features is LinearTerm.features
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -51,3 +52,11 @@ class NegativeLogLikelihood(Loss):
 
     def second(self, a: Array) -> Array:
         return np.asarray(self.counts / self._split(a)[0] ** 2)
+
+    def sensitivities(self, a: Array) -> Mapping[str, tuple[Array, Array]]:
+        kept, off = self._split(a)
+        return {"counts": (-np.log(kept) - off + 0.5 * off * off, (off - 1.0) / kept)}
+
+    def corner(self, a: Array) -> float:
+        """The least a_t beside the largest, of outcomes that were not seen: at 0 one more count has no derivative."""
+        return float(np.min(a, where=self.counts == 0.0, initial=np.inf) / max(np.max(a), np.finfo(float).tiny))

@@ -50,6 +50,8 @@ class PauliStrings(Measurement):
     anything but strings.
     """
 
+    hermitian = True
+
     def __init__(self, strings: Sequence[str]) -> None:
         self.strings = checked_strings(strings)
         self.qubits = q = len(self.strings[0])

@@ -44,10 +44,10 @@ class HermitianEstimate(NamedTuple):
 def state_problem(strings: Sequence[str], values: Any, weights: Any = None) -> TermSum:
     """½ Σ_s w_s ((⟨P_s, H⟩ − b_s)² − b_s²) for strings of the letters IXYZ and their measured expectations b (m,).
 
-    The residuals less those of H = 0, so that F = 0 there, and values have digits where all b are met. To be minimised
-    over tr M = 1, which is tr H = 1 (:class:`psdopt.FixedTrace`). `weights` : (m,), at least 0, such as the shots of
-    each string; None is 1. Raises what :class:`PauliStrings` raises, and InvalidInputError for values or weights of
-    another length.
+    The residuals less those of H = 0, so that F = 0 there, and values have digits where all b are met; derivatives of
+    the least value leave out this constant. To be minimised over tr M = 1, which is tr H = 1
+    (:class:`psdopt.FixedTrace`). `weights` : (m,), at least 0, such as the shots of each string; None is 1. Raises what
+    :class:`PauliStrings` raises, and InvalidInputError for values or weights of another length.
     """
     measurement = PauliStrings(strings)
     values = vector(values, "values", measurement.size, "one per string")
@@ -76,9 +76,9 @@ def counts_problem(bases: Sequence[str], counts: Any) -> TermSum:
     shape = (len(bases), measurement.size // len(bases))
     if counts.shape != shape:
         raise InvalidInputError(f"counts must be {shape}, outcomes of each basis; found shape {counts.shape}")
-    seen = np.maximum(counts.ravel(), 0.0)
     # half of the least probability that an outcome seen so often has in the state of maximum likelihood
-    floor = np.where(seen > 0.0, 0.5 * seen / max(float(seen.sum()), np.finfo(float).tiny), 1.0)
+    seen = np.maximum(counts.ravel(), np.finfo(float).eps)
+    floor = 0.5 * seen / float(seen.sum())
     return TermSum([MeasuredTerm(measurement, NegativeLogLikelihood(counts.ravel(), floor))])
 
 

@@ -30,6 +30,10 @@ class Adjoint:
 
     one solution for all data together. That of F(M(θ); θ) needs none: it is ∂_θ F, −y_t and y_t M.
 
+    Where F and the constraints see M as a Hermitian matrix H only, and one of them declares it
+    (:attr:`psdopt.Problem.hermitian`), M is the one with equal blocks of all that have this H, and θ moves among data
+    that keep this: dl = Re tr(G dH) is dl/dM = ``embedded(G)``.
+
     Parameters
     ----------
     problem : F, with a Hessian. matrix : M near a minimiser, :class:`~psdopt.LowRankPSD`; a few steps of Newton's
@@ -70,6 +74,8 @@ class Adjoint:
 
     def vjp(self, dM: Any = None, value: float = 0.0) -> dict[str, Any]:
         """dl/dθ by name for a loss l(M, F) with dl/dM = `dM` (n, n), of which the symmetric part counts, and dl/dF.
+
+        For Hermitian matrices the part with equal blocks counts (:func:`psdopt.terms.embedded`).
 
         `dM` : an array, a sparse array or anything with products; None for 0.
         """
@@ -131,7 +137,8 @@ class Adjoint:
     def jvp(self, tangents: Mapping[str, Any]) -> tuple[Array, float]:
         """(dM (n, n), dF) as the data move along `tangents`, name -> array of the shape of the datum; others stay.
 
-        ⟨G, dM⟩ = Σ ⟨vjp(G), tangents⟩. Raises UnknownNameError for a name that is not in `data`.
+        ⟨G, dM⟩ = Σ ⟨vjp(G), tangents⟩, and dH = dM_11 + dM_22 + i (dM_21 − dM_12) for Hermitian matrices. Raises
+        UnknownNameError for a name that is not in `data`.
         """
         at = self._at
         tangents = self._checked(tangents)

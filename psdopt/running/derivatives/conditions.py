@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -15,6 +15,8 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.krylov import norm_estimate
 from psdopt.linalg.limits import ITERATED_ORDER
+from psdopt.linalg.tolerances import ROOT_EPS
+from psdopt.running.derivatives.hermitian import hermitian_axes, part, turned, whole
 from psdopt.terms.base import combine
 
 
@@ -23,6 +25,7 @@ class Conditions:
     """S(y) Y = 0 and ⟨A_t, Y Yᵀ⟩ = b_t for t in `rows`, with S(y) = ∇F(M) + Σ_t y_t A_t, at Y (n, r) and y (k,).
 
     `problem` : F, or F under constraints. `rows` (k,) : the active constraints. `bound` (k,) : b.
+    `hermitian` : whether M counts as a Hermitian matrix, and Y = [W, J W]/√2 (:mod:`.hermitian`).
     """
 
     problem: Problem
@@ -30,6 +33,7 @@ class Conditions:
     rows: NDArray[np.intp]
     bound: Array
     y: Array
+    hermitian: bool = False
 
     @property
     def Y(self) -> Array:
@@ -44,10 +48,14 @@ class Conditions:
     def model(self) -> Constrained | None:
         return self.problem if isinstance(self.problem, Constrained) else None
 
+    def along(self, axes: Array) -> Conditions:
+        """The conditions at the Y of some axes (n, k) of M."""
+        return replace(self, evaluation=self.problem.at(whole(axes) if self.hermitian else axes))
+
     def moved(self, X: Array, v: Array) -> Conditions:
         """The conditions at Y + X, y + v."""
         there = self.problem.at(self.Y + X)
-        moved = Conditions(self.problem, there, self.rows, self.bound, self.y + v)
+        moved = Conditions(self.problem, there, self.rows, self.bound, self.y + v, self.hermitian)
         vars(moved)["unit"] = self.unit
         return moved
 
@@ -97,15 +105,45 @@ class Conditions:
 
     def product(self, X: Array) -> Array:
         """S(y) X + ∇²F(M)[X Yᵀ + Y Xᵀ] Y: half the Hessian of the Lagrangian on the factor, (n, r)."""
+        if self.hermitian:  # of half the columns
+            return whole(self._part.product(part(X)))
         linear = self.model is not None and self.model.conic is not None
         if len(X) <= ITERATED_ORDER and (linear or self.evaluation.curvature_apart):
             return np.asarray(self.slack @ X + (0.0 if linear else self.evaluation.curvature_product(X)))
         return 0.5 * self.evaluation.hessian_vector(X) + self.force(self.y, X)
 
+    @cached_property
+    def _part(self) -> Conditions:
+        """The conditions at W, as F sees no difference between W Wᵀ and M."""
+        there = replace(self, evaluation=self.problem.at(part(self.Y)), hermitian=False)
+        vars(there)["slack"] = self.slack
+        return there
+
+    @cached_property
+    def sees_only_hermitian(self) -> bool:
+        """Whether S, ∇²F and the A_t at M are those of functions of H, as :attr:`psdopt.Problem.hermitian` declares.
+
+        A part of F may see more of M, as |M|² does; then M has to have a derivative as it is. Seen are S, which must be
+        J S Jᵀ, and at the M with equal blocks ∇²F along fixed numbers and a sum of the A_t, each times Y.
+        """
+        if not self.problem.hermitian or self.problem.n % 2 or self.Y.size == 0:
+            return False
+        S = self.slack
+        if norm(S - turned(turned(S).T)) > ROOT_EPS * self.unit * len(S) ** 0.5:
+            return False
+        there = replace(self, hermitian=True).along(hermitian_axes(self.evaluation.matrix))
+        probe, v = there.probe, np.cos(np.arange(1.0, len(self.y) + 1.0) ** 2)
+        bent, near = (there.evaluation.curvature_product(each) for each in (probe, whole(part(probe))))
+        force, size = there.force(v, there.Y), norm(bent) + self.unit * norm(probe)
+        alike = norm(bent - whole(part(near))) <= ROOT_EPS * size
+        return bool(alike and norm(force - whole(part(force))) <= ROOT_EPS * norm(force))
+
     def horizontal(self, X: Array) -> Array:
-        """X without its part Y Ω, Ω skew, which leaves M as it is."""
+        """X without its part Y Ω, Ω skew, which leaves M as it is, and without what moves M and not H."""
         if not X.shape[1]:
             return X
+        if self.hermitian:
+            X = whole(part(X))
         d, V = self._axes
         Z = self._turned
         skew = Z.T @ X @ V

@@ -20,6 +20,7 @@ from psdopt.linalg.limits import FACTOR_ORDER, ROUNDS
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, VANISHED
 from psdopt.running.derivatives.conditions import Conditions
 from psdopt.running.derivatives.degenerate import SETTLED, distances, refuse_degenerate
+from psdopt.running.derivatives.hermitian import hermitian_axes
 from psdopt.running.derivatives.preconditioners import system_at
 from psdopt.running.derivatives.system import AdjointSystem, UnsettledError
 
@@ -37,7 +38,7 @@ def stationary_point(problem: Problem, matrix: LowRankPSD, multipliers: object, 
     """
     _require(problem)
     at = _beginning(problem, matrix, multipliers)
-    columns = int(matrix.factor.shape[1]) if limited else problem.n
+    columns = int(matrix.factor.shape[1]) * (2 if at.hermitian else 1) if limited else problem.n
     system = _polished(at)
     for _ in range(ROUNDS):
         revised = _revised(system.at)
@@ -77,9 +78,10 @@ def _revised(at: Conditions) -> Conditions:
     that M violates; `at` itself if there are none. Of two numbers that are both nearly 0, the larger one was wrong.
     """
     U, s, _ = np.linalg.svd(at.Y, full_matrices=False)
-    kept = s**2 > VANISHED * np.max(s, initial=0.0) ** 2
-    if not kept.all():
-        return replace(at, evaluation=at.problem.at(U[:, kept] * s[kept]))
+    if not np.all(s**2 > VANISHED * np.max(s, initial=0.0) ** 2):
+        axes = hermitian_axes(at.evaluation.matrix) if at.hermitian else U * s
+        lengths = np.einsum("ij,ij->j", axes, axes)
+        return at.along(axes[:, lengths > VANISHED * np.max(lengths, initial=0.0)])
     if at.model is None:
         return at
     slack, push = distances(at)
@@ -137,12 +139,15 @@ def _beginning(problem: Problem, matrix: LowRankPSD, multipliers: object) -> Con
         active = (problem.lower == problem.upper) | (push * trace > slack * every.unit)
         rows = np.flatnonzero(active)
         at = Conditions(problem, evaluation, rows, bound[rows], y[rows])
+    if at.sees_only_hermitian:
+        axes = hermitian_axes(matrix)
+        at = replace(at, hermitian=True).along(axes)
     lengths = np.einsum("ij,ij->j", axes, axes)
     if len(lengths):
         quotients = np.abs(np.einsum("ij,ij->j", axes, at.slack @ axes)) / lengths
         kept = quotients <= at.unit * np.minimum(lengths / lengths[0], MINOR / SLIGHT)
         if not kept.all():
-            at = Conditions(problem, problem.at(axes[:, kept]), at.rows, at.bound, at.y)
+            at = at.along(axes[:, kept])
     return at
 
 

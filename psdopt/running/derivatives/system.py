@@ -69,7 +69,8 @@ class AdjointSystem:
             if worst <= goal or not worst <= 0.5 * before:
                 break
             before = worst
-            dX, dv = self.corrected(left, missing, 0.5 * goal / worst)
+            met = norm(missing) <= goal * sizes[1]  # then a q of rounding size must not set the accuracy of R
+            dX, dv = self.corrected(left, np.zeros_like(q) if met else missing, 0.5 * goal / worst)
             X, v = X + dX, v + dv
             left = at.horizontal(R - at.product(X) - at.force(v, at.Y))
             missing = q + 2.0 * at.values(at.Y, X)

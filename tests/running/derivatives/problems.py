@@ -62,6 +62,15 @@ def direction(datum: Any, rng: np.random.Generator) -> Any:
     return 0.5 * (step + step.T) if square else step
 
 
+def paired(gradients, tangents):
+    """Σ ⟨gradient, tangent⟩."""
+    return sum(float(np.sum(dense(gradients[name]) * dense(each))) for name, each in tangents.items())
+
+
+def dense(value):
+    return value.toarray() if sp.issparse(value) else np.asarray(value)
+
+
 def symmetric(rng: np.random.Generator, n: int = N) -> np.ndarray:
     A = rng.standard_normal((n, n))
     return 0.5 * (A + A.T)

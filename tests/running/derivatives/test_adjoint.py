@@ -5,7 +5,6 @@ import pickle
 import autograd.numpy as anp
 import numpy as np
 import pytest
-import scipy.sparse as sp
 
 import psdopt
 from psdopt import Adjoint, Constrained, FixedTrace, FunctionProblem, QuadraticSDP, TermSum, constraints, solve
@@ -17,18 +16,9 @@ from psdopt.errors import (
     UnknownNameError,
 )
 from psdopt.terms import Entries, HalfSquaredOneSided, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
-from tests.running.derivatives.problems import N, cases, symmetric
+from tests.running.derivatives.problems import N, cases, paired, symmetric
 
 CASES = cases()
-
-
-def paired(gradients, tangents):
-    """Σ ⟨gradient, tangent⟩."""
-    return sum(float(np.sum(dense(gradients[name]) * dense(each))) for name, each in tangents.items())
-
-
-def dense(value):
-    return value.toarray() if sp.issparse(value) else np.asarray(value)
 
 
 @pytest.mark.parametrize("name", CASES)

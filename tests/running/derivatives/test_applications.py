@@ -19,6 +19,7 @@ SMOOTH = {
     "maxcut",
     "metric-kta",
     "metric-linear",
+    "phase-fit",
     "quadratic-sdp",
     "topk",
     "weighted-correlation",

@@ -25,6 +25,7 @@ from psdopt.terms import (
     Entries,
     GramForm,
     HalfSquaredOneSided,
+    IdentityForm,
     LeastSquares,
     LinearTerm,
     MeasuredTerm,
@@ -32,7 +33,9 @@ from psdopt.terms import (
     ProductTerm,
     QuadraticForms,
     SquaredHinge,
+    hermitian_form,
 )
+from psdopt_plugins.hermitian import state_problem
 from tests.running.derivatives.problems import symmetric
 
 Maker = Callable[[float], tuple[Problem, dict[str, Any]]]
@@ -238,10 +241,65 @@ def corners() -> dict[str, tuple[Maker, float]]:
     }
 
 
+def hermitian() -> dict[str, tuple[Maker, float]]:
+    """The same of Hermitian matrices on a real factor, of which all numbers are seen but no more."""
+
+    def turned_state(values: Any) -> np.ndarray:
+        rng = np.random.default_rng(2)
+        Q = np.linalg.qr(rng.standard_normal((4, 4)) + 1j * rng.standard_normal((4, 4)))[0]
+        A = (Q * np.asarray(values, dtype=float)) @ Q.conj().T
+        return 0.5 * (A + A.conj().T)
+
+    def nearest_to(values: Callable[[float], Any], rank: int = 8) -> Maker:
+        i, j = np.triu_indices(4)
+        group = constraints.hermitian_entries(i, j, 4, 0.0).measurement
+        twice = np.concatenate([np.where(i == j, 1.0, 2.0), np.full(6, 2.0)])
+
+        def make(e: float) -> tuple[Problem, dict[str, Any]]:
+            T = turned_state(values(e))[i, j]
+            loss = LeastSquares(np.concatenate([T.real, T.imag[i != j]]), twice)
+            return TermSum([MeasuredTerm(group, loss, 0.5)]), {"geometry": FlatQuotient(8, rank)}
+
+        return make
+
+    def lowest(e: float, sphere: bool = False) -> tuple[Problem, dict[str, Any]]:
+        F = TermSum([LinearTerm(hermitian_form(turned_state([1.0, 1.0 + e, 2.0, 3.0])))])
+        return (F, {"geometry": FixedTrace(8, 2, 1.0)}) if sphere else (Constrained(F, constraints.trace(8, 1.0)), {})
+
+    def real_cut(e: float) -> tuple[Problem, dict[str, Any]]:
+        # H = V Vᵀ, real and of rank 2: V (I + i Ω) Vᵀ has the same diagonal and value for a small skew Ω
+        V = np.array([[1.0, 0.0], [0.6, 0.8], [-0.8, 0.6], [0.28, 0.96]])
+        C = np.eye(4) - V @ np.linalg.pinv(V) + 1j * e * np.triu(np.ones((4, 4)), 1)
+        group = constraints.hermitian_entries(range(4), range(4), 4, 1.0)
+        return Constrained(TermSum([LinearTerm(hermitian_form(0.5 * (C + C.conj().T)))]), group), {}
+
+    def squares(e: float) -> tuple[Problem, dict[str, Any]]:
+        rng = np.random.default_rng(0)
+        X = rng.standard_normal((4 if e else 12, 4)) + 1j * rng.standard_normal((4 if e else 12, 4))
+        form = constraints.hermitian_squares(X, np.abs(X @ [1.0, 1j, -1.0, 2.0]) ** 2)
+        return Constrained(TermSum([LinearTerm(IdentityForm(8))]), form), {}
+
+    def pauli(e: float) -> tuple[Problem, dict[str, Any]]:
+        strings = ["XX", "YY", "ZZ"]
+        return state_problem(strings, [1.2, -1.1, 1.3] if e else [0.3, 0.2, 0.1]), {"geometry": FixedTrace(8, 8)}
+
+    return {
+        "a Hermitian matrix with an eigenvalue 0": (nearest_to(lambda e: [3.0, 1.0, -e, -2.0]), 0.5),
+        "Hermitian, top 1 of a double eigenvalue": (nearest_to(lambda e: [3.0 + e, 3.0, 1.0, -2.0], 1), 0.5),
+        "Hermitian, top 2 of a triple eigenvalue": (nearest_to(lambda e: [3.0 + e, 2.0 + e, 2.0, 2.0], 2), 0.5),
+        "a double least eigenvalue of a Hermitian C": (lowest, 0.3),
+        "the same at fixed trace": (lambda e: lowest(e, sphere=True), 0.3),
+        "a Hermitian cut with a real C": (real_cut, 1.0),
+        "more squares than unknown phases": (squares, 1.0),
+        "states that few expectations leave free": (pauli, 1.0),
+    }
+
+
 ZOO: dict[str, tuple[Maker, float]] = {
     **complementarity(),
     **several_minimisers(),
     **limits_of_the_rank(),
     **multipliers(),
     **corners(),
+    **hermitian(),
 }
