@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt import Constrained, QuadraticSDP, TermSum, constraints
 from psdopt.errors import InvalidInputError, InvalidTypeError, NotDifferentiableError, UnknownNameError
 from psdopt.interop import _layer
 from psdopt.interop._layer import Layer
+from psdopt.terms import LinearTerm, embedded, hermitian_form
 from tests.running.derivatives.problems import symmetric
 
 N = 6
@@ -78,3 +79,22 @@ def test_arrays_of_another_shape_are_other_arrays():
     layer.matrix(numbers.reshape(6, 3))
     with pytest.raises(InvalidInputError, match="build must make a problem of order 3; found order 2"):
         layer.matrix(numbers.reshape(9, 2))
+
+
+def test_a_hermitian_matrix_is_a_layer_by_its_real_form():
+    """The chain C ↦ Ĉ ↦ M ↦ l(H), for any loss of the blocks of M: those of H are sums of them."""
+    rng, n = np.random.default_rng(0), 4
+    i = np.arange(n)
+
+    def build(C):
+        cut = TermSum([LinearTerm(hermitian_form(C[:n, :n] + 1j * C[n:, :n]))])
+        return Constrained(cut, constraints.hermitian_entries(i, i, n, 1.0))
+
+    layer, (A, E) = Layer(build, 2 * n), rng.standard_normal((2, n, n))
+    C, E = (embedded(each + each.T + 1j * (each - each.T)) for each in (A, E))
+    G, h = rng.standard_normal((2 * n, 2 * n)), 1e-4
+    (found,) = layer.gradients(C, G)
+    values = {k: np.sum(G * layer.matrix(C + k * h * E)) for k in (-2, -1, 1, 2)}
+    slope = (8.0 * (values[1] - values[-1]) - (values[2] - values[-2])) / (12.0 * h)
+    assert np.sum(found * E) == pytest.approx(slope, rel=1e-6)
+    np.testing.assert_allclose(found, embedded(found[:n, :n] + 1j * found[n:, :n]), atol=1e-12 * np.abs(found).max())
