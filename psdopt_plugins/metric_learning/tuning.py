@@ -16,10 +16,10 @@ NEIGHBOURS = 3
 
 
 def neighbour_error(X_train: Any, y_train: Array, X_test: Any, y_test: Array) -> float:
-    """Share of test samples that a vote of three nearest neighbours misclassifies."""
+    """Share of test samples that a vote of three nearest neighbours misclassifies; of all where there are fewer."""
     from sklearn.neighbors import KNeighborsClassifier
 
-    return 1.0 - float(KNeighborsClassifier(NEIGHBOURS).fit(X_train, y_train).score(X_test, y_test))
+    return 1.0 - float(KNeighborsClassifier(min(NEIGHBOURS, len(y_train))).fit(X_train, y_train).score(X_test, y_test))
 
 
 def cross_validated(estimator: Any, X: Any, y: Array, options: RunOptions) -> tuple[Any, list[tuple[str, str]]]:

@@ -86,3 +86,9 @@ def test_the_report_names_label_and_index(tmp_path: Path, capsys: pytest.Capture
     assert "label: column 'kind', the last one" in out
     assert "left out: the first column, which has no name" in out
     assert "2 features" in out
+
+
+def test_six_samples_are_enough_for_folds_and_the_vote_of_neighbours(tmp_path: Path) -> None:
+    rows = [f"{k * 1e-27},{k % 3},{'ab'[k % 2]}" for k in range(6)]
+    (tmp_path / "d.csv").write_text("\n".join(["mass,count,kind", *rows]))
+    assert main(["run", "metric-kta", "--data", str(tmp_path / "d.csv")]) in (0, 1)
