@@ -94,6 +94,8 @@ def _uniform(weight: Array, i: NDArray[np.intp], j: NDArray[np.intp], n: int) ->
 def square_root(P: sp.csr_array) -> sp.csr_array:
     """V sparse (q, N) with VᵀV = P ⪰ 0, separately for each set of unknowns that P connects.
 
+    Eigenvalues are those of P in units in which its diagonal is one, so that no curvature counts as rounding beside one
+    of an unknown in other units; of P itself where rounding keeps P from being semidefinite in these units.
     Eigenvalues down to −1e-8 times the largest count as zero. Raises InvalidInputError for lower ones, and for a set of
     more than 3000 unknowns.
     """
@@ -111,10 +113,15 @@ def square_root(P: sp.csr_array) -> sp.csr_array:
             raise InvalidInputError(
                 f"the quadratic objective must not connect more than {FACTOR_ORDER} unknowns; found {len(part)}"
             )
-        values, U = np.linalg.eigh(P[part][:, part].toarray())
-        _refuse_negative(values)
+        own, d = P[part][:, part].toarray(), diagonal[part]
+        units = np.sqrt(np.where(d > 0.0, d, 1.0))
+        values, U = np.linalg.eigh(own / units / units[:, None])
+        if values[0] < -ROOT_EPS * values[-1]:
+            units = np.ones(len(part))
+            values, U = np.linalg.eigh(own)
+            _refuse_negative(values)
         keep = values > rounding(max(values[-1], 0.0), len(part) ** 2)
-        rows = U[:, keep].T * np.sqrt(values[keep])[:, None]
+        rows = U[:, keep].T * np.sqrt(values[keep])[:, None] * units
         found.append(sp.csr_array(rows) @ placed(part, N).T)
     return sp.csr_array(sp.vstack(found, format="csr"))
 

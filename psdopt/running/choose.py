@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from psdopt.checks import instance
 from psdopt.constraints import Constrained, constrained_of
+from psdopt.constraints.explicit import linear_objective
 from psdopt.constraints.soft import SoftSize, soft_size
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
@@ -73,9 +74,9 @@ def choose(
     generation over the spectraplex; else conjugate gradient on a factor whose rank grows until the certificate holds.
     Where interior point steps are affordable, squares and hinges of measurements are left to these once methods on a
     factor have cost as much (:class:`~psdopt.running.thresholds.Prices`), stiff ones of entries at once.
-    Conjugate gradient is followed by Newton steps: those of `LagrangeNewton` for quadratic fits of fewer measurements
-    than M has entries, a hundred under a limit of the rank that hardly binds, truncated ones where the Hessian is known
-    and n r <= 16384.
+    Conjugate gradient is followed by Newton steps unless F is linear: those of `LagrangeNewton` for quadratic fits of
+    fewer measurements than M has entries, a hundred under a limit of the rank that hardly binds, truncated ones where
+    the Hessian is known and n r <= 16384.
     Beyond order 2000 its block form is chosen for problems that can be restricted to a span. With one of geometry
     and method given: the first partner that fits.
     """
@@ -212,7 +213,8 @@ def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) ->
             return LagrangeNewton() if unlimited else LIMITED
     if problem.n > THRESHOLDS.large_order and Ability.RESTRICTION in problem.abilities:
         return BlockConjugateGradient()
-    newton = Ability.HESSIAN in problem.abilities and problem.device is None
+    curved = linear_objective(problem) is None  # steps for a linear F, which has no minimum but 0, need not be Newton's
+    newton = curved and Ability.HESSIAN in problem.abilities and problem.device is None
     return SECOND_ORDER if newton and problem.n * rank <= THRESHOLDS.second_order else ConjugateGradient()
 
 

@@ -99,8 +99,8 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
     final = settled(certificate, tol)
     if final is not None:
         return final
-    if certificate.convex and certificate.dual_infeasibility == 0.0:
-        return NO_PROGRESS  # F(N) >= F(M) - <S, M> for all N: the ray is a rounding effect
+    if _bounded(certificate):
+        return NO_PROGRESS  # the ray is a rounding effect
     if Ability.CONSTRAINTS in problem.abilities and not certificate.unbounded:
         return (Status.DIVERGED, Status.DIVERGED.value) if grown else NO_PROGRESS
     if grown and not certificate.unbounded:
@@ -116,15 +116,20 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
     )
 
 
+def _bounded(certificate: Certificate) -> bool:
+    """Whether F is convex with a proven bound: S ⪰ 0, so that F(N) >= F(M) − ⟨S, M⟩ for all N, or any other gap."""
+    return certificate.convex and (certificate.dual_infeasibility == 0.0 or certificate.gap is not None)
+
+
 def without_minimum(certificate: Certificate, run: Run, problem: Problem, before: float) -> bool:
     """Whether F falls without end along M or the least eigenvector of S, as evaluation far out shows.
 
     Rays start at M and at the multiple of M whose trace is the larger of `before` and the natural trace of F. A ray
     from a much smaller matrix would only show the slope at M = 0. A ray from a matrix 1e16 times as large may show a
-    curvature that is only rounding. False if the certificate settles the run, if S ⪰ 0 is proven for a convex F, at a
+    curvature that is only rounding. False if the certificate settles the run, if a bound of a convex F is proven, at a
     fixed trace, and under constraints. Cost: F at three points of each ray.
     """
-    if (certificate.convex and certificate.dual_infeasibility == 0.0) or settled(certificate, run.inner_tol):
+    if _bounded(certificate) or settled(certificate, run.inner_tol):
         return False
     if run.geometry.trace is not None or Ability.CONSTRAINTS in problem.abilities:
         return False

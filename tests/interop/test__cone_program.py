@@ -111,6 +111,14 @@ def test_square_roots_part_by_part(monkeypatch):
         square_root(sp.csr_array(P))
 
 
+def test_a_square_root_keeps_the_curvature_of_unknowns_in_small_units():
+    """Beside 1e9, a curvature of 1e-8 is rounding in the eigenvalues of P, and decides where this unknown is."""
+    G, units = np.random.default_rng(5).integers(-2, 3, (4, 4)) + 5.0 * np.eye(4), np.array([1e5, 1.0, 1e-4, 1e-8])
+    P = units[:, None] * (G @ G.T) * units
+    V = square_root(sp.csr_array(P)).toarray()
+    assert np.allclose(V.T @ V, P, rtol=1e-12, atol=0.0)
+
+
 def eliminated(A, b, order=None):
     A = sp.csr_array(A)
     return A, eliminate(A, b, np.zeros(len(b), dtype=np.intp) if order is None else np.asarray(order))

@@ -36,6 +36,17 @@ def inside(rng: np.random.Generator, zero: int, nonneg: int, lengths: list[int],
     return np.concatenate(parts)
 
 
+def test_an_objective_in_mixed_units_has_its_minimum_proven() -> None:
+    """½ |V x|² + cᵀx with x near 1 in units of 1e-5 and 1e8: no row holds at the minimum."""
+    units = np.array([1e5, 1.0, 1e-8])
+    V = np.array([[1.0, 1.0, 0.0], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]) * units
+    P, x = V.T @ V, 1.0 / units
+    A, b = np.vstack([[units[0], 0.0, 0.0], np.zeros((2, 3))]), np.array([2.0, 0.0, 1.0])
+    answer = ConicProgram(-P @ x, A, b, {"psd": [2]}, P).solve(tol=1e-8)
+    assert answer.optimal
+    assert np.isclose(answer.value, -0.5 * x @ P @ x, rtol=1e-6)
+
+
 def random_program(seed: int, quadratic: bool = False):
     """c, A, b, cones, P with points inside the cones on both sides, hence with an optimum."""
     rng = np.random.default_rng(seed)

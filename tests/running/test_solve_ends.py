@@ -36,6 +36,21 @@ def test_unbounded_problem_is_called_unbounded(method, r):
     assert not result.converged
 
 
+@pytest.mark.parametrize("small", [1e-20, 1e-30])
+def test_what_a_bound_is_proven_of_is_not_unbounded(small):
+    """F = tr((A M)²) − 2 tr M has the minimum −2 − 1/small², far out along an axis of weak curvature."""
+    result = solve(QuadraticSDP(np.diag([1.0, 1.0, small]), None, -np.eye(3)))
+    assert result.status is Status.OPTIMAL
+    assert np.isclose(result.value, -(small**-2.0), rtol=1e-6)
+
+
+@pytest.mark.parametrize("least", [-1e-17, -1e-12])
+def test_a_linear_function_ends_in_few_steps_however_little_it_falls(least):
+    result = solve(QuadraticSDP(C=np.diag([1.0, 1e-3, least])))
+    assert result.iterations <= 20
+    assert result.status is (Status.UNBOUNDED if least == -1e-12 else Status.NO_PROGRESS)
+
+
 @pytest.mark.parametrize("method", [*METHODS, TruncatedNewton()], ids=lambda m: m.name)
 @pytest.mark.parametrize("scale", [1e-52, 1e-60])
 def test_growth_from_a_tiny_start_is_no_sign_of_an_unbounded_problem(method, scale):

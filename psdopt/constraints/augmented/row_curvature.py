@@ -12,6 +12,7 @@ from psdopt.constraints.limits import NUMBERS
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.tolerances import rounding
 
 #: R ↦ (P_i⁻¹ R_i)_i.
 Inverse = Callable[[Array], Array]
@@ -42,7 +43,7 @@ def _by_columns(ends: NDArray[np.intp], Z: Array, s: Array) -> Inverse:
     for a in range(r):
         P[:, a, a:] = np.asarray(gather @ (Z[:, a : a + 1] * Z[:, a:]))
         P[:, a:, a] = P[:, a, a:]
-    half = _half(P, s)  # P⁻¹ = halfᵀ half stays definite when it is rounded
+    half, _ = _half(P, s)  # P⁻¹ = halfᵀ half stays definite when it is rounded
     return lambda R: np.asarray(half.transpose(0, 2, 1) @ (half @ R[:, :, None]))[:, :, 0]
 
 
@@ -52,7 +53,8 @@ def _by_measurements(ends: NDArray[np.intp], Z: Array, s: Array) -> Inverse:
     padded = np.zeros((n, counts.max(), Z.shape[1]))
     row = np.repeat(np.arange(n), counts)
     padded[row, np.arange(len(Z)) - ends[row]] = Z
-    half = _half(padded @ padded.transpose(0, 2, 1), s) @ padded
+    half, s = _half(padded @ padded.transpose(0, 2, 1), s)
+    half = half @ padded
 
     def inverse(R: Array) -> Array:
         there = half.transpose(0, 2, 1) @ (half @ R[:, :, None])
@@ -61,8 +63,10 @@ def _by_measurements(ends: NDArray[np.intp], Z: Array, s: Array) -> Inverse:
     return inverse
 
 
-def _half(P: Array, s: Array) -> Array:
-    """L⁻¹ for P_i + s_i I = L Lᵀ, (n, k, k)."""
-    each = np.arange(P.shape[1])
+def _half(P: Array, s: Array) -> tuple[Array, Array]:
+    """(L⁻¹ (n, k, k), s) for P_i + s_i I = L Lᵀ, with s raised to the rounding of P_i, which would leave no L."""
+    k = P.shape[1]
+    each = np.arange(k)
+    s = np.maximum(s, rounding(1.0, k) * P[:, each, each].sum(axis=1))
     P[:, each, each] += s[:, None]
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(P)))
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(P))), s

@@ -32,12 +32,13 @@ def test_it_inverts_the_curvature_of_each_row(kind, columns) -> None:
     assert np.allclose(inverse_by_rows(forms, Y, s, w)(R), expected, rtol=ROOT_EPS, atol=ROOT_EPS)
 
 
+@pytest.mark.parametrize(("stiffness", "rank"), [(1e12, 9), (1e24, 1)])
 @pytest.mark.parametrize("columns", [2, 9])
-def test_stiff_rows_stay_positive_definite(columns) -> None:
-    """Rounding may not make it indefinite where measurements are 1e12 times stiffer than F."""
+def test_stiff_rows_stay_positive_definite(columns, stiffness, rank) -> None:
+    """Rounding may not make it indefinite where measurements are far stiffer than F, along some columns or all."""
     forms, rng = PROGRAMS["completion"].forms, np.random.default_rng(1)
-    Y = rng.standard_normal((forms.n, columns))
-    inverse = inverse_by_rows(forms, Y, np.ones(forms.n), np.full(forms.size, 1e12))
+    Y = rng.standard_normal((forms.n, rank)) @ rng.standard_normal((rank, columns))
+    inverse = inverse_by_rows(forms, Y, np.ones(forms.n), np.full(forms.size, stiffness))
     for R in rng.standard_normal((20, forms.n, columns)):
         assert np.vdot(R, inverse(R)) > 0.0
 

@@ -211,6 +211,14 @@ def test_the_root_keeps_digits_that_the_complement_loses() -> None:
     assert np.linalg.norm(w - x) >= 1e-3 * np.linalg.norm(x)
 
 
+def test_a_system_that_overflows_has_no_root() -> None:
+    form = form_of(5, 4)
+    found = metrics(form)
+    found[0].root = lambda: np.full((form.m, 9), 1e200)
+    with np.errstate(over="ignore"), pytest.raises(np.linalg.LinAlgError, match="overflows"):
+        RootedSystem(form, found)
+
+
 def test_repeated_rows_get_no_multiplier_and_the_rest_is_solved() -> None:
     form = form_of(5, 4, repeated=2)
     rooted = RootedSystem(form, metrics(form))
