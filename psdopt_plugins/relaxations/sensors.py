@@ -29,8 +29,11 @@ from psdopt_plugins.relaxations.sensors_positions import (
 from psdopt_plugins.relaxations.sensors_problem import (
     SENSOR_NETWORK,
     Network,
+    bounded_pairs,
     checked_network,
+    in_units,
     problem_of,
+    unit_of_length,
     unreached,
 )
 from psdopt_plugins.rows import any_numbers, validated
@@ -97,7 +100,8 @@ class SensorLocalization(Estimator):
     misfit_ : Σ (|p_i − p_j|² − distance²)² at `positions_`. misfit_bound_ : proven; no positions have less, in any
         dimension, that keep the bounds.
     edges_ : (m, 2) pairs with a measured distance, the sensor first; distances_ : (m,) their distances.
-    result_ : the :class:`psdopt.Result` of the relaxation, for anchors less their mean.
+    result_ : the :class:`psdopt.Result` of the relaxation, for anchors less their mean, with lengths in units of unit_.
+    unit_ : 1; where pairs have bounds, :func:`unit_of_length`, since Z is then far from its block I in other units.
 
     Cost: without bounds some tens of sparse factorisations of order n k, k about d + 10, and few steps linear in the
     pairs, in time and memory; with bounds that of the method that :func:`psdopt.solve` chooses, at least O(n³) a step.
@@ -141,14 +145,16 @@ class SensorLocalization(Estimator):
         d = network.anchors.shape[1]
         centre = network.anchors.mean(axis=0)  # positions far from zero lose digits in their squares
         centred = network._replace(anchors=network.anchors - centre)
-        first, self.result_ = started(centred, self.solver_options)
+        self.unit_ = unit_of_length(network) if np.any(bounded_pairs(network)) else 1.0
+        first, self.result_ = started(in_units(centred, self.unit_), self.solver_options)
         free = self.anchors is None or len(self.anchors) == 0
         if free:
-            Y = self.result_.matrix.factor[d:]
+            Y = self.unit_ * self.result_.matrix.factor[d:]
             self.relaxed_, self.uncertainty_ = own_axes(np.vstack([Y, 0.0 * Y[:1]]), d, alone)
             P = self.relaxed_[:-1] - self.relaxed_[-1]
         else:
-            P, self.uncertainty_ = relaxed_positions(self.result_, d)
+            P, spread = relaxed_positions(self.result_, d)
+            P, self.uncertainty_ = self.unit_ * P, self.unit_**2 * spread
             P[alone] = 0.0
             self.relaxed_ = P + centre
         self.positions_ = self.relaxed_.copy()
@@ -164,7 +170,7 @@ class SensorLocalization(Estimator):
         self.relaxed_, self.positions_ = self.relaxed_[rows], self.positions_[rows]
         self.uncertainty_ = self.uncertainty_[rows]
         self.misfit_ = float(off @ off)
-        self.misfit_bound_ = max(proven_bound(self.result_), 0.0)
+        self.misfit_bound_ = self.unit_**4 * max(proven_bound(self.result_), 0.0)
         return self
 
     def _network(self, X: Any, lower: Any, upper: Any) -> tuple[Network, NDArray[np.intp]]:

@@ -149,6 +149,19 @@ def bounded_pairs(network: Network) -> NDArray[np.bool_]:
     return np.asarray((network.lower > 0.0) | (network.upper < np.inf))
 
 
+def unit_of_length(network: Network) -> float:
+    """The power of two next to the root of the mean squared distance, by which numbers are divided without rounding."""
+    lengths = network.distances[network.measured]
+    largest = float(lengths.max())
+    return float(2.0 ** np.round(np.log2(largest * np.sqrt(np.mean((lengths / largest) ** 2)))))
+
+
+def in_units(network: Network, unit: float) -> Network:
+    """The same network with lengths in this unit."""
+    n, at, pairs, *lengths = network
+    return Network(n, at / unit, pairs, *(each / unit for each in lengths))
+
+
 def checked_network(n: Any, pairs: Any, distances: Any, anchors: Any, lower: Any, upper: Any) -> Network:
     """The arguments of :func:`sensor_problem` as arrays; raises what it raises."""
     n = integer(n, "n")

@@ -62,11 +62,23 @@ def test_noise_is_proven_to_be_there():
     assert error(found.positions_) < error(found.relaxed_)
 
 
+@pytest.mark.parametrize("unit", [1e11, 1e-9])
+def test_bounds_hold_in_any_unit_of_length(unit):
+    P, pairs, lengths = network(6)
+    noisy = lengths * np.where(np.arange(len(lengths)) % 2, 1.01, 0.99)
+    found, other = (
+        SensorLocalization(scale * CORNERS, error=0.05).fit(distances(P, pairs, scale * noisy)) for scale in (1.0, unit)
+    )
+    assert other.result_.optimal
+    np.testing.assert_allclose(other.misfit_bound_ / unit**4, found.misfit_bound_, rtol=1e-3)
+    assert np.abs(other.relaxed_ / unit - P).max() < 0.2
+
+
 def test_a_largest_error_is_a_hard_constraint_of_the_relaxation():
     P, pairs, lengths = network(6)
     signs = np.where(np.arange(len(lengths)) % 2, 1.04, 0.96)
     found = SensorLocalization(CORNERS, error=0.05).fit(distances(P, pairs, signs * lengths))
-    measured = found.result_.matrix.to_dense()
+    measured = found.unit_**2 * found.result_.matrix.to_dense()
     E = np.zeros((len(pairs), 2 + 6))
     centred = CORNERS - CORNERS.mean(axis=0)
     for t, (i, j) in enumerate(found.edges_):
@@ -74,7 +86,7 @@ def test_a_largest_error_is_a_hard_constraint_of_the_relaxation():
         if j < 6:
             E[t, 2 + j] = -1.0
         else:
-            E[t, :2] = -centred[j - 6]
+            E[t, :2] = -centred[j - 6] / found.unit_
     squares = np.einsum("ti,ij,tj->t", E, measured, E)
     assert np.all(squares <= (1.05 * found.distances_) ** 2 + 1e-5)
     assert np.all(squares >= (0.95 * found.distances_) ** 2 - 1e-5)
