@@ -95,7 +95,7 @@ def minimize_by_values(
             return None
         if EPS * max(abs(origin), abs(origin + rise)) > SLIGHT * share * -slope * t:
             return None if last is None else t
-        rest = (rise - _at(head, t)) / t ** len(head)
+        rest = (rise - _at(head, t)) / t / t / (1.0 if bend is None else t)  # t³ may overflow
         bent = 0.0 if last is None else (rest - last[1]) / (t - last[0])
         model, last = [*head, rest - bent * t, bent], (t, rest)
         best = minimize_quartic([*model, 0.0], min(upper, t / SLIGHT))

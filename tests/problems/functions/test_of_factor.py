@@ -4,7 +4,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import FunctionProblem
+from psdopt import FunctionProblem, solve
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.problems.functions.of_factor import width
 
@@ -98,3 +98,13 @@ def test_compiled_functions_see_few_widths_and_few_needless_columns():
     widths = {k: width(k) for k in range(1, 500)}
     assert all(k <= wide <= (1.5 if k <= 16 else 1.25) * k for k, wide in widths.items())
     assert [len({widths[k] for k in range(1, most + 1)}) for most in (16, 64, 256)] == [8, 16, 24]
+
+
+def test_measurements_in_tiny_units_are_fitted():
+    """M is of the size 1e54, and cubes of the steps from a start of size 1 overflow."""
+    X = 1e-27 * np.random.default_rng(0).standard_normal((20, 3))
+
+    def loss(Y):
+        return anp.sum((anp.sum((X @ Y) ** 2, axis=1) - 1.0) ** 2)
+
+    assert solve(FunctionProblem(loss, 3, of="factor", convex=True)).optimal
