@@ -62,9 +62,11 @@ def validated(
             found = validate_data(estimator, X, y, **options)
         except (TypeError, ValueError) as error:
             raise _of_column(X, error) from None
-        rows = found[0] if isinstance(found, tuple) else found
+        rows, *labels = found if isinstance(found, tuple) else (found,)
+        if sp.isspmatrix(rows):  # whose sums along an axis are matrices
+            rows = getattr(sp, f"{rows.getformat()}_array")(rows)
         squares_finite(cast(Any, rows).data if sp.issparse(rows) else rows, rows.shape, "X")
-        return found
+        return (rows, *labels) if labels else rows
     if not blocks:
         raise InvalidTypeError(
             f"X is a {type(X).__name__} that is read in blocks of rows, but {name} needs all rows in memory here; "

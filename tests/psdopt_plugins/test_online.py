@@ -5,9 +5,10 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 from psdopt import FlatQuotient, Polar
-from psdopt_plugins.metric_learning import DistanceRegression
+from psdopt_plugins.metric_learning import LMNN, DistanceRegression
 from psdopt_plugins.online import OnlineModel
 from psdopt_plugins.regression import PSDRegressor
 from psdopt_plugins.regression.online import half_squares
@@ -221,3 +222,11 @@ def test_nothing_to_learn_moves_nothing():
     X = np.zeros((64, 6))
     assert model.learn(X.__getitem__, half_squares(np.ones(64), None), 64) == 0.5
     np.testing.assert_array_equal(model.factor, Y)
+
+
+@pytest.mark.parametrize("learner", [PSDRegressor(random_state=0), DistanceRegression(), LMNN()])
+def test_batches_may_be_sparse_matrices_as_well_as_sparse_arrays(learner):
+    X = np.random.default_rng(0).poisson(0.7, (40, 3)).astype(float)
+    y = (X[:, 0] > 0.0) * 1.0
+    known, other = (clone(learner).partial_fit(kind(X), y) for kind in (sp.csr_array, sp.csr_matrix))
+    assert np.array_equal(known.components_, other.components_)
