@@ -18,6 +18,7 @@ from psdopt.devices import DeviceMatrix, is_device_array, on_host, placed
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import Array, as_array, as_dense, inner, norm, product, row_dots
 from psdopt.linalg.definite import factor_above
+from psdopt.linalg.entries import components
 from psdopt.linalg.limits import FACTOR_ORDER, PROBES
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
@@ -43,15 +44,20 @@ class Form(ABC):
     def is_psd(self) -> bool:
         """Whether A ⪰ 0 is proven: by `psd`, or up to rounding by a factorisation of A for n <= FACTOR_ORDER.
 
-        False means "not proven". The factorisation needs `dense_is_cheap`, and is done once.
+        Rounding is that of the largest entries of each block that no entry joins to others: blocks may have units of
+        their own. False means "not proven". The factorisation needs `dense_is_cheap`, and is done once.
         """
         if self.psd is not None:
             return self.psd
         if self.n > FACTOR_ORDER or not self.dense_is_cheap:
             return False
-        A = self.to_dense()
-        rounding = 64.0 * self.n * EPS * float(np.abs(A).sum(axis=1).max(initial=0.0))
-        return rounding == 0.0 or factor_above(A, -rounding) is not None
+        A = np.array(self.to_dense())
+        sizes = np.abs(A).sum(axis=1)
+        block = np.zeros(self.n, dtype=np.intp) if np.all(A) else components(*np.nonzero(A), self.n)
+        largest = np.zeros(self.n)
+        np.maximum.at(largest, block, sizes)
+        A[np.diag_indices(self.n)] += np.maximum(64.0 * self.n * EPS * largest[block], np.finfo(float).tiny)
+        return factor_above(A, 0.0) is not None
 
     def add_to(self, S: Array, weight: float) -> None:
         """S += weight · A for a dense S (n, n), without applying a map; only if `dense_is_cheap`."""

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 from scipy.sparse.linalg import aslinearoperator
 
 from psdopt.contracts.images import Images
@@ -121,6 +122,21 @@ def test_neither_rounding_nor_scale_decides_the_sign(scale):
     v = np.linalg.svd(A)[0][:, 1]
     assert not MatrixForm(scale * (A - 1e-9 * (x @ x) * np.outer(v, v))).is_psd
     assert not MatrixForm(-scale * np.eye(N)).is_psd
+
+
+@pytest.mark.parametrize("unit", [1e-30, 1e-9, 1.0])
+def test_blocks_in_units_of_their_own_are_no_rounding_of_each_other(unit):
+    """[1, 2; 2, 1] has the eigenvalue -1, in any unit beside the Gram matrix of rank one, or a zero row."""
+    x = np.random.default_rng(0).standard_normal(60)
+    own = unit * np.array([[1.0, 2.0], [2.0, 1.0]])
+    for block, proven in (
+        (own, False),
+        (own @ own, True),
+        (np.diag([unit, 0.0]), True),
+        (np.diag([unit, -unit]), False),
+    ):
+        for A in (block_diag(1e9 * np.outer(x, x), block), block_diag(block, 1e9)):
+            assert MatrixForm(A).is_psd is proven, (unit, block)
 
 
 def test_arrays_stand_for_forms():
