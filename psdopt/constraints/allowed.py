@@ -13,7 +13,7 @@ from psdopt.constraints.constraint import Constraint
 from psdopt.constraints.sets import ConstraintSet
 from psdopt.devices import Device, DeviceArray
 from psdopt.errors import InvalidInputError
-from psdopt.linalg.arrays import Array, as_array
+from psdopt.linalg.arrays import Array
 
 
 class Allowed(ConstraintSet):
@@ -67,12 +67,12 @@ class Allowed(ConstraintSet):
 
     def nearest(self, a: Array) -> Array:
         """Π(a), (m,)."""
-        found = np.asarray(np.clip(a, self.lower, self.upper))
+        found: Array = np.minimum(np.maximum(a, self.lower), self.upper)
         return found if self.cones is None else self.cones.nearest(found)
 
     def violation(self, a: Array) -> Array:
         """a − Π(a), (m,): exactly zero for allowed values."""
-        off = as_array(a - np.clip(a, self.lower, self.upper))
+        off: Array = a - np.minimum(np.maximum(a, self.lower), self.upper)
         return off if self.cones is None else self.cones.violation(a, off)
 
     def admissible(self, y: Array) -> Array:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cached_property
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -96,14 +97,14 @@ class Conic:
         large = sizes[label] > 2
         if self.weights is not None:
             large &= self.weights == 0.0  # log det sees all of the block
-        if not large.any():
-            return {}
         used = C != 0.0
         used[at[self.forms.B.indices]] = True
         beside = used & (i != j)
         total = np.bincount(label[i[beside]], minlength=len(sizes))
         degree = np.bincount(np.concatenate([i[beside], j[beside]]), minlength=self.n)
-        found = np.flatnonzero(large & (degree == total[label]))
+        (found,) = (large & (degree == total[label])).nonzero()
+        if not len(found):
+            return {}
         # the diagonal entries of C and each A_t in a block: as many as rows, and all alike, or none
         t, k = np.repeat(np.arange(self.m), np.diff(self.forms.B.indptr)), at[self.forms.B.indices]
         codes = np.append(label[i[k]] * (self.m + 1) + t, label[i] * (self.m + 1) + self.m)
@@ -204,15 +205,15 @@ class Conic:
         """S = C + A*(y), sparse (n, n), without zeros."""
         pattern, which = self._pattern
         data = self.entries(y)[which]
-        return with_data(pattern, data) if np.all(data) else entries_kept(with_data(pattern, data), data != 0.0)
+        return with_data(pattern, data) if data.all() else entries_kept(with_data(pattern, data), data != 0.0)
 
     @cached_property
     def _pattern(self) -> tuple[sp.csr_array, NDArray[np.intp]]:
         """Both triangles of the :attr:`places`, and the place of each of their entries."""
         i, j, _, _ = self.places
-        off = np.flatnonzero(i != j)
-        which = np.append(np.arange(len(i)), off)
-        pattern = by_entries(which, np.append(i, j[off]), np.append(j, i[off]), (self.n, self.n))
+        (off,) = (i != j).nonzero()
+        which = np.concatenate([np.arange(len(i)), off])
+        pattern = by_entries(which, np.concatenate([i, j[off]]), np.concatenate([j, i[off]]), (self.n, self.n))
         return pattern, pattern.data
 
     def dense_slack(self, y: Array) -> Array:
@@ -245,17 +246,17 @@ class Conic:
         np.maximum.at(K, k, shares)
         own &= (K > 0.0) & np.isfinite(K)
         exponents = np.zeros(n)
-        diagonal = self.C.diagonal()
-        if not own.any() and self.weights is not None and np.all((diagonal > 0.0) | (self.weights == 0.0)):
-            used = self.weights > 0.0
-            powers = np.round(0.5 * np.log2(self.weights[used] / diagonal[used]))
-            exponents[used] = powers - np.round(np.median(powers))
+        if not own.any() and self.weights is not None:
+            used, diagonal = self.weights > 0.0, self.C.diagonal()
+            if np.all(diagonal[used] > 0.0):
+                powers = np.rint(0.5 * np.log2(self.weights[used] / diagonal[used]))
+                exponents[used] = powers - np.rint(np.median(powers))
         if own.any():
-            powers = np.round(-0.5 * np.log2(K[own]))
-            exponents[forms.i[own]] = powers - np.round(np.median(powers))
+            powers = np.rint(-0.5 * np.log2(K[own]))
+            exponents[forms.i[own]] = powers - np.rint(np.median(powers))
         for stack in self.stacks:
             if stack.arrow:
-                exponents[stack.rows] = np.round(np.mean(exponents[stack.rows], axis=1, keepdims=True))
+                exponents[stack.rows] = np.rint(np.mean(exponents[stack.rows], axis=1, keepdims=True))
         return np.asarray(np.exp2(exponents))
 
     def in_units(self, d: Array) -> Conic:
@@ -277,8 +278,8 @@ def diagonal_blocks(S: sp.csr_array) -> list[NDArray[np.intp]]:
 
 
 def _by_label(label: NDArray[Any]) -> list[NDArray[np.intp]]:
-    order = np.argsort(label, kind="stable")
-    return [np.asarray(rows) for rows in np.split(order, np.cumsum(np.bincount(label))[:-1])]
+    order, ends = label.argsort(kind="stable"), np.bincount(label).cumsum().tolist()
+    return [order[a:b] for a, b in pairwise([0, *ends])]
 
 
 def barrier_value(nu: Array, size: int, log_dets: Array) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -77,6 +78,6 @@ def stacked(
     of, block, place = np.full((3, n), -1)
     for number, (rows, _) in enumerate(kinds):
         of[rows], block[rows], place[rows] = number, np.arange(len(rows))[:, None], np.arange(rows.shape[1])
-    order, (low, high) = np.argsort(of[i], kind="stable"), np.sort([place[i], place[j]], axis=0)
-    held = np.split(order, np.searchsorted(of[i][order], np.arange(len(kinds) + 1)))[1:-1]
+    order, low, high = of[i].argsort(kind="stable"), np.minimum(place[i], place[j]), np.maximum(place[i], place[j])
+    held = [order[a:b] for a, b in pairwise(of[i][order].searchsorted(np.arange(len(kinds) + 1)))]
     return [Stack(*kind, at, block[i[at]], low[at], high[at]) for kind, at in zip(kinds, held, strict=True)]

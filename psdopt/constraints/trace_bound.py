@@ -9,10 +9,11 @@ import scipy.sparse as sp
 
 from psdopt.constraints.allowed import Allowed
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, for_products, scaled
+from psdopt.linalg.arrays import Array, for_products, norm, scaled
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import MOST_STEPS, SMALL_ORDER
+from psdopt.linalg.subset import least_eigenvalue
 from psdopt.linalg.tolerances import ROOT_EPS, rounding
 
 
@@ -88,7 +89,7 @@ def _least_eigenvalue(forms: SparseForms, w: Array) -> float:
         return smallest_eigenpair(forms.matrix(w), tol=0.01, scale="norm").lower_bound
     S = np.zeros((forms.n, forms.n))
     forms.add_to(S, w)
-    return smallest_eigenpair(S, tol=0.01, scale="norm").lower_bound
+    return least_eigenvalue(S) - rounding(norm(S), forms.n)
 
 
 def definite_part(C: sp.csr_array) -> float:

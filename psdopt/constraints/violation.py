@@ -21,9 +21,9 @@ def row_scales(forms: SparseForms | None, norms: Array, nearest: Array, Y: Array
     """
     if forms is None:
         return np.maximum(np.abs(nearest), norms * float(norm(Y.T @ Y)))
-    diagonal = np.asarray(on_host(row_dots(Y, Y)))
+    diagonal: Array = on_host(row_dots(Y, Y))
     scales = np.maximum(np.abs(nearest), forms.sizes(np.sqrt(diagonal)))
-    if np.any(nearest == 0.0):
+    if not nearest.all():
         raised = np.maximum(diagonal, ROOT_EPS * float(diagonal.sum()))
         scales = np.where(nearest == 0.0, forms.sizes(np.sqrt(raised)), scales)
     return scales

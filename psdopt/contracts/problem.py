@@ -128,7 +128,7 @@ class Evaluation(ABC):
         """M, factored."""
         return LowRankPSD(self.factor)
 
-    @property
+    @cached_property
     def size(self) -> float:
         """|Y|, the square root of tr M."""
         return norm(self.factor)

@@ -119,10 +119,10 @@ def maximum(a: Any, b: Any) -> DeviceArray:
     return DeviceArray(device.xp.maximum(_as_raw(a, device), _as_raw(b, device)), device)
 
 
-@_for(np.clip)
-def clip(a: DeviceArray, low: DeviceArray, high: DeviceArray) -> DeviceArray:
-    xp = a.device.xp
-    return DeviceArray(xp.minimum(xp.maximum(a.raw, low.raw), high.raw), a.device)
+@_for(np.minimum)
+def minimum(a: Any, b: Any) -> DeviceArray:
+    found: DeviceArray = -maximum(-a, -b)
+    return found
 
 
 def _computed(operation: Callable[..., Any], *inputs: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 
 import numpy as np
 import scipy.linalg
@@ -12,6 +13,7 @@ from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.krylov import lanczos_steps
 from psdopt.linalg.limits import MOST_STEPS, ROUNDS, SMALL_ORDER
+from psdopt.linalg.subset import least_eigenvalue
 
 
 def lower_factor(P: Array) -> Array:
@@ -31,7 +33,7 @@ def lower_factor(P: Array) -> Array:
 
 def finite(P: Array) -> Array:
     """P; numpy.linalg.LinAlgError if an entry is not finite."""
-    if not np.isfinite(P).all():
+    if not np.logical_and.reduce(np.isfinite(P), axis=None):
         raise np.linalg.LinAlgError("a matrix is not finite")
     return P
 
@@ -42,10 +44,9 @@ def inverse_of(L: Array) -> Array:
     half, info = scipy.linalg.lapack.dpotri(L, lower=1)
     if info != 0:
         raise np.linalg.LinAlgError("the factor is singular")
-    upper = np.triu(half.T)
-    inverse = upper + upper.T
+    inverse: Array = half.T + half  # above its diagonal L is zero, and so is its half
     inverse.reshape(-1)[:: len(inverse) + 1] *= 0.5
-    return np.asarray(inverse)
+    return inverse
 
 
 def triangular_inverse(L: Array) -> Array:
@@ -65,7 +66,7 @@ def cone_step(L: Array, D: Array, accuracy: float) -> float:
     has to check P + alpha D. O(n²) for each of about 10 to 30 steps of Lanczos.
     """
     if len(L) <= SMALL_ORDER:
-        return boundary(float(np.linalg.eigvalsh(dtrsm(1.0, L, dtrsm(1.0, L, finite(D), lower=1).T, lower=1))[0]))
+        return boundary(least_eigenvalue(dtrsm(1.0, L, dtrsm(1.0, L, finite(D), lower=1).T, lower=1)))
     return boundary(_least_ritz(L, finite(D), accuracy))
 
 
@@ -87,7 +88,7 @@ def smoothed(w: Array, mu: Array | float) -> tuple[Array, Array]:
     For mu = 0 the positive and the negative part of w. Chen, Harker (1993); Kanzow (1996); Smale (1986).
     """
     large = 0.5 * (np.hypot(w, 2.0 * np.sqrt(mu)) + np.abs(w))
-    small = mu / np.maximum(large, np.finfo(float).tiny)
+    small = mu / np.maximum(large, sys.float_info.min)
     return np.where(w > 0.0, large, small), np.where(w > 0.0, small, large)
 
 

@@ -19,7 +19,7 @@ from psdopt.linalg.limits import CACHED, SMALL_ORDER
 def entries_of(rows: NDArray[np.intp], ends: NDArray[Any]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """(the numbers of the entries of these rows, how many each row has) where row t has ends_t to ends_{t+1}."""
     counts = ends[rows + 1] - ends[rows]
-    return np.repeat(ends[rows] - np.cumsum(counts) + counts, counts) + np.arange(counts.sum()), counts
+    return (ends[rows] - counts.cumsum() + counts).repeat(counts) + np.arange(counts.sum()), counts
 
 
 def chosen_rows(A: sp.csr_array, rows: NDArray[np.intp]) -> sp.csr_array:
@@ -27,14 +27,14 @@ def chosen_rows(A: sp.csr_array, rows: NDArray[np.intp]) -> sp.csr_array:
     if len(rows) == A.shape[0]:
         return A
     at, counts = entries_of(rows, A.indptr)
-    ends = np.concatenate([[0], np.cumsum(counts)])
+    ends = np.concatenate([[0], counts.cumsum()])
     return sp.csr_array((A.data[at], A.indices[at], ends), shape=(len(rows), A.shape[1]))
 
 
 def by_entries(numbers: NDArray[Any], i: NDArray[Any], j: NDArray[Any], shape: tuple[int, int]) -> sp.csr_array:
     """The sparse array with these `numbers` at the places (i, j), each given once; rows and columns are sorted."""
-    order = np.argsort(np.asarray(i, dtype=np.int64) * shape[1] + j)
-    ends = np.concatenate([[0], np.cumsum(np.bincount(i, minlength=shape[0]))])
+    order = (np.asarray(i, dtype=np.int64) * shape[1] + j).argsort()
+    ends = np.concatenate([[0], np.bincount(i, minlength=shape[0]).cumsum()])
     return sp.csr_array((numbers[order], j[order], ends), shape=shape)
 
 

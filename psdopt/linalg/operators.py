@@ -130,7 +130,7 @@ class LinearMap:
 
     @property
     def is_sparse(self) -> bool:
-        return bool(sp.issparse(self.data))
+        return isinstance(self.data, sp.csr_array)
 
     def largest_row_sum(self) -> float:
         """max_i Σ_j |A_ij|, a bound on every |eigenvalue| of a square A. Needs stored entries; no product."""

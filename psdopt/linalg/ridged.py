@@ -30,15 +30,15 @@ def ridged_solver(M: Array) -> Callable[[Array], Array]:
     """
     M = np.ascontiguousarray(M)
     factor, scale = ridged_factor(M)
-
+    if not len(M):
+        return np.zeros_like
     # with rows stored one after the other, the upper triangle is LAPACK's lower one
-    def once(right: Array) -> Array:
-        return np.asarray(scale * dpotrs(factor.T, scale * right, lower=1)[0])
-
-    def off(right: Array, w: Array) -> Array:
-        return np.asarray(dsymv(-1.0, M.T, w, beta=1.0, y=right, lower=1))
-
-    return lambda right: refined(once, off, scale, right) if len(M) else np.zeros(0)
+    return lambda right: refined(
+        lambda b: scale * dpotrs(factor.T, scale * b, lower=1)[0],
+        lambda b, w: dsymv(-1.0, M.T, w, beta=1.0, y=b, lower=1),
+        scale,
+        right,
+    )
 
 
 def sparse_ridged_solver(M: sp.csc_array) -> Callable[[Array], Array]:
@@ -54,7 +54,7 @@ def sparse_ridged_solver(M: sp.csc_array) -> Callable[[Array], Array]:
 
 def ridged_factor(M: Array) -> tuple[Array, Array]:
     """(L, d): the Cholesky factor of d_i M_ij d_j + ridge I in the lower triangle of Lᵀ, d_i = M_ii^-½. m³/3 flops."""
-    scale = _units(np.diagonal(M), True)
+    scale = _units(M.diagonal(), True)
     factor = np.empty_like(M)
     for ridge in RIDGES if len(M) else ():
         np.multiply(M, scale, out=factor)
@@ -85,7 +85,7 @@ def _sparse_factor(M: sp.csc_array) -> Any:
 def _units(diagonal: Array, rest_finite: bool) -> Array:
     if not (rest_finite and np.isfinite(diagonal).all()):
         raise np.linalg.LinAlgError("the system of the multipliers is not finite")
-    top = float(np.max(diagonal, initial=0.0))
+    top = float(diagonal.max(initial=0.0))
     # what is below the square of the rounding of the largest is rounding itself
     return 1.0 / np.sqrt(np.where(diagonal > EPS**2 * top, diagonal, top or 1.0))
 

@@ -25,7 +25,7 @@ def rounding(scale: float, size: int, factor: float = 8.0) -> float:
 
     Uses the statistical growth sqrt(size) rather than the worst case, times a safety `factor`.
     """
-    return factor * EPS * math.sqrt(max(size, 1)) * abs(scale)
+    return factor * EPS * math.sqrt(size or 1) * abs(scale)
 
 
 def tie(value: float, other: float) -> float:

@@ -69,7 +69,7 @@ class CompositeEvaluation(Evaluation):
 
     @cached_property
     def value(self) -> float:
-        return sum(part.value for part in self.parts)
+        return sum([part.value for part in self.parts])
 
     @property
     def gradient(self) -> LinearOperator:

@@ -65,7 +65,7 @@ class TermEvaluation(Evaluation):
     def value(self) -> float:
         if self._value is None:
             terms = self.problem.terms
-            self._value = sum_of([self.problem.constant, *(t.value(self.feature(k)) for k, t in enumerate(terms))])
+            self._value = sum_of([self.problem.constant, *[t.value(self.feature(k)) for k, t in enumerate(terms)]])
         return self._value
 
     def value_of_share(self, share: float) -> float:

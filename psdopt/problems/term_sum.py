@@ -173,8 +173,8 @@ class TermSum(Problem):
     def counts(self) -> Mapping[str, int]:
         """`operator_applications` (blocks) and `operator_columns`, over all maps, both directions."""
         return {
-            "operator_applications": sum(m.applications for m in self.maps),
-            "operator_columns": sum(m.columns for m in self.maps),
+            "operator_applications": sum([m.applications for m in self.maps]),
+            "operator_columns": sum([m.columns for m in self.maps]),
         }
 
 

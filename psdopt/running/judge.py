@@ -213,12 +213,11 @@ class Judge:
         run = self.run
         if run.zero_tried or run.iteration == 0 or run.geometry.trace is not None:
             return False
+        run.zero_tried = Ability.CONSTRAINTS in self.problem.abilities and not constrained_of(self.problem).allows_zero
         at_zero = reference_value(self.problem, 0.0)
-        if not math.isfinite(at_zero) or run.state.evaluation.value < at_zero - tie(at_zero, run.values[0]):
+        if run.zero_tried or at_zero == math.inf or run.state.evaluation.value < at_zero - tie(at_zero, run.values[0]):
             return False
         if not {Ability.STRAIGHT, Ability.PROJECTION} & run.geometry.abilities:
-            return False
-        if Ability.CONSTRAINTS in self.problem.abilities and not constrained_of(self.problem).allows_zero:
             return False
         run.zero_tried = True
         return self._zero_taken()

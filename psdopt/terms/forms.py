@@ -53,7 +53,8 @@ class Form(ABC):
             return False
         A = np.array(self.to_dense())
         sizes = np.abs(A).sum(axis=1)
-        block = np.zeros(self.n, dtype=np.intp) if np.all(A) else components(*np.nonzero(A), self.n)
+        i, j = np.nonzero(A)
+        block = np.zeros(self.n, dtype=np.intp) if len(i) == A.size else components(i, j, self.n)
         largest = np.zeros(self.n)
         np.maximum.at(largest, block, sizes)
         A[np.diag_indices(self.n)] += np.maximum(64.0 * self.n * EPS * largest[block], np.finfo(float).tiny)

@@ -57,7 +57,7 @@ def least_entries(conic: Conic, y: Array, kind: Any) -> tuple[Array, Array]:
     sizes, terms = np.abs(C), np.bincount(B.indices, minlength=B.shape[1]) + 2.0  # C is as given; adding rounds once
     of_terms = np.bincount(B.indices, np.abs(B.data * np.repeat(y, np.diff(B.indptr))), B.shape[1])
     sizes[at] += conic.forms.halves * of_terms * terms
-    unit = np.exp2(-np.round(0.5 * np.log2(np.where(diagonal > 0.0, diagonal, 1.0).astype(np.float64))))
+    unit = np.exp2(-np.rint(0.5 * np.log2(np.where(diagonal > 0.0, diagonal, 1.0).astype(np.float64))))
     rounding = np.bincount(i, sizes * unit[j], conic.n) + np.bincount(j, np.where(own, 0.0, sizes * unit[i]), conic.n)
     diagonal -= float(np.finfo(kind).eps) * (1.0 + math.sqrt(EPS)) * (rounding / unit)
     return entries, diagonal
@@ -69,21 +69,21 @@ def _undecided(conic: Conic, y: Array, stacks: list[Stack], kind: Any) -> list[S
     left = []
     for stack in _pieces(stacks):
         d = diagonal[stack.rows]
-        definite = np.all(d > 0.0, axis=1)
+        definite = np.logical_and.reduce(d > 0.0, axis=1)
         if stack.arrow:  # the least eigenvalue of [[a, uᵀ], [u, a I]] is a − |u|
             least = np.where(definite, np.min(d, axis=1), 1.0)
             with np.errstate(over="ignore"):
                 u = stack.first_rows(entries)[:, 1:] / least[:, None]  # beside 1 no square is lost to underflow
                 definite &= np.sqrt(np.sum(u**2, axis=1)) * (1.0 + eps * (stack.order + 1.0)) < 1.0
-        elif stack.order > 1 and np.any(definite):
+        elif stack.order > 1 and definite.any():
             each, some = np.arange(stack.order), definite.copy()
-            S, d = (stack if np.all(some) else stack[some]).dense(entries), d[some]
+            S, d = (stack if some.all() else stack[some]).dense(entries), d[some]
             S[:, each, each] = d
-            scale = np.exp2(-np.round(0.5 * np.log2(d.astype(np.float64)))).astype(kind)
+            scale = np.exp2(-np.rint(0.5 * np.log2(d.astype(np.float64)))).astype(kind)
             S *= scale[:, :, None]
             S *= scale[:, None, :]
             definite[some] = _definite(S, eps)
-        if not np.all(definite):
+        if not definite.all():
             left.append(stack[~definite])
     return left
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import scipy.sparse as sp
 
@@ -9,8 +11,7 @@ from psdopt.constraints.limits import CANCELLED, NEGLIGIBLE, SPARED
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.violation import row_scales
-from psdopt.linalg.arrays import Array, norm, scaled
-from psdopt.linalg.entries import chosen_rows
+from psdopt.linalg.arrays import Array, as_dense, for_products, norm, scaled
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import EPS, rounding
@@ -33,11 +34,11 @@ def least_multipliers(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -
         return y
     side = _sides(problem, y, a, Y)
     used = np.flatnonzero(np.isfinite(side) & (problem.norms > 0.0))
-    unit = scaled(chosen_rows(forms.B, used), columns=np.sqrt(forms.halves))  # rows of the lengths |A_t|
+    unit = for_products(scaled(forms.B, columns=np.sqrt(forms.halves)))[used]  # rows of the lengths |A_t|
     aimed = unit.T @ y[used]
     kept = np.arange(len(used))
     while len(kept):
-        x = _shortest(chosen_rows(unit, kept), aimed)
+        x = _shortest(unit[kept], aimed)
         wrong = side[used[kept]] * x < 0.0
         if not np.any(wrong):
             found = y.copy()
@@ -73,11 +74,11 @@ def _sides(problem: ConstrainedModel, y: Array, a: Array, Y: Array) -> Array:
     return side if problem.cones is None else np.where(problem.cones.member, np.nan, side)
 
 
-def _shortest(rows: sp.csr_array, aimed: Array) -> Array:
+def _shortest(rows: Any, aimed: Array) -> Array:
     """The shortest x that minimises |rowsᵀ x − aimed|: by a decomposition where it is affordable, else by LSQR."""
     k, p = rows.shape
     if float(p) * k * min(p, k) <= SPARED:
-        return np.asarray(np.linalg.lstsq(rows.toarray().T, aimed, rcond=None)[0])
+        return np.asarray(np.linalg.lstsq(as_dense(rows).T, aimed, rcond=None)[0])
     return least_squares(rows.T, aimed)
 
 

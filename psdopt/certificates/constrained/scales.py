@@ -129,7 +129,7 @@ def value_rounding(problem: ConstrainedModel, evaluation: Evaluation, gradient: 
     if conic is not None:
         d = np.sqrt(row_dots(evaluation.factor, evaluation.factor))
         sizes = conic.size(d) + (0.0 if conic.weights is None else float(conic.weights.sum()))
-        return share * rounding(sizes, max(4, conic.C.nnz))
+        return share * rounding(sizes, max(4, len(conic.C.data)))
     gradient = gradient_size(problem, evaluation) if gradient is None else gradient
     return share * rounding(gradient * evaluation.size**2, 4)
 
@@ -169,4 +169,4 @@ def row_violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
 
 def relative_violation(problem: ConstrainedModel, a: Array, Y: Array) -> float:
     """The largest of :func:`row_violations`."""
-    return float(np.max(row_violations(problem, a, Y), initial=0.0))
+    return float(row_violations(problem, a, Y).max(initial=0.0))

@@ -29,9 +29,10 @@ class Couplings:
     def __init__(self, i: NDArray[np.intp], j: NDArray[np.intp], B: sp.csr_array, n: int) -> None:
         self.i, self.j, self.B, self.n = i, j, B, n
         counts = np.diff(B.indptr)
-        used = np.flatnonzero(counts)
-        self.outer, self.vectors, self.signs = self._rank_one(used, counts)
-        self.light, self.heavy = self._split(np.setdiff1d(used, self.outer), counts)
+        rest = counts > 0
+        self.outer, self.vectors, self.signs = self._rank_one(rest.nonzero()[0], counts)
+        rest[self.outer] = False
+        self.light, self.heavy = self._split(rest, counts)
         self.arrange()
 
     def arrange(self) -> None:
@@ -73,8 +74,8 @@ class Couplings:
                 W += left[j] * right[i]
                 W *= 0.5 * self.signs
                 crossed = self.B_light @ W
-                M[np.ix_(light, outer)] += crossed
-                M[np.ix_(outer, light)] += crossed.T
+                M[light[:, None], outer] += crossed
+                M[outer[:, None], light] += crossed.T
         if len(self.places):
             self._add_light(M, X, Zi, fresh and len(outer) == 0)
         for rows, touched, A in self.few:
@@ -92,9 +93,9 @@ class Couplings:
         places = flat.take(self.i * self.n + self.j, axis=1)
         places += flat.take(self.j * self.n + self.i, axis=1)
         columns = self.B @ (0.5 * places.T)
-        M[np.ix_(rest, rows)] += columns[rest]
-        M[np.ix_(rows, rest)] += columns[rest].T
-        M[np.ix_(self.heavy, rows)] += columns[self.heavy]
+        M[rest[:, None], rows] += columns[rest]
+        M[rows[:, None], rest] += columns[rest].T
+        M[self.heavy[:, None], rows] += columns[self.heavy]
 
     def _add_light(self, M: Array, X: Array, Zi: Array, fresh: bool) -> None:
         k, at, w = len(self.light), (self.i[self.places], self.j[self.places]), self.B_light.data
@@ -168,26 +169,22 @@ class Couplings:
             np.add.at(small, (i, j), w)
             np.add.at(small, (j, i), w)
             by_size.setdefault(len(touched), []).append((int(t), touched, small))
-        few = []
-        for group in by_size.values():
-            rows, touched, small = (np.array(each) for each in zip(*group, strict=True))
-            few.append((rows, touched, small))
-        return few, whole
+        groups = [[np.array(each) for each in zip(*group, strict=True)] for group in by_size.values()]
+        return [(rows, touched, small) for rows, touched, small in groups], whole
 
-    def _split(self, rows: NDArray[np.intp], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
-        """`rows` split in two: those with products gathered entry by entry, and those with two matrix products each.
+    def _split(self, taken: NDArray[np.bool_], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+        """The rows `taken` in two parts: with products gathered entry by entry, and with two matrix products each.
 
         Costs are compared in entries of sparse products: a pair of places gathers four scattered entries, each of which
         counts as four; dense products do `SPARSE` multiplications in the time of one entry; the
         calls of a heavy row cost as much as a block of entries that fits the cache. The limits 0, 1, 2, 4, ...
         on the entries of a light row are tried; products of rows of one entry take no more numbers than M.
         """
-        best, found, most = np.inf, 0, 0
-        taken, entries = np.isin(np.arange(len(counts)), rows), counts[rows]
-        own = self.B.indices[np.repeat(taken, counts)]
+        best, found, entries = np.inf, 0, counts[taken]
+        own = self.B.indices[taken.repeat(counts)]
         fewest = np.full(self.B.shape[1], np.inf)  # entries of the shortest of these rows with an entry in a place
-        np.minimum.at(fewest, own, np.repeat(entries, entries))
-        while most < 2 * entries.max(initial=0):
+        np.minimum.at(fewest, own, entries.repeat(entries))
+        for most in sorted({0, *(1 << (count - 1).bit_length() for count in set(entries.tolist()))}):
             few = entries <= most
             places, heavy = int(np.count_nonzero(fewest <= most)), entries[~few]
             products = int(entries[few].sum()) * places if most > 1 else 0
@@ -196,9 +193,8 @@ class Couplings:
             cost = 16.0 * places**2 + products + float(each.sum())
             if cost < best and places**2 <= (NUMBERS if most > 1 else max(NUMBERS, len(counts) ** 2)):
                 best, found = cost, most
-            most = max(1, 2 * most)
-        few = counts[rows] <= found
-        return rows[few], rows[~few]
+        few = counts <= found
+        return (taken & few).nonzero()[0], (taken & ~few).nonzero()[0]
 
 
 def _root(i: NDArray[np.intp], j: NDArray[np.intp], w: Array, k: int) -> tuple[NDArray[np.intp], Array, float] | None:
@@ -224,7 +220,7 @@ def _add(M: Array, rows: NDArray[np.intp], K: Array) -> None:
     if np.array_equal(rows, np.arange(k)):
         M[:k, :k] += K
     else:
-        M[np.ix_(rows, rows)] += K
+        M[rows[:, None], rows] += K
 
 
 class BatchedCouplings:
@@ -259,15 +255,10 @@ class BatchedCouplings:
 
     def _pairs(self, X: Array, Q: Array) -> Array:
         """All T_k, (K, p, p)."""
-        i, j, size = self.i, self.j, X.shape[-1]
-        X, Q, i_rows, j_rows = X.reshape(len(X), -1), Q.reshape(len(Q), -1), size * i[:, None], size * j[:, None]
-        T = np.zeros((len(X), len(i), len(i)))
-        for a, b, c, d in (
-            (i_rows, i, j_rows, j),
-            (i_rows, j, j_rows, i),
-            (j_rows, i, i_rows, j),
-            (j_rows, j, i_rows, i),
-        ):
-            T += X.take(a + b, axis=1) * Q.take(c + d, axis=1)
+        K, p, ends = len(X), len(self.i), (self.i, self.j)
+        places = [X.shape[-1] * a[:, None] + b for a in ends for b in ends]
+        X, Q, T = X.reshape(K, -1), Q.reshape(K, -1), np.zeros((K, p, p))
+        for a, b in zip(places, reversed(places), strict=True):
+            T += X.take(a, axis=1) * Q.take(b, axis=1)
         T *= 0.25
         return T

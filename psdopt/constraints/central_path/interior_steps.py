@@ -51,8 +51,7 @@ class Iterate:
     @staticmethod
     def near(form: StandardForm, pair: Pair) -> Iterate:
         """The iterate at the mu of `pair`; numpy.linalg.LinAlgError if rounding takes it out of the interior."""
-        at = Iterate.of(form, *pair.at(pair.mu), pair.v)
-        return replace(at, pair=None if pair.ended else pair)
+        return replace(Iterate.of(form, *pair.at(pair.mu), pair.v), pair=None if pair.ended else pair)
 
     @staticmethod
     def of(form: StandardForm, X: list[Array], Z: list[Array], v: Array) -> Iterate:
@@ -118,7 +117,7 @@ def _newton_step(
     if step.mu == 0.0 and form.conic.weights is None:
         raise np.linalg.LinAlgError("<X, Z> has fallen to zero")
     dX, dZ, _ = step.direction(0.0)
-    ap, ad = (min(1.0, alpha) for alpha in step.reaches(dX, dZ, SLIGHT))
+    ap, ad = step.reaches(dX, dZ, SLIGHT)
     new_X = [P + ap * dP for P, dP in zip(at.X, dX, strict=True)]
     after = form.mean_product(new_X, [S + ad * dS for S, dS in zip(at.Z, dZ, strict=True)])
     power = max(1.0, 3.0 * min(ap, ad) ** 2)
@@ -140,7 +139,7 @@ def _newton_step(
             return _newton_step(form, at, share, True, last)
         dX, dZ, dv = step.refined(dX, dZ, dv)
     # lengths of the step, and directions, are accurate to two digits, those of the predictor to one
-    ap, ad = (min(1.0, near * alpha) for alpha in step.reaches(dX, dZ, SLIGHT**2))
+    ap, ad = step.reaches(dX, dZ, SLIGHT**2, near)
     X, Lx, ap = definite_move(form, at.X, dX, ap)
     Z, Lz, ad = definite_move(form, at.Z, dZ, ad)
     return Iterate.at(form, X, Z, at.v + ad * dv, Lx, Lz), max(ap, ad), careful
@@ -157,7 +156,7 @@ class LinearisedEquations:
         states = zip(form.parts, at.X, at.Z, at.Lx, at.Lz, R, strict=True)
         self.parts = [part.local(X, Z, L, K, rest, careful) for part, X, Z, L, K, rest in states]
         self.right = form.b if form.softness is None else form.b - form.softness * at.v
-        self.inverse = sum((part.inverse for part in self.parts), np.zeros(form.m))
+        self.inverse = sum([part.inverse for part in self.parts], np.zeros(form.m))
         self.mu = form.mean_product(at.X, at.Z)
         metrics = [part.metric for part in self.parts]
         self.solve = RootedSystem(form, metrics).solve if careful else schur_solver(form, metrics)
@@ -169,13 +168,14 @@ class LinearisedEquations:
             for term in part.terms:
                 right += term
         dv = self.solve(right)
-        moves = [part.along(target, dv) for part in self.parts]
-        return [dX for dX, _ in moves], [dZ for _, dZ in moves], dv
+        dX, dZ = zip(*[part.along(target, dv) for part in self.parts], strict=True)
+        return list(dX), list(dZ), dv
 
-    def reaches(self, dX: list[Array], dZ: list[Array], accuracy: float) -> tuple[float, float]:
-        """The largest alphas, or a little less, with X + alpha dX and with Z + alpha dZ in the cones."""
+    def reaches(self, dX: list[Array], dZ: list[Array], accuracy: float, share: float = 1.0) -> tuple[float, float]:
+        """A `share` of the way to the boundary along dX and dZ, or a little less, at most 1 each."""
         found = [part.reaches(dP, dS, accuracy) for part, dP, dS in zip(self.parts, dX, dZ, strict=True)]
-        return min(alpha for alpha, _ in found), min(alpha for _, alpha in found)
+        ap, ad = map(min, zip(*found, strict=True))
+        return min(1.0, share * ap), min(1.0, share * ad)
 
     def refined(self, dX: list[Array], dZ: list[Array], dv: Array) -> Direction:
         """The direction with a smaller residual of A(dX) = b − A(X), which rounding of X dZ Z⁻¹ spoils."""

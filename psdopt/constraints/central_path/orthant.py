@@ -36,7 +36,7 @@ class Orthant(VectorPart):
 
     def factor(self, x: Array) -> Array:
         """√x; numpy.linalg.LinAlgError where an entry is not positive or not finite."""
-        if not np.all((x > 0.0) & np.isfinite(x)):
+        if not ((x > 0.0) & (x < np.inf)).all():
             raise np.linalg.LinAlgError("an entry of x is not positive and finite")
         return np.sqrt(x)
 
@@ -45,7 +45,7 @@ class Orthant(VectorPart):
         return np.sqrt(np.maximum(x, 0.0))
 
     def reach(self, root: Array, d: Array) -> float:
-        return boundary(float((d / (root * root)).min(initial=0.0)))
+        return boundary(float(np.minimum.reduce(d / (root * root), initial=0.0)))
 
     def split(self, w: Array) -> tuple[Array, Array, Array]:
         """(w₊, w₋, √w₋)."""

@@ -74,13 +74,14 @@ class Semidefinite:
 
     def measure(self, X: Array) -> Array:
         """(Σ_k ⟨A_tk, X_k⟩)_t, of the symmetric parts of the X_k."""
-        flat = np.ascontiguousarray(X).reshape(-1)
-        return np.asarray(self.forth @ (0.5 * (flat.take(self.at) + flat.take(self.mirrored))))
+        flat = X.reshape(-1)
+        twice: Array = flat.take(self.at) + flat.take(self.mirrored)
+        return self.forth @ (0.5 * twice)
 
     def adjoint(self, v: Array) -> Array:
         """Σ_t v_t A_tk, (K, s, s)."""
         S = np.zeros(self.C.size)
-        w = self.half * np.asarray(self.back @ v)
+        w = self.half * (self.back @ v)
         S[self.at] = w
         S[self.mirrored] = w
         return S.reshape(self.C.shape)
@@ -89,8 +90,9 @@ class Semidefinite:
         """Σ_t v_t A_tk V_k for V (K, s, c): through the entries of the A_t if they are few relative to s², else by S,
         the sum itself."""
         if not self.scattered:
-            return np.asarray((self.adjoint(v) if S is None else S) @ V)
-        w = self.half * np.asarray(self.back @ v)
+            product: Array = (self.adjoint(v) if S is None else S) @ V
+            return product
+        w = self.half * (self.back @ v)
         off = self.i != self.j
         coordinates = np.concatenate([self.i, self.j[off]]), np.concatenate([self.j, self.i[off]])
         entries = sp.csr_array((np.concatenate([w, w[off]]), coordinates), shape=(self.size, self.size))
@@ -154,7 +156,7 @@ class Semidefinite:
 
     def largest(self, Z: Array) -> float:
         """√s max_k |Z_k|: the size that rounding of λ_min(Z_k) is relative to."""
-        return math.sqrt(self.size * float(np.einsum("kij,kij->k", Z, Z).max(initial=0.0)))
+        return math.sqrt(self.size * float((Z * Z).sum(axis=(1, 2)).max(initial=0.0)))
 
     def gathered(self, Y: Array) -> Array:
         """X (K, s, s) of a factor Y (n, width)."""
@@ -234,7 +236,7 @@ class SemidefiniteMetric:
         """(P A*(w) Q, A*(w) Q), by the root where it was formed; S = A*(w), if it is known."""
         if self._root is None:
             right = self.part.adjoint_times(w, self.Q, S)
-            return np.asarray(self.P @ right), right
+            return self.P @ right, right
         assert self.K is not None
         right = np.asarray(self.part.adjoint_times(w, np.asarray(self.K.mT), S) @ self.K)
         return np.asarray(self.L @ (w @ self._root).reshape(self.part.C.shape) @ self.K), right

@@ -61,7 +61,7 @@ class StandardForm:
         some = conic.forms.norms > 0.0  # on a face some A_t vanish and need no multiplier
         cones = [rows.ravel() for rows in conic.groups]
         equations = _by_weight(conic, np.flatnonzero(some & equal))
-        least, most = (np.flatnonzero(some & np.isfinite(bound) & ~equal) for bound in (lower, upper))
+        least, most = ((some & np.isfinite(bound) & ~equal).nonzero()[0] for bound in (lower, upper))
         self.source = np.concatenate([equations, *cones, least, most])
         offsets = [] if conic.cones is None else [conic.cones.offset[rows] for rows in cones]
         bound = np.concatenate([lower[equations], *offsets, lower[least], upper[most]])
@@ -127,8 +127,8 @@ class StandardForm:
 
     def _weights(self, rows: NDArray[np.intp], others: int = 0) -> Array | None:
         """ν of the blocks with these first `rows`, in the units of the form, then zeros; None if all are zero."""
-        own = np.append(self.nu[rows] / (self.beta * self.gamma), np.zeros(others))
-        return own if np.any(own) else None
+        own = np.concatenate([self.nu[rows] / (self.beta * self.gamma), np.zeros(others)])
+        return own if own.any() else None
 
     def _cones(self, columns: Columns, stack: Stack) -> SecondOrder:
         """The arrows: B has the diagonal entry of A_tk, and half of the others."""
@@ -141,9 +141,9 @@ class StandardForm:
         """The blocks of order one, `singles`, and the slacks of the last rows, which have these signs."""
         rows, slacks = singles.rows[:, 0], np.arange(len(signs))
         t, k, numbers = _taken(columns, singles.held, singles.block)
-        t, k = np.append(t, slacks + self.m - len(signs)), np.append(k, slacks + len(rows))
-        B = by_entries(np.append(numbers, signs), t, k, (self.m, len(rows) + len(signs)))
-        costs = np.append(singles.dense(self.conic.places[2]) / self.gamma, np.zeros(len(signs)))
+        t, k = np.concatenate([t, slacks + self.m - len(signs)]), np.concatenate([k, slacks + len(rows)])
+        B = by_entries(np.concatenate([numbers, signs]), t, k, (self.m, len(rows) + len(signs)))
+        costs = np.concatenate([singles.dense(self.conic.places[2]).ravel() / self.gamma, np.zeros(len(signs))])
         return Orthant(rows, costs, B, self._weights(rows, len(signs)))
 
     @cached_property
@@ -160,7 +160,7 @@ class StandardForm:
 
     def measure(self, X: list[Array]) -> Array:
         """Σ_k A_k(X_k), (rows,); b has norm 1."""
-        return sum((part.measure(P) for part, P in zip(self.parts, X, strict=True)), np.zeros(self.m))
+        return sum([part.measure(P) for part, P in zip(self.parts, X, strict=True)], np.zeros(self.m))
 
     def missed(self, X: list[Array], v: Array) -> Array:
         """b − A(X), less what soft rows may miss, δ ∘ v; (rows,)."""
@@ -169,7 +169,7 @@ class StandardForm:
 
     def mean_product(self, X: list[Array], Z: list[Array]) -> float:
         """mu: the mean of what the products X_k Z_k differ from ν_k."""
-        off = sum(part.distance(P, S) for part, P, S in zip(self.parts, X, Z, strict=True))
+        off = sum([part.distance(P, S) for part, P, S in zip(self.parts, X, Z, strict=True)])
         return float(off) / max(self.order, 1)
 
     def dual_value(self, v: Array, Z: list[Array]) -> float:
@@ -256,8 +256,7 @@ class StandardForm:
 
     def trace(self, Y: Array) -> float:
         """tr N in the units of the form, for a factor Y of :meth:`assembled`."""
-        if self.W is not None:
-            Y = np.asarray(self.W.T @ Y)
+        Y = Y if self.W is None else np.asarray(self.W.T @ Y)
         Y = Y if self.units is None else Y / self.units[:, None]
         return float(np.vdot(Y, Y))
 
@@ -275,10 +274,10 @@ def _columns(conic: Conic, source: NDArray[np.intp], scale: Array) -> Columns:
     B, (_, _, C, at) = conic.forms.B, conic.places
     held, counts = entries_of(source, B.indptr)
     places = at[B.indices[held]]
-    order = np.argsort(places, kind="stable")
-    ends = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(C)))])
-    rows = np.repeat(np.arange(len(source)), counts)
-    return Columns(rows[order], (np.repeat(scale, counts) * B.data[held])[order], ends)
+    order = places.argsort(kind="stable")
+    ends = np.concatenate([[0], np.bincount(places, minlength=len(C)).cumsum()])
+    rows = np.arange(len(source)).repeat(counts)
+    return Columns(rows[order], (scale.repeat(counts) * B.data[held])[order], ends)
 
 
 def _taken(
@@ -286,7 +285,7 @@ def _taken(
 ) -> tuple[NDArray[Any], NDArray[np.intp], Array]:
     """Rows, places and numbers of the entries in the columns `held` (q,), which have the places `at`."""
     numbers, counts = entries_of(held, columns.ends)
-    return columns.rows[numbers], np.repeat(at, counts), columns.numbers[numbers]
+    return columns.rows[numbers], at.repeat(counts), columns.numbers[numbers]
 
 
 def _by_weight(conic: Conic, rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -30,11 +30,11 @@ class VectorPart(ABC):
 
     def measure(self, x: Array) -> Array:
         """A x, (m,)."""
-        return np.asarray(self.forth @ x.reshape(-1))
+        return self.forth @ x.reshape(-1)
 
     def adjoint(self, v: Array) -> Array:
         """Aᵀ v, of the shape of x."""
-        return np.asarray(self.back @ v).reshape(self.C.shape)
+        return (self.back @ v).reshape(self.C.shape)
 
     @abstractmethod
     def reach(self, root: Array, d: Array) -> float:

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.limits import CANCELLED, LARGE
 from psdopt.constraints.measurements import SparseForms
-from psdopt.linalg.arrays import Array, for_products, scaled
-from psdopt.linalg.entries import chosen_rows, entries_of
+from psdopt.linalg.arrays import Array
+from psdopt.linalg.entries import entries_of, multiplied
 from psdopt.linalg.extreme import DENSE_LIMIT
 from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.limits import BLOCK
@@ -41,7 +41,7 @@ def combined(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0)
     Cost: a sparse least-squares problem for the rows with b_t = 0, and exact arithmetic with at most 20,000 entries of
     the equations.
     """
-    equations = np.flatnonzero((lower == upper) & (np.diff(forms.B.indptr) > 0))
+    equations = ((lower == upper) & (np.diff(forms.B.indptr) > 0)).nonzero()[0]
     found = [_of_zeros(forms, equations[lower[equations] == 0.0], noise)]
     found += _eliminated(forms, _overlapping(forms, equations), lower, noise)
     pairs = [each for each in found if each is not None]
@@ -51,29 +51,29 @@ def combined(forms: SparseForms, lower: Array, upper: Array, noise: float = 0.0)
 
 def _overlapping(forms: SparseForms, rows: NDArray[np.intp]) -> NDArray[np.intp]:
     """Those of `rows` that share a place with another: elimination leaves the others as they are."""
-    B = chosen_rows(forms.B, rows)
-    shared = np.bincount(B.indices, minlength=B.shape[1]) > 1
-    return rows[np.add.reduceat(shared[B.indices], B.indptr[:-1]) > 0] if len(rows) else rows
+    at, counts = entries_of(rows, forms.B.indptr)
+    places = forms.B.indices[at]
+    shared = np.bincount(places) > 1
+    return rows[np.add.reduceat(shared[places], counts.cumsum() - counts) > 0] if len(rows) else rows
 
 
 def _of_zeros(forms: SparseForms, rows: NDArray[np.intp], noise: float) -> tuple[Array, Array] | None:
     """w on `rows`, all with b_t = 0, for which A*(w) is nearest to the identity on the places that the rows touch."""
     if len(rows) < 2:
         return None
-    B = chosen_rows(forms.B, rows)
-    diagonal = forms.i == forms.j
-    touched = np.zeros(len(diagonal), dtype=bool)
-    touched[B.indices] = True
-    if B.nnz > BLOCK or not np.any(touched & diagonal):
+    at, counts = entries_of(rows, forms.B.indptr)
+    places, numbers, t = forms.B.indices[at], forms.B.data[at], np.arange(len(rows)).repeat(counts)
+    aimed, size = np.zeros(len(forms.i)), len(forms.i)
+    aimed[places] = forms.i[places] == forms.j[places]
+    if len(at) > BLOCK or not aimed.any():
         return None
     norms = forms.norms[rows]
     # off the diagonal B has twice the entry of the matrix
-    unit = for_products(scaled(B, 1.0 / norms, np.sqrt(forms.halves)))
-    x = least_squares(unit.T, np.where(touched & diagonal, 1.0, 0.0)) / norms
-    w = np.zeros(forms.size)
+    unit = multiplied(numbers * (1.0 / norms)[t] * np.sqrt(forms.halves)[places], t, places, (len(rows), size))
+    x = least_squares(unit.T, aimed) / norms
+    w, terms = np.zeros(forms.size), numbers * x[t]
     w[rows] = x
-    terms, size = B.data * np.repeat(x, np.diff(B.indptr)), len(diagonal)
-    entries = _cleared(_at(B.indices, terms, size), _at(B.indices, np.abs(terms), size), noise)
+    entries = _cleared(_at(places, terms, size), _at(places, np.abs(terms), size), noise)
     return None if entries is None else (w, entries)
 
 
@@ -126,7 +126,7 @@ def _may_define(forms: SparseForms, left: Row, w: Row, b: Row, prime: int = 0) -
         return False
     places = np.array(list(left))
     i, j = forms.i[places], forms.j[places]
-    return bool(np.isin(np.concatenate([i, j]), i[i == j]).all())
+    return set(i[i == j].tolist()).issuperset([*i.tolist(), *j.tolist()])
 
 
 def _unit(forms: SparseForms, t: int, b: float) -> int:

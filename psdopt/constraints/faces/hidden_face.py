@@ -80,7 +80,7 @@ def inside(forms: SparseForms, lower: Array, upper: Array, M: Array) -> bool:
     the nearest one. False as well where no search would be made, since the factor of the equations costs more than what
     it spares.
     """
-    loose, tight = np.flatnonzero(lower < upper), np.flatnonzero((lower == upper) & (forms.norms > 0.0))
+    (loose,), (tight,) = (lower < upper).nonzero(), ((lower == upper) & (forms.norms > 0.0)).nonzero()
     if not _searchable(forms.n, len(tight)):
         return False
     if near_feasible(forms, lower, upper, M):

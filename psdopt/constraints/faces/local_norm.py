@@ -35,10 +35,10 @@ def near_feasible(forms: SparseForms, lower: Array, upper: Array, M: Array) -> b
     each other, or where m² n² is above SPARED. For e entries of the A_t in q of their rows 2 (e n + q n²) + m² n² flops
     and two factors, memory m n².
     """
-    d = np.sqrt(np.maximum(np.diagonal(M), 0.0))
-    if not np.all(d > 0.0):
+    d = np.sqrt(np.maximum(M.diagonal(), 0.0))
+    if not d.all():
         return False
-    unit = np.exp2(np.round(np.log2(d)))
+    unit = np.exp2(np.rint(np.log2(d)))
     try:
         L = unit[:, None] * lower_factor((M / (unit * unit[:, None]))[None])[0]
     except np.linalg.LinAlgError:
@@ -47,7 +47,7 @@ def near_feasible(forms: SparseForms, lower: Array, upper: Array, M: Array) -> b
     error = (CANCELLED * EPS + rounding(1.0, forms.n**2)) * (sizes + np.where(loose, 0.0, np.abs(lower)))
     gap = np.minimum(a - lower, upper - a)  # of an equation −|a − b|
     slack = np.minimum(np.abs(gap), 0.5 * (upper - lower))  # zero for equations
-    if np.any(slack[loose] <= 2.0 * error[loose]):
+    if (slack[loose] <= 2.0 * error[loose]).any():
         return False
     # the values of all other rows change by less than their slack
     rows = np.flatnonzero(np.where(loose, gap <= 2.0 * (sizes + error), (forms.norms > 0.0) | (lower != 0.0)))
@@ -64,8 +64,8 @@ def _solvable(F: Array, slack: Array, r: Array, error: Array) -> bool:
     Frobenius norm of `error` of each row; F (m, n²)."""
     m, size = F.shape
     G = F @ F.T
-    diagonal = np.diagonal(G) + slack**2
-    if not np.all(diagonal > 0.0):
+    diagonal = G.diagonal() + slack**2
+    if not (diagonal > 0.0).all():
         return False
     scale = 1.0 / np.sqrt(diagonal)
     G *= scale
@@ -82,7 +82,7 @@ def _solvable(F: Array, slack: Array, r: Array, error: Array) -> bool:
         N += w @ F
         x += slack * w
         rest = r - F @ N - slack * x
-        if np.all(np.abs(rest) <= error):
+        if (np.abs(rest) <= error).all():
             return bool(norm(N) ** 2 + norm(x) ** 2 < 0.25)
     return False
 
@@ -91,9 +91,9 @@ def _roots(forms: SparseForms, rows: NDArray[np.intp], L: Array) -> Array:
     """The LᵀA_tL of these rows, (m, n²)."""
     n, m = forms.n, len(rows)
     at, counts = entries_of(rows, forms.B.indptr)
-    places, t = forms.B.indices[at], np.repeat(np.arange(m), counts)
+    places, t = forms.B.indices[at], np.arange(m).repeat(counts)
     i, j, w = forms.i[places], forms.j[places], forms.halves[places] * forms.B.data[at]
-    off = np.flatnonzero(i != j)
+    (off,) = (i != j).nonzero()
     codes, where = np.unique(np.concatenate([t * n + i, t[off] * n + j[off]]), return_inverse=True)
     # the row i of A_t for each pair (t, i) in which it has entries
     A = multiplied(np.concatenate([w, w[off]]), where, np.concatenate([j, i[off]]), (len(codes), n))

@@ -129,7 +129,7 @@ def _ended(state: State_, known: Constrained) -> State_ | None:
 
 def _zero_is_best(problem: Constrained) -> bool:
     """Whether M = 0 is feasible and C ⪰ 0. Then no step is needed, and no gap is divided by the value, which is 0."""
-    if problem.conic is None or np.any(problem.violation(np.zeros(problem.m))):
+    if problem.conic is None or not problem.allows_zero:
         return False
     C = problem.conic.C
     return bool(slack_eigenpair(C, 0.0, blocks=problem.conic.blocks).lower_bound >= 0.0) if C.nnz else True
