@@ -99,7 +99,8 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
     final = settled(certificate, tol)
     if final is not None:
         return final
-    if _bounded(certificate):
+    bounded = _bounded(certificate)
+    if bounded and (grown or certificate.dual_infeasibility == 0.0):
         return NO_PROGRESS  # the ray is a rounding effect
     if Ability.CONSTRAINTS in problem.abilities and not certificate.unbounded:
         return (Status.DIVERGED, Status.DIVERGED.value) if grown else NO_PROGRESS
@@ -108,7 +109,7 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
         if fallen >= MINOR * certificate.trace * certificate.omega > 0.0:
             return Status.UNBOUNDED, Status.UNBOUNDED.value
         return Status.DIVERGED, Status.DIVERGED.value
-    if certificate.unbounded or _verified_ray(certificate, run, problem):
+    if certificate.unbounded or (not bounded and _verified_ray(certificate, run, problem)):
         return Status.UNBOUNDED, Status.UNBOUNDED.value
     return (
         Status.NO_PROGRESS,
@@ -118,7 +119,8 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
 
 def _bounded(certificate: Certificate) -> bool:
     """Whether F is convex with a proven bound: S ⪰ 0, so that F(N) >= F(M) − ⟨S, M⟩ for all N, or any other gap."""
-    return certificate.convex and (certificate.dual_infeasibility == 0.0 or certificate.gap is not None)
+    gap = math.inf if certificate.gap_relative is None else certificate.gap_relative
+    return certificate.convex and (certificate.dual_infeasibility == 0.0 or gap < math.inf)
 
 
 def without_minimum(certificate: Certificate, run: Run, problem: Problem, before: float) -> bool:
