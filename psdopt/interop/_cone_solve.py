@@ -181,7 +181,10 @@ def _ended(
 ) -> Answer:
     """`answer` with what its certificate proves of a program without an optimum."""
     y, x, empty = proofs(form, problem, answer.certificate)
-    if empty:
+    alone = form.feasibility or form.program.P is not None  # a linear objective has a second form, whose M is y
+    if alone and not empty and x is None and answer.status in (Status.NO_PROGRESS, Status.OPTIMAL):
+        y = _refuted(form.program, limits)
+    if empty or y is not None:
         return _infeasible(form.program, answer, y, limits)
     if x is None and answer.status is Status.NO_PROGRESS and np.any(form.program.b):
         x = _ray(form.program, limits)  # without bounds a program equals its recession program
@@ -205,11 +208,15 @@ def _limits(options: dict[str, Any]) -> dict[str, Any]:
 
 def _infeasible(program: ConeProgram, answer: Answer, y: Array | None, limits: dict[str, Any]) -> Answer:
     """`answer` as infeasible, by y or by a face of the cone; in that case y, which may not exist, is searched for."""
-    if y is None:
-        form = refutation(program)
-        found = solved(form, limits, None, False) if form.suits else None
-        y = None if found is None or found.ending is not Ending.INFEASIBLE else found.proof
+    y = _refuted(program, limits) if y is None else y
     return replace(answer, ending=Ending.INFEASIBLE, proof=None if y is None else y / -(program.b @ y))
+
+
+def _refuted(program: ConeProgram, limits: dict[str, Any]) -> Array | None:
+    """y (R,) with Aᵀy = 0, bᵀy < 0, y in the dual cones, where it is found."""
+    form = refutation(program)
+    found = solved(form, limits, None, False) if form.suits else None
+    return None if found is None or found.ending is not Ending.INFEASIBLE else found.proof
 
 
 def _unbounded(form: PrimalForm | DualForm, answer: Answer, x: Array, limits: dict[str, Any], verbose: bool) -> Answer:

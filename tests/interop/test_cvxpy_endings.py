@@ -186,3 +186,21 @@ def test_a_ray_on_a_face_of_the_cone_is_found(seed):
     problem = cp.Problem(cp.Minimize(cp.trace(C @ X) + cp.trace((D + D.T) @ B)), held)
     problem.solve(solver=PSDOPT())
     assert problem.status == "unbounded"
+
+
+@pytest.mark.parametrize("n", [2, 3, 4, 6])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_linear_matrix_inequalities_without_an_objective_end_one_way_or_the_other(n, seed):
+    """AᵀP + P A ⪯ −I has a P ⪰ I if all eigenvalues of A lie to the left of 0; else v v*, A v = λ v, proves none."""
+    A = np.random.default_rng(seed).standard_normal((n, n))
+    A -= np.linalg.eigvals(A).real.max() * np.eye(n)
+    for shift, status in ((-0.5, "optimal"), (0.5, "infeasible")):
+        P, B = cp.Variable((n, n), symmetric=True), A + shift * np.eye(n)
+        problem = cp.Problem(cp.Minimize(0), [P >> np.eye(n), B.T @ P + P @ B << -np.eye(n)])
+        problem.solve(solver=PSDOPT(), form="primal")
+        assert problem.status == status
+        if status == "infeasible":
+            y, (_, A_cone, b, outside) = problem.solver_stats.extra_stats["proof"], cones(problem)
+            assert np.abs(A_cone.T @ y).max() <= 1e-9 * np.abs(y).max()
+            assert outside(y, True) <= 1e-9 * np.abs(y).max()
+            assert b @ y == pytest.approx(-1.0)
