@@ -174,6 +174,8 @@ def moved(
     if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
         return ended
     bound = form.dual_value(v, Z)
+    if form.flat:  # the multipliers of the least trace are none of F
+        y, slack, bound = np.zeros_like(y), 0.0, conic.constant
     # a bound on λ_min(S) is not sharper than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
     definite = problem.definite_part if splits and limit is None and form.W is None else 0.0
@@ -188,7 +190,7 @@ def moved(
     lost = rounding(form.gamma * reach * large * cut, 1) if limit is not None or form.W is not None else 0.0
     if splits:
         lost += form.gamma * reach * (form.below(at.Z, at.R) + short)
-    best, provable = old.dual.best, old.bound
+    best, provable = (y, bound) if form.flat else (old.dual.best, old.bound)
     near = splits or slack <= MINOR * NEGLIGIBLE + rounding(large, 1)
     if conic.weights is not None:
         lost = 0.0
