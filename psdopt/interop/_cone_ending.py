@@ -43,7 +43,7 @@ def proofs(
     elif certificate is not None and form.program.P is None and not form.swapped:
         D = certificate.eigenvector[:, None]  # of ∇F, which is C
     refutation = None if w is None else form.refutation(_semidefinite(problem, w))
-    direction = None if D is None or form.feasibility else form.direction(np.asarray(D))
+    direction = None if D is None else form.direction(np.asarray(D))
     y, x = (direction, refutation) if form.swapped else (refutation, direction)
     y = y if y is not None and refutes(form.program, y) else None
     x = x if x is not None and falls(form.program, x) else None

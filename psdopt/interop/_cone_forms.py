@@ -40,7 +40,7 @@ class PrimalForm:
 
     Attributes: `n`, order of M; `m`, constraints; `contradiction`, where a row without unknowns cannot be met: y (R,)
     with Aᵀy = 0, bᵀy < 0, y >= 0 on inequalities and 0 on PSD rows, else None;
-    `feasibility`, whether the objective is constant: then tr M is minimised, as every feasible M is optimal.
+    `feasibility`, whether the objective is constant, so that every feasible M is optimal.
     """
 
     swapped = False
@@ -95,8 +95,6 @@ class PrimalForm:
             V = square_root(p.P)
             squares, target = sp.csr_array(V @ self.K), -np.asarray(V @ x0)
         linear = np.asarray(self.K.T @ p.c)
-        if self.feasibility:
-            linear = np.where(self.i == self.j, 1.0, 0.0)
         F = objective(linear, squares, target, float(p.c @ x0), self.i, self.j, self.n)
         F = _with_log_dets(F, p, 0.0)
         return _constrained(F, self.rows, self.i, self.j, self.lower, self.upper, self.n, trace_bound)
@@ -104,8 +102,6 @@ class PrimalForm:
     def point(self, Y: Array, multipliers: Array) -> Point:
         """x and y from M = Y Yᵀ and the multipliers (m,) of :meth:`problem`."""
         x = self.elimination.offset + self.direction(Y)
-        if self.feasibility:  # the multipliers of the least trace are none of the program's
-            multipliers = np.zeros(self.m)
         return Point(x, self._multipliers(multipliers, self.program.gradient(x)))
 
     def direction(self, D: Array) -> Array:

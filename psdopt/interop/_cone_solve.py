@@ -241,8 +241,6 @@ def _answer(form: PrimalForm | DualForm, result: Result, tol: float) -> Answer:
     if certificate is None:
         return Answer(status, result.message, result=result, iterations=result.iterations)
     Y, y = np.asarray(result.matrix.factor), _multipliers(certificate)
-    if form.feasibility and certificate.constraints is not None and not certificate.misses(tol):
-        status = Status.OPTIMAL
     message = result.message
     if status is not Status.OPTIMAL and certificate.proves(tol):
         status, message = Status.OPTIMAL, f"optimal: relative gap and infeasibility are at most {tol:g}"

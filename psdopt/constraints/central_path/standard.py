@@ -43,19 +43,25 @@ class StandardForm:
     `split`, large sparse blocks are then split into `cliques` where that is cheaper. With `corners`, of
     blocks of nuclear norms only the corners are variables (:class:`.Bipartite`), for methods that split alone.
 
-    Of a constant F, which each feasible M minimises, C is the identity: an M of least trace is near the path of others,
-    whereas without an objective the dual has no interior if some rows of M occur in no A_t.
+    Of a constant F, which each feasible M minimises, C is the identity, unless not `smallest`: without an objective the
+    dual may have no interior, such as where some M_ii occurs in no A_t.
 
-    Attributes: `flat`, whether F is constant; `units`, the diagonal of D, None where it is one; `whole`, the problem in these units, and `conic`, the
-    same over its `cliques`, if it has any; `parts`; `b`; `order`, the number of products X_k Z_k whose mean is mu;
-    `cost`, |C|, which cliques change; `held`, the norm of what `corners` leave out of C.
+    Attributes: `flat`, whether F is constant; `units`, the diagonal of D, None where it is one; `whole`, the problem in
+    these units, and `conic`, the same over its `cliques`, if it has any; `parts`; `b`; `order`, the number of products
+    X_k Z_k whose mean is mu; `cost`, |C|, which cliques change; `held`, the norm of what `corners` leave out of C.
     """
 
     def __init__(
-        self, conic: Conic, W: sp.csr_array | None = None, *, split: bool = False, corners: bool = False
+        self,
+        conic: Conic,
+        W: sp.csr_array | None = None,
+        *,
+        split: bool = False,
+        corners: bool = False,
+        smallest: bool = True,
     ) -> None:
         self.flat = conic.weights is None and conic.softness is None and not np.any(conic.C.data)
-        if self.flat:
+        if self.flat and smallest:
             conic = Conic(sp.eye_array(conic.n, format="csr"), conic.constant, conic.forms, conic.allowed)
         self.corners, units = corners, conic.row_units()
         self.units: Array | None = None if np.all(units == 1.0) else units

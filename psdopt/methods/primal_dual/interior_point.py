@@ -140,6 +140,9 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
             form = None  # the face that the run began on
         if form is None and after.least <= FEASIBLE:
             return after
+        if form is None and state.form.flat and state.form.W is None:
+            # multipliers along the path of C = 0 lie inside those that refute
+            form = StandardForm(constrained(state.problem)[1], split=True, smallest=False)
         far = 1.0 / VANISHED if form is None else 1.0  # beside such an X the first one has vanished
         form = form or state.form
         X, Z = first_iterate(form)
@@ -157,6 +160,8 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
             careful=False,
             least=math.inf,
             least_off=math.inf,
+            refuted=math.inf,
+            fallen=math.inf,
             since=0,
             anew=True,
             outcome=Outcome.RUNNING,
