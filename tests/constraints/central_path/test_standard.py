@@ -167,9 +167,18 @@ def test_rows_of_single_entries_come_first_diagonal_ones_before_others() -> None
 def test_forms_that_are_zero_and_an_objective_of_zero_are_not_divided_by() -> None:
     forms = [np.zeros((2, 2)), np.eye(2)]
     conic = Constrained(QuadraticSDP(C=np.zeros((2, 2))), constraints.sparse_forms(forms, [0.0, 0.0])).conic
-    form = StandardForm(conic)
+    form = StandardForm(conic, smallest=False)
+    assert form.flat
     assert (form.beta, form.gamma) == (1.0, 1.0)
     assert np.all(np.isfinite(form.row_scale))
+
+
+def test_of_a_constant_objective_the_trace_is_the_cost() -> None:
+    conic = Constrained(QuadraticSDP(C=np.zeros((3, 3))), constraints.entries([0], [1], 3, 1.0)).conic
+    form = StandardForm(conic)
+    assert form.flat
+    assert sum(float(np.sum(part.C**2)) for part in form.parts) == pytest.approx(1.0)
+    assert not StandardForm(Constrained(QuadraticSDP(C=np.eye(3)), constraints.trace(3, 1.0)).conic).flat
 
 
 def test_factors_on_a_face_are_those_of_the_whole() -> None:
