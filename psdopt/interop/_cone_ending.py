@@ -14,7 +14,7 @@ from psdopt.contracts.problem import Problem
 from psdopt.interop._cone_forms import DualForm, PrimalForm
 from psdopt.interop._cone_objective import coefficients, square_root
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._cone_proofs import falls, refutes
+from psdopt.interop._cone_proofs import cleared, falls, refutes
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.tolerances import rounding
@@ -45,7 +45,8 @@ def proofs(
     refutation = None if w is None else form.refutation(_semidefinite(problem, w))
     direction = None if D is None else form.direction(np.asarray(D))
     y, x = (direction, refutation) if form.swapped else (refutation, direction)
-    y = y if y is not None and refutes(form.program, y) else None
+    tried = () if y is None else (y, cleared(form.program, y))
+    y = next((each for each in tried if refutes(form.program, each)), None)
     x = x if x is not None and falls(form.program, x) else None
     return y, x, y is not None or (w is not None and not form.swapped)
 

@@ -29,6 +29,15 @@ def refutes(program: ConeProgram, y: Array) -> bool:
     return below and _dual_feasible(p, y, np.zeros(len(p.c)), sizes)
 
 
+def cleared(program: ConeProgram, y: Array) -> Array:
+    """y without entries, and without whole blocks, that are rounding beside its largest one: an unknown that occurs
+    beside them alone demands exact zeros."""
+    kept = np.abs(y) > rounding(1.0, len(y), COMPUTED) * np.abs(y).max(initial=0.0)
+    for stack in program.stacks:
+        kept[stack.rows] = kept[stack.rows].any(axis=1, keepdims=True)
+    return np.where(kept, y, 0.0)
+
+
 def dual_feasible(program: ConeProgram, y: Array, gradient: Array) -> bool:
     """Whether gradient + Aᵀy = 0 and y (R,) in the dual cones up to the rounding of their terms.
 
