@@ -118,9 +118,13 @@ def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, 
 
 
 def _bounded(certificate: Certificate) -> bool:
-    """Whether F is convex with a proven bound: S ⪰ 0, so that F(N) >= F(M) − ⟨S, M⟩ for all N, or any other gap."""
+    """Whether F is convex with a proven bound: S ⪰ 0, so that F(N) >= F(M) − ⟨S, M⟩ for all N, or any other gap.
+
+    A gap of many units counts if no multipliers prove it: at a trace of 1e60 theirs may be what rounding leaves.
+    """
     gap = math.inf if certificate.gap_relative is None else certificate.gap_relative
-    return certificate.convex and (certificate.dual_infeasibility == 0.0 or gap < math.inf)
+    near = gap < math.inf if certificate.dual_value is None else gap <= 1.0
+    return certificate.convex and (certificate.dual_infeasibility == 0.0 or near)
 
 
 def without_minimum(certificate: Certificate, run: Run, problem: Problem, before: float) -> bool:
