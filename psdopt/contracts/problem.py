@@ -220,10 +220,7 @@ class Evaluation(ABC):
         raise InvalidTypeError(f"{type(self.problem).__name__} offers no derivatives by its data")
 
     def corner(self) -> float:
-        """How far the data of F are from a corner of ∇F, where it has no derivative, relative to their size.
-
-        0 at a corner, such as a measured value at the margin of a hinge; inf for an F without corners.
-        """
+        """Distance, relative to their size, of data from a corner of ∇F, as at a hinge's margin; inf without one."""
         return math.inf
 
     def bend(self, D: Array) -> Array | None:
@@ -233,8 +230,7 @@ class Evaluation(ABC):
     def curvatures(self, thorough: bool = False) -> Sequence[Curvature]:
         """Lower bounds on the curvature of F seen from M, each by itself a proof of how far F(M) is from min F.
 
-        `thorough` : whether those may be computed that cost more than a few steps of a method. Default: the problem's
-        `lower_curvature`.
+        `thorough` : with those that cost more than a few steps of a method. Default: the problem's `lower_curvature`.
         """
         return added((), self.problem.lower_curvature)
 
@@ -247,12 +243,11 @@ class Problem(ABC):
     """min F(M) over symmetric positive semidefinite M (n, n).
 
     Attributes: `n`; `abilities`, a frozenset of :class:`~psdopt.contracts.abilities.Ability` values;
-    `lower_curvature`, a known modulus sigma of strong convexity of F in M (0 if none is known); `rows`, row count of
-    the largest array multiplied by Y in a step, at least n (None if unknown); `device`, the device of its large arrays
-    and of all factors (None for NumPy arrays); `maps`, the linear maps whose images of Y its evaluations hold;
-    `convex_by_word`, whether convexity, if declared, is only the caller's word, which certificates then try to refute;
-    `hermitian`, whether M (2k, 2k) stands for the Hermitian H (k, k) of :meth:`LowRankPSD.hermitian`, so that
-    derivatives are those of H where F and the constraints see nothing else of M.
+    `lower_curvature`, a known modulus of strong convexity of F in M (0 if none is known); `rows`, row count of the
+    largest array multiplied by Y in a step (None if unknown); `device`, that of its large arrays and of all factors
+    (None for NumPy arrays); `maps`, the linear maps whose images of Y its evaluations hold; `convex_by_word`, whether
+    certificates try to refute that F is convex; `hermitian`, whether M (2k, 2k) stands for the H (k, k) of
+    :meth:`LowRankPSD.hermitian`: derivatives are those of H if nothing else of M is seen.
     """
 
     n: int

@@ -30,8 +30,10 @@ def refutes(program: ConeProgram, y: Array) -> bool:
 
 
 def cleared(program: ConeProgram, y: Array) -> Array:
-    """y without entries, and without whole blocks, that are rounding beside its largest one: an unknown that occurs
-    beside them alone demands exact zeros."""
+    """y with zeros for entries, and for whole PSD blocks, that are rounding beside the largest entry.
+
+    Where an unknown occurs in these rows only, Aᵀy = 0 there demands exact zeros.
+    """
     kept = np.abs(y) > rounding(1.0, len(y), COMPUTED) * np.abs(y).max(initial=0.0)
     for stack in program.stacks:
         kept[stack.rows] = kept[stack.rows].any(axis=1, keepdims=True)

@@ -174,7 +174,7 @@ def moved(
     if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
         return ended
     bound = form.dual_value(v, Z)
-    if form.flat:  # the multipliers of the least trace are none of F; M grows beside what it misses if none is feasible
+    if form.flat:  # multipliers of the least trace are none of F; without a feasible M, M outgrows what it misses
         y, slack, bound = np.zeros_like(y), rest if infeasibility > 0.0 else 0.0, conic.constant
     # a bound on λ_min(S) is not sharper than the rounding of S, which grows with the multipliers
     limit = problem.trace_limit
