@@ -14,7 +14,7 @@ from psdopt.contracts.method import Method, Outcome
 from psdopt.contracts.problem import Problem
 from psdopt.devices import released
 from psdopt.errors import CheckpointError, DataFileError
-from psdopt.linalg.arrays import finite_value
+from psdopt.linalg.arrays import Array, finite_value
 from psdopt.linalg.deadline import now, unhurried, until
 from psdopt.linalg.tolerances import MINOR
 from psdopt.running.checkpoint import save_checkpoint
@@ -78,14 +78,15 @@ class Driver:
         self.word: Conclusion | None = None
         self.met: Stopping | None = None
 
-    def loop(self, fresh: bool) -> Conclusion:
+    def loop(self, fresh: bool, dual: Array | None = None) -> Conclusion:
+        """The verdict on the run; where it is `fresh`, its start is judged first, with the multipliers `dual`."""
         run = self.run
         if run.ended is not None and run.ended[0] in FINAL and run.ended[2] <= self.tol:
             self.judge.certified = run.state if run.certificate is not None else None
             return run.ended[:2]
         try:
             with until(self.clock + self.rules.limits.longest):
-                return self._turns(fresh)
+                return self._turns(fresh, dual)
         except tuple(CUTS) as cut:
             self._undo()
             return cut_by(cut, self.rules.limits.longest)
@@ -100,12 +101,16 @@ class Driver:
                 return Status.NO_PROGRESS, f"{Status.NO_PROGRESS.value}: {edge}"
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
 
-    def _turns(self, fresh: bool) -> Conclusion:
+    def _turns(self, fresh: bool, dual: Array | None) -> Conclusion:
         """A verdict on each point and a step to the next, until the run is over."""
         run = self.run
         if fresh:
             self._record()
         self.kept = run.kept()
+        known = None if dual is None or run.state.outcome is not Outcome.RUNNING else self.judge.of_start(dual)
+        if known is not None:
+            self.kept = run.kept()
+            return known
         while True:
             verdict = self._verdict()
             if verdict is not None or run.judged == run.iteration:

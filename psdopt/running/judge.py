@@ -11,6 +11,8 @@ import numpy as np
 
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.certify import certify
+from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.scales import seems_solved
 from psdopt.certificates.scales import reference_value
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, name_of
@@ -121,6 +123,19 @@ class Judge:
             return Status.STATIONARY, why_stationary(certificate, run, stationarity, self.tol)
         self._tighten(certificate, stationarity, ended)
         return None
+
+    def of_start(self, y: Array) -> Conclusion | None:
+        """The verdict on the start with the multipliers y (m,) of the caller; None where they prove nothing.
+
+        A certificate is computed only where M and y have a small gap and violation.
+        """
+        state = self.run.state
+        if not seems_solved(constrained_of(self.problem), state.evaluation, y, self.tol):
+            return None
+        self.run.state = replace(state, dual=Multipliers(y))
+        verdict = proven_verdict(self.certify(), self.tol)
+        self.run.state = state if verdict is None else self.run.state
+        return verdict
 
     def certify(self, ended: bool = False, tol: float | None = None) -> Certificate:
         """The certificate of the current state. The run keeps it, and the best one so far with its state.

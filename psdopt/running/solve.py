@@ -73,7 +73,7 @@ def solve(
         the data allow (:func:`psdopt.starting_point`).
     dual : multipliers (m,) of the constraints, from the certificate of a problem near this one, for a warm start beside
         `start`. Interior, boundary point, augmented Lagrangian and Newton's method on the dual begin with them; those
-        of other methods follow from M.
+        of other methods follow from M. Where both prove each other to `tol`, the run ends at once.
     tol : relative certificate at which a point counts as optimal (see :class:`Certificate`).
     max_iterations, max_time : budgets. Time is in seconds from the call; a step that exceeds it is cut. The choice of
         pieces, the start and the final certificate may take a tenth longer, at least half a second; a certificate that
@@ -120,7 +120,8 @@ def solve(
             if checkpoint is not None:
                 check_writable(checkpoint)
             if resume is None:
-                run = beginning.run(geometry, method, start, generator, _multipliers(dual, problem))
+                known = _multipliers(dual, problem)
+                run = beginning.run(geometry, method, start, generator, known)
             else:
                 run = load_checkpoint(resume, problem, geometry, method)
                 _same_pieces(run, geometry, method, resume)
@@ -128,7 +129,7 @@ def solve(
             with progress_bar(progress, name_of(method), run.iteration) as rules.show:
                 driver = Driver(problem, method, run, rules, clock, beginning.before, beginning.chosen)
                 try:
-                    verdict = driver.loop(fresh=resume is None)
+                    verdict = driver.loop(resume is None, None if resume is not None else known)
                 except IncompatibleError as error:
                     # only the data decide: for example, they may have no closed form
                     other = alternatives(problem, geometry, method)

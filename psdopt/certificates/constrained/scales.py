@@ -118,6 +118,18 @@ def relative_gap(
     return ratio(gap, units(bound)) if gap > value_rounding(problem, evaluation) else 0.0
 
 
+def seems_solved(problem: ConstrainedModel, evaluation: Evaluation, y: Array, tol: float) -> bool:
+    """Whether the relative violation of M and its relative gap to the dual value of y (m,) are within `tol`.
+
+    The dual value is F(M) − ⟨∇F, M⟩ − σ(y), as if S ⪰ 0. No decomposition.
+    """
+    Y, value = evaluation.factor, evaluation.value
+    if not (math.isfinite(value) and relative_violation(problem, problem.measured(Y), Y) <= tol):
+        return False
+    bound = value - float(inner(evaluation.gradient @ Y, Y)) - problem.support(problem.admissible(y))
+    return relative_gap(problem, evaluation, bound) <= tol
+
+
 def value_rounding(problem: ConstrainedModel, evaluation: Evaluation, gradient: float | None = None) -> float:
     """The rounding of ⟨∇F(M), M⟩: a gap of at most this size counts as zero. `gradient` : |∇F(M)|, if it is known.
 

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import Constrained, InteriorPoint, QuadraticSDP, Status, TermSum, constraints, solve
+from psdopt import Constrained, InteriorPoint, LowRankPSD, QuadraticSDP, Status, TermSum, constraints, solve
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint
 from psdopt.methods.primal_dual import interior_point
 from psdopt.terms import LinearTerm, LogDet
 from psdopt.terms.measurements import Entries
@@ -195,3 +196,22 @@ def test_degenerate_programs_are_solved() -> None:
     assert found.optimal
     assert found.value == pytest.approx(cold.value, rel=3e-6)
     assert found.iterations <= cold.iterations
+
+
+@pytest.mark.parametrize("family", [block, blocks, linear_program, cone, log_det])
+@pytest.mark.parametrize("method", [InteriorPoint(), BoundaryPoint(), AugmentedLagrangian(), None])
+def test_a_start_that_its_multipliers_prove_is_the_answer(family, method) -> None:
+    problem = family(0.0)
+    if family is log_det and method is not None:
+        method = InteriorPoint()  # others take no log det
+    first = solve(problem, method=InteriorPoint(), tol=1e-8)
+    y = first.certificate.constraints.multipliers
+    again = solve(problem, method=method, start=first.matrix, dual=y)
+    assert (again.status, again.iterations) == (Status.OPTIMAL, 0)
+    assert again.value == pytest.approx(first.value, rel=1e-7)  # a factor may lose columns that are next to nothing
+    assert len(again.history) == 1
+    for wrong in (-y, 1e3 * y, 0.0 * y):  # nothing is taken on trust
+        other = solve(problem, method=method, start=first.matrix, dual=wrong, max_iterations=0)
+        assert other.status is Status.ITERATION_LIMIT
+    shifted = LowRankPSD(1.01 * first.matrix.factor)
+    assert solve(problem, method=method, start=shifted, dual=y, max_iterations=0).status is Status.ITERATION_LIMIT

@@ -8,7 +8,9 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from psdopt import LowRankPSD
-from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta, theta_lower_bound
+from psdopt.methods import InteriorPoint
+from psdopt_plugins.relaxations.graphs import Graph
+from psdopt_plugins.relaxations.theta import LovaszTheta, lovasz_theta, slack_problem, theta_lower_bound
 
 
 def cycle(n: int) -> np.ndarray:
@@ -42,6 +44,35 @@ def test_closed_forms_lie_within_the_interval(graph, theta):
     rounding = 1e-12 * theta
     assert interval.lower - rounding <= theta <= interval.upper + rounding
     assert interval.upper - interval.lower <= 1e-5 * theta
+
+
+@pytest.mark.parametrize("n", [25, 60])
+def test_graphs_that_lack_few_edges_are_solved_by_the_slack(n):
+    graph = 1.0 - cycle(n) - np.eye(n)
+    theta = n / (n * math.cos(math.pi / n) / (1 + math.cos(math.pi / n))) if n % 2 else 2.0
+    problem = slack_problem(Graph.of(graph))
+    assert problem.m == 2 * n - 1
+    interval = lovasz_theta(graph)
+    assert interval.result.iterations == 0  # the other problem's answer and its proof
+    assert interval.lower - 1e-12 <= theta <= interval.upper + 1e-12
+    assert interval.upper - interval.lower <= 1e-5 * theta
+    assert not np.any(np.abs(interval.result.matrix.to_dense()[graph != 0.0]) > 1e-9)
+    if n == 25:
+        other = lovasz_theta(graph, method=InteriorPoint())
+        assert other.result.iterations > 0
+        assert other.upper == pytest.approx(interval.upper, rel=1e-5)
+
+
+def test_degenerate_graphs_of_sparse_complement_end():
+    """A random graph of 100 vertices and four edges at each: splitting of its complement takes 1,700 steps."""
+    rng = np.random.default_rng(0)
+    i, j = np.triu_indices(100, 1)
+    few = rng.choice(len(i), 200, replace=False)
+    graph = np.ones((100, 100)) - np.eye(100)
+    graph[i[few], j[few]] = graph[j[few], i[few]] = 0.0
+    interval = lovasz_theta(graph)
+    assert interval.result.optimal
+    assert interval.lower <= 3.0 <= interval.upper <= 3.0 + 1e-5  # triangles are its largest independent sets
 
 
 def test_the_lower_bound_holds_for_any_matrix():
