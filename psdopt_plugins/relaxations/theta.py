@@ -9,10 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
-from psdopt import Constrained, LowRankPSD, Result, TermSum, solve
+from psdopt import Constrained, InteriorPoint, LowRankPSD, Result, TermSum, solve
 from psdopt.constraints import Constraint, SparseForms, entries, trace
 from psdopt.linalg import EPS, Array, row_dots
-from psdopt.methods import InteriorPoint
 from psdopt.terms import GramForm, IdentityForm, LinearTerm
 from psdopt_plugins.estimators import Estimator, options_for_solve, parameters, proven_bound, relaxed
 from psdopt_plugins.relaxations.graphs import Graph
