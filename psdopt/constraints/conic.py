@@ -15,6 +15,7 @@ from psdopt.constraints.cliques import Cliques, cliques_of
 from psdopt.constraints.directed import DirectedForms
 from psdopt.constraints.limits import SPARSE, SPLIT
 from psdopt.constraints.measurements import SparseForms
+from psdopt.constraints.row_units import row_exponents
 from psdopt.constraints.stacks import Stack, stacked
 from psdopt.linalg.arrays import Array, as_dense, entries_kept, scaled, with_data
 from psdopt.linalg.entries import by_entries, components
@@ -223,37 +224,8 @@ class Conic:
         return S
 
     def row_units(self) -> Array:
-        """d (n,), powers of two: d_i² is about min_t |b_t| / |A_t,ii|, the size of M_ii that the constraints permit.
-
-        Here b_t is the smaller nonzero bound of constraint t, and only A_t with a diagonal of one sign count, as if
-        semidefinite. A row of M whose diagonal entry is in no such constraint gets the median of the others. Where no
-        row is in one, those of a block with −ν log det in F get d_i² about ν / C_ii, the size of M_ii without
-        constraints. All d are divided by their median, so that they are one if the constraints treat all rows alike;
-        they are alike on each arrow, which keeps its form. O(entries of the A_t).
-        """
-        forms, n = self.forms, self.n
-        low, high = np.abs(self.lower), np.abs(self.upper)
-        bound = np.minimum(np.where(low > 0.0, low, np.inf), np.where(high > 0.0, high, np.inf))
-        own = forms.i == forms.j
-        positive = forms.B @ (own * 1.0) > 0.0
-        t, k = np.repeat(np.arange(forms.size), np.diff(forms.B.indptr)), forms.B.indices
-        signs = np.where(positive, 1.0, -1.0)[t] * forms.B.data
-        mixed = np.bincount(t[own[k] & (signs < 0.0)], minlength=forms.size) > 0  # ⟨A_t, M⟩ may be small for a large M
-        bound = np.where(mixed, np.inf, bound)
-        with np.errstate(over="ignore", under="ignore"):
-            shares = np.abs(forms.B.data) / bound[t]
-        K = np.zeros(len(forms.i))
-        np.maximum.at(K, k, shares)
-        own &= (K > 0.0) & np.isfinite(K)
-        exponents = np.zeros(n)
-        if not own.any() and self.weights is not None:
-            used, diagonal = self.weights > 0.0, self.C.diagonal()
-            if np.all(diagonal[used] > 0.0):
-                powers = np.rint(0.5 * np.log2(self.weights[used] / diagonal[used]))
-                exponents[used] = powers - np.rint(np.median(powers))
-        if own.any():
-            powers = np.rint(-0.5 * np.log2(K[own]))
-            exponents[forms.i[own]] = powers - np.rint(np.median(powers))
+        """d (n,), powers of two of :func:`~psdopt.constraints.row_units.row_exponents`, alike on each arrow."""
+        exponents = row_exponents(self.forms, (self.lower, self.upper), self.C.diagonal(), self.weights)
         for stack in self.stacks:
             if stack.arrow:
                 exponents[stack.rows] = np.rint(np.mean(exponents[stack.rows], axis=1, keepdims=True))
