@@ -106,7 +106,7 @@ def integer(value: Any, name: str, least: int = 1, most: int | None = None, most
         return int(value)
     upper = f"{most_name} = {most}" if most_name else str(most)
     allowed = f"of at least {least}" if most is None else f"between {least} and {upper}"
-    raise InvalidInputError(f"{name} must be {also}an integer {allowed}; found {shown(value)}")
+    raise InvalidInputError(f"{name} must be {also}an integer {allowed}; found {brief(value)}")
 
 
 def integer_or_none(value: Any, name: str, least: int = 1, most: int | None = None, most_name: str = "") -> int | None:
@@ -136,7 +136,7 @@ def number(
     bounds = (("of at least", least), ("above", above), ("at most", most), ("below", below))
     allowed = " and ".join(f"{word} {bound:g}" for word, bound in bounds if bound is not None)
     wanted = f"{also}a finite number {allowed}".rstrip()
-    raise InvalidInputError(f"{name} must be {wanted}; found {shown(value)}")
+    raise InvalidInputError(f"{name} must be {wanted}; found {brief(value)}")
 
 
 def number_or_none(value: Any, name: str, **bounds: float | None) -> float | None:
@@ -147,7 +147,7 @@ def number_or_none(value: Any, name: str, **bounds: float | None) -> float | Non
 def order_of(value: Any, name: str, known: int, what: str) -> int:
     """`known`, the order given by other arguments, if `value` is None or equal to it; else InvalidInputError."""
     if value is not None and integer(value, name) != known:
-        raise InvalidInputError(f"{name} must be {known}, {what}; found {shown(value)}")
+        raise InvalidInputError(f"{name} must be {known}, {what}; found {brief(value)}")
     return known
 
 

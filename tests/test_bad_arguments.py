@@ -1,10 +1,11 @@
 """Public constructors and functions: an argument of a wrong type or value gets one error of the library's own.
 
 Each call below is valid. One argument at a time is replaced by everything that a slip of the keyboard or a wrong
-variable puts there. The call then succeeds, or raises a :class:`PsdoptError` whose text names the argument.
+variable puts there. The call then succeeds, or raises a :class:`PsdoptError` whose text names an argument.
 """
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -59,6 +60,8 @@ CALLS: dict[Callable[..., Any], dict[str, Any]] = {
     psdopt.ValueBelow: {"target": 1.0},
     psdopt.ArrayStream: {"X": X, "y": np.arange(8.0)},
     psdopt.certify: {"problem": QUADRATIC, "matrix": np.eye(N)},
+    psdopt.Adjoint: {"problem": QUADRATIC, "matrix": psdopt.LowRankPSD(np.sqrt(A)), "limited": False},
+    psdopt.FunctionProblem: {"function": square, "n": N, "of": "matrix", "backend": "autograd", "convex": True},
     psdopt.compatible: {"problem": QUADRATIC, "geometry": FLAT, "method": psdopt.ConjugateGradient()},
     psdopt.solve: {
         "problem": QUADRATIC, "geometry": FLAT, "method": psdopt.ConjugateGradient(),
@@ -125,11 +128,13 @@ def test_the_call_is_valid(call: Callable[..., Any]) -> None:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize(("call", "name"), arguments())
 def test_a_wrong_argument_is_accepted_or_refused_in_our_words(call: Callable[..., Any], name: str) -> None:
-    foreign = []
+    foreign, names = [], {*inspect.signature(call).parameters, "Y"}  # a matrix may be given by its factor Y
     for value in WRONG:
         try:
             call(**{**CALLS[call], name: value})
         except PsdoptError as error:
+            if not names.intersection(re.findall(r"\w+", str(error))):
+                foreign.append(f"{value!r:.60}: no argument is named: {error!s:.100}")
             if len(str(error)) > 1000:
                 foreign.append(f"{value!r:.60}: a message of {len(str(error))} characters")
         except Exception as error:

@@ -41,6 +41,7 @@ def certify(
 ) -> Certificate:
     """Certificate of M for `problem`, computed from scratch: images are recomputed, and no method is involved.
 
+    `matrix` : M, or its factor Y (n, r) as an array; of an array M, ``LowRankPSD.from_dense(M)`` makes the former.
     `tol` : the relative accuracy to which the gap must be bounded. `trace` : the fixed trace of the feasible set, if
     there is one. `start` : a guess of the eigenvector. `seed` : the result is deterministic for a seed. `dual` : for
     nonsmooth F, the weights from which :meth:`~psdopt.contracts.roles.Duality.subgradient` builds S; that method checks

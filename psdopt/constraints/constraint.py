@@ -40,19 +40,20 @@ class Constraint:
         if isinstance(upper, ConstraintSet):
             raise InvalidTypeError(f"a set takes the place of lower; found {type(upper).__name__} as upper")
         self.cones: Cones | None = None
+        below, above = ConstraintSet.names
         if isinstance(lower, ConstraintSet):
+            below, above = lower.names
             if not (isinstance(upper, float) and upper == np.inf):
                 raise InvalidTypeError(f"{type(lower).__name__} must be the only set; found upper={upper!r} beside it")
             lower, upper, self.cones = lower.parts(self.size)
-        self.lower = self._bound("lower", lower)
-        self.upper = self.lower.copy() if upper is lower else self._bound("upper", upper)
+        self.lower = self._bound(below, lower)
+        self.upper = self.lower.copy() if upper is lower else self._bound(above, upper)
         for t in np.flatnonzero(self.lower > self.upper):
             found = f"found {self.lower[t]:g} > {self.upper[t]:g} at position {t} of {self.name}"
             raise InvalidInputError(f"lower must not exceed upper; {found}")
         for t in np.flatnonzero((self.lower == self.upper) & ~np.isfinite(self.lower)):
-            raise InvalidInputError(
-                f"equal bounds must be finite; found {self.lower[t]:g} at position {t} of {self.name}"
-            )
+            which = below if below == above else f"{below} and {above}, where equal,"
+            raise InvalidInputError(f"{which} must be finite; found {self.lower[t]:g} at position {t} of {self.name}")
 
     def _bound(self, which: str, given: Any) -> Array:
         array = real_array(given, which)

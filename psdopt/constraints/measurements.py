@@ -261,7 +261,7 @@ def _sparse(given: Any, name: str) -> sp.csr_array:
 
 
 def _symmetric(given: Any, t: int, n: int) -> sp.csr_array:
-    name = f"matrix {t} of the forms"
+    name = f"matrices[{t}]"
     A = _sparse(given, name)
     if A.ndim != 2 or A.shape[0] != A.shape[1] or (n and A.shape[0] != n):
         allowed = f"of order {n}" if n else "square"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,7 +13,12 @@ from psdopt.errors import InvalidInputError, InvalidTypeError
 
 
 class ConstraintSet:
-    """A closed convex set of vectors a (m,): :class:`Box`, :class:`Zero` or :class:`SecondOrder`."""
+    """A closed convex set of vectors a (m,): :class:`Box`, :class:`Zero` or :class:`SecondOrder`.
+
+    `names` : the arguments from which the lower and the upper bound come, for messages.
+    """
+
+    names: ClassVar[tuple[str, str]] = ("lower", "upper")
 
     def parts(self, size: int) -> tuple[Any, Any, Cones | None]:
         """Lower and upper bounds of `size` values, numbers or arrays, and the cones that hold them, if any."""
@@ -38,6 +43,8 @@ class Box(ConstraintSet):
 
 class Zero(ConstraintSet):
     """a = target: a − target is zero; a number or an array (m,)."""
+
+    names = ("target", "target")
 
     def __init__(self, target: Any = 0.0) -> None:
         self.target = target

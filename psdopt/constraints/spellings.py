@@ -20,6 +20,12 @@ from psdopt.terms.indexed import checked_indices
 from psdopt.terms.measurements import Entries, Measurement, PairDistances, QuadraticForms
 
 
+class Equal(Zero):
+    """a = equals, as the argument is called here."""
+
+    names = ("equals", "equals")
+
+
 def diagonal(n: int, equals: Any = None, *, lower: Any = None, upper: Any = None) -> Constraint:
     """M_ii = equals_i, or lower_i <= M_ii <= upper_i, for all i < n; numbers or arrays (n,)."""
     i = np.arange(integer(n, "n"))
@@ -90,7 +96,11 @@ def hermitian_forms(matrices: Any, equals: Any = None, *, lower: Any = None, upp
     """
     if not isinstance(matrices, (Sequence, np.ndarray)) or isinstance(matrices, str):
         raise InvalidTypeError(f"matrices must be a sequence of Hermitian matrices; found {brief(matrices)}")
-    known = [embedded(hermitian_matrix(A, f"matrices[{t}]")) for t, A in enumerate(matrices)]
+    given = [hermitian_matrix(A, f"matrices[{t}]") for t, A in enumerate(matrices)]
+    for t, A in enumerate(given):
+        if A.shape != given[0].shape:
+            raise InvalidInputError(f"matrices[{t}] must be of order {given[0].shape[0]}; found shape {A.shape}")
+    known = [embedded(A) for A in given]
     forms = SparseForms.of(known)
     forms.hermitian = True
     return Constraint(forms, *_bounds("hermitian_forms", equals, lower, upper), name="forms")
@@ -123,7 +133,7 @@ def _bounds(name: str, equals: Any, lower: Any, upper: Any) -> tuple[Any, Any]:
     if equals is not None:
         if lower is not None or upper is not None:
             raise InvalidInputError(f"{name} takes either equals or lower and upper; found both")
-        return equals, equals
+        return Equal(equals), np.inf
     if lower is None and upper is None:
         raise InvalidInputError(f"{name} needs equals, lower or upper; found none of them")
     return (-np.inf if lower is None else lower), (np.inf if upper is None else upper)

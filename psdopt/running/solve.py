@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from psdopt.certificates.certify import PROOFS
-from psdopt.checks import boolean, brief, integer, integer_or_none, number, one_of, vector
+from psdopt.checks import boolean, brief, integer, integer_or_none, number, number_or_none, one_of, vector
 from psdopt.constraints import constrained_of
 from psdopt.contracts.abilities import name_of
 from psdopt.contracts.geometry import Geometry
@@ -170,8 +169,7 @@ def _check_arguments(
     if max_iterations is not None:
         whole = isinstance(max_iterations, float) and max_iterations.is_integer()  # 1e4, say
         integer(int(max_iterations) if whole else max_iterations, "max_iterations", 0)
-    if max_time is not None and not (isinstance(max_time, Real) and float(max_time) >= 0.0):
-        raise InvalidInputError(f"max_time (seconds) must be at least 0; found {max_time!r}")
+    number_or_none(max_time, "max_time", least=0.0)
     integer_or_none(max_rank, "max_rank", 1, problem.n, "n")
     if stopping is not None and not isinstance(stopping, Stopping):
         raise InvalidInputError(f"stopping must be a Stopping, such as SmallDecrease(1e-9); found {stopping!r}")

@@ -119,9 +119,10 @@ class ProvenGap(Stopping):
     """F(M) − min F <= share · unit is proven, with the unit of the :class:`~psdopt.Certificate`: 0.01 is one per cent.
 
     Certificates are computed at intervals: the first once the relative stationarity is at most `share`, or after some
-    steps; each later one if all of them so far took at most a tenth of the seconds of the run. A bound is known where
-    the curvature of F, a fixed trace, a geometry's linear oracle or the problem's own dual gives one, and at moderate
-    orders in most other cases.
+    steps; each later one if all of them so far took at most a tenth of the seconds of the run. The last of them and
+    that of the result, with the best bounds there are, come on top: a short run may spend most of its time on these.
+    A bound is known where the curvature of F, a fixed trace, a geometry's linear oracle or the problem's own dual gives
+    one, and at moderate orders in most other cases.
     """
 
     share: float

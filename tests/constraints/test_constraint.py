@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, Constraint, QuadraticSDP, constraints
+from psdopt.constraints import Zero
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.terms.measurements import Entries
 
@@ -81,7 +82,7 @@ def test_the_names_are_those_of_the_spellings() -> None:
      "lower must not be NaN; found 2 in Entries"),
     (lambda: Constraint(ENTRIES, 0.0, np.nan), InvalidInputError, "upper must not be NaN"),
     (lambda: Constraint(ENTRIES, np.inf, np.inf), InvalidInputError,
-     "equal bounds must be finite; found inf at position 0"),
+     "lower and upper, where equal, must be finite; found inf at position 0"),
     (lambda: Constraint(ENTRIES, [0.0, -np.inf, 0.0], [1.0, -np.inf, 1.0]), InvalidInputError,
      "finite; found -inf at position 1"),
     (lambda: Constraint(ENTRIES, [0.0, 0.0], 1.0), InvalidInputError, r"array of length 3; found shape \(2,\)"),
@@ -95,7 +96,13 @@ def test_the_names_are_those_of_the_spellings() -> None:
     (lambda: constraints.trace(-1, 1.0), InvalidInputError, "n "),
     (lambda: constraints.entries([0, 1], [0], 3, 1.0), InvalidInputError, "i and j|length"),
     (lambda: constraints.quadratic_forms([[np.nan, 1.0]], 1.0), InvalidInputError, "finite"),
-    (lambda: constraints.sparse_forms([np.eye(2), np.zeros((2, 3))], 1.0), InvalidInputError, "matrix 1"),
+    (lambda: constraints.sparse_forms([np.eye(2), np.zeros((2, 3))], 1.0), InvalidInputError, r"matrices\[1\]"),
+    (lambda: constraints.hermitian_forms([np.eye(3), np.eye(2)], 1.0), InvalidInputError,
+     r"matrices\[1\] must be of order 3; found shape \(2, 2\)"),
+    (lambda: constraints.diagonal(3, np.ones(2)), InvalidInputError, "^equals must be a number or an array of"),
+    (lambda: constraints.trace(3, 1j), InvalidTypeError, "^equals must hold real numbers"),
+    (lambda: constraints.entries([0], [1], 3, np.inf), InvalidInputError, "^equals must be finite; found inf"),
+    (lambda: Constraint(ENTRIES, Zero([np.nan] * 3)), InvalidInputError, "^target must not be NaN"),
 ])  # fmt: skip
 def test_bad_arguments_are_named(make, error, words) -> None:
     with pytest.raises(error, match=words):

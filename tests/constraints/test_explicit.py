@@ -203,7 +203,7 @@ def test_a_form_that_is_nearly_symmetric_is_taken_and_all_zero_forms_are_refused
         SparseForms.of([np.array([[1.0, 2.0], [2.1, 3.0]])])
     with pytest.raises(InvalidInputError, match="zero"):
         SparseForms.of([np.zeros((2, 2)), np.zeros((2, 2))])
-    with pytest.raises(InvalidInputError, match="matrix 1 of the forms must be of order 2"):
+    with pytest.raises(InvalidInputError, match="matrices\\[1\\] must be of order 2"):
         SparseForms.of([np.eye(2), np.eye(3)])
 
 

@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from psdopt.checks import brief
 from psdopt.contracts.curvature import CurvedRows
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.problem import Evaluation, Problem
@@ -26,7 +27,8 @@ def made(part: Part) -> Problem | None:
         make, *arguments = part
         part = make(*map(aligned, arguments))
     if part is not None and not isinstance(part, Problem):
-        raise InvalidTypeError(f"a part must be a Problem, None, or (make, *arguments) of one; found {part!r}")
+        wanted = "a Problem, None, or (make, *arguments) of one"
+        raise InvalidTypeError(f"each of parts, and local, must be {wanted}; found {brief(part)}")
     return part
 
 

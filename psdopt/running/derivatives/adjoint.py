@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.checks import finite, instance, number
+from psdopt.checks import boolean, finite, instance, number
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
 from psdopt.contracts.matrix import LowRankPSD
@@ -55,8 +55,10 @@ class Adjoint:
     """
 
     def __init__(self, problem: Problem, matrix: LowRankPSD, multipliers: Any = None, limited: bool = True) -> None:
-        self.problem = problem
-        self._system = stationary_point(problem, matrix, multipliers, limited)
+        self.problem = instance(problem, "problem", Problem)
+        if instance(matrix, "matrix", LowRankPSD).n != problem.n:
+            raise InvalidInputError(f"matrix must have order {problem.n}, that of the problem; found {matrix.n}")
+        self._system = stationary_point(problem, matrix, multipliers, boolean(limited, "limited"))
         self._at = self._system.at
         self.matrix = LowRankPSD(self._at.Y if self._at.Y.shape[1] else np.zeros((problem.n, 1)))
         self.multipliers = self._at.multipliers

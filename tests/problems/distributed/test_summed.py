@@ -241,7 +241,7 @@ def test_a_checkpoint_holds_the_factor_and_not_the_parts(tmp_path):
 def test_bad_parts_are_named():
     for arguments, kind, text in (
         (([],), InvalidInputError, "at least one part; found \\[\\]"),
-        (([3],), InvalidTypeError, "a part must be a Problem, None, or"),
+        (([3],), InvalidTypeError, "each of parts, and local, must be a Problem, None, or"),
         (([trace_problem(3), trace_problem(4)],), InvalidInputError, r"share one order n; found \[3, 4\]"),
         (([None],), InvalidInputError, "no part with data"),
         (([trace_problem(3)], "dask"), InvalidTypeError, "engine must be an Engine or None; found 'dask'"),
