@@ -109,8 +109,11 @@ class DenseProof:
         v = self.lowest
         if v is None:
             return False
-        allowed = ROUNDINGS * self.n * EPS * norm(v / self._scale(self.S)) ** 2
-        return float(v @ (self.S @ v)) < -allowed
+        return float(v @ (self.S @ v)) < -self._hidden(v)
+
+    def _hidden(self, v: Array) -> float:
+        """The part of vᵀSv that a proof takes for rounding."""
+        return float(ROUNDINGS * self.n * EPS * norm(v / self._scale(self.S)) ** 2)
 
     def _definite(self, S: Array, terms: Array | float = 0.0) -> Array | None:
         """e (n,) of the size of rounding with S + diag(e) ⪰ 0 proven; None if no such proof succeeds.
@@ -239,7 +242,8 @@ class DenseProof:
         lacking, rise = -float(v @ (self.S @ v)), 0.0
         for small in (MINOR, 1.0, 1.0 / MINOR):
             if lacking > 0.0 and not rise > 0.0:
-                rise = (lacking + float(v @ (there(small)[1] @ v))) / small
+                more = lacking + float(v @ (there(small)[1] @ v))
+                rise = more / small if more > self._hidden(v) else 0.0  # rounding alone would lead to endless trials
         if not (lacking <= 0.0 or rise > 0.0):
             return None
         first = max(lacking, 0.0) / rise if rise > 0.0 else MINOR

@@ -9,8 +9,18 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import AutogradProblem, FlatQuotient, LagrangeNewton, QuadraticSDP, TermEvaluation, TermSum, certify, solve
-from psdopt.certificates import computation
+from psdopt import (
+    AutogradProblem,
+    FlatQuotient,
+    FunctionProblem,
+    LagrangeNewton,
+    QuadraticSDP,
+    TermEvaluation,
+    TermSum,
+    certify,
+    solve,
+)
+from psdopt.certificates import computation, dense_proof
 from psdopt.certificates.dense_proof import DenseProof, may_be_formed
 from psdopt.constraints.limits import NUMBERS
 from psdopt.contracts import gradient
@@ -201,6 +211,23 @@ def test_a_proof_that_cannot_succeed_is_given_up_after_one_trial_for_each_direct
     assert proof.gap(1e-12) is None
     assert proof.shortfall > 0.3
     assert len(made) - before <= 4
+
+
+def test_a_direction_that_lifts_the_gradient_by_rounding_alone_is_given_up(monkeypatch):
+    """Entries off the diagonal do not see a diagonal Z: the gradient at M + s Z is that at M, whatever s is."""
+    i, j = np.triu_indices(30, 1)
+    a = np.random.default_rng(0).standard_normal(len(i))
+
+    def fit(Y):
+        return anp.sum((anp.sum(Y[i] * Y[j], axis=1) - a) ** 2) + anp.sum(Y * Y)
+
+    problem = FunctionProblem(fit, 30, of="factor", convex=True)
+    Y = solve(problem, tol=1e-3).matrix.factor
+    made, inside = [], dense_proof.value_and_gradient
+    monkeypatch.setattr(dense_proof, "value_and_gradient", lambda *given: made.append(1) or inside(*given))
+    proof = proof_of(problem, Y)
+    proof.gap()
+    assert len(made) <= 6
 
 
 def test_a_search_that_failed_is_not_repeated_at_the_same_shortfall(monkeypatch):
