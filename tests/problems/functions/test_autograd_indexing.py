@@ -58,7 +58,8 @@ def test_sums_are_those_of_numpy(A, index, dtype):
     np.add.at(expected, index, x)
     for found in (A, turned):
         assert made.add_at(found, x) is found
-        np.testing.assert_allclose(found, expected, rtol=1e-5 if dtype == "float32" else 1e-13)
+        rounding = 1e-5 if dtype == "float32" else 1e-13  # sums in another order, some of which cancel
+        np.testing.assert_allclose(found, expected, rtol=rounding, atol=0.1 * rounding)
 
 
 @pytest.mark.parametrize("index", INDICES.values(), ids=INDICES.keys())
