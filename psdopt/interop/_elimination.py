@@ -171,16 +171,13 @@ def placed(rows: NDArray[np.intp], size: int) -> sp.csr_array:
 
 
 def pruned(product: Any, sizes: Any) -> Any:
-    """A product without entries that are rounding; `sizes` are the sums of the sizes of their terms."""
+    """A product without entries that are rounding beside `sizes`, the sums of the sizes of their own terms.
+
+    An entry that is small beside others of its row may belong to an unknown in large units.
+    """
     if isinstance(product, np.ndarray):
-        return np.where(np.abs(product) > CANCELLED * EPS * sizes.max(axis=1, keepdims=True, initial=0.0), product, 0.0)
-    if not product.nnz:
-        return product
-    largest = sizes.max(axis=1).toarray().ravel()
-    row = np.repeat(np.arange(product.shape[0]), np.diff(product.indptr))
-    product.data[np.abs(product.data) <= CANCELLED * EPS * largest[row]] = 0.0
-    product.eliminate_zeros()
-    return product
+        return np.where(np.abs(product) > CANCELLED * EPS * sizes, product, 0.0)
+    return sp.csr_array(product.multiply(abs(product) > CANCELLED * EPS * sizes))
 
 
 def violated(rows: sp.csr_array, right: Array, allowed: Array) -> int | None:

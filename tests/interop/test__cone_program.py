@@ -155,10 +155,12 @@ def test_rows_are_taken_by_their_order_and_never_below_zero():
     assert found.free.tolist() == [1]
 
 
-def test_entries_that_are_rounding_of_the_terms_of_their_row_are_dropped():
-    product = sp.csr_array([[1.0, 1e-15], [1e-15, 0.0], [0.0, 2e-15]])
-    sizes = sp.csr_array([[1.0, 1.0], [1e-15, 0.0], [0.0, 30.0]])
-    assert np.array_equal(pruned(product, sizes).toarray(), [[1.0, 0.0], [1e-15, 0.0], [0.0, 0.0]])
+@pytest.mark.parametrize("kind", [sp.csr_array, np.asarray])
+def test_entries_that_are_rounding_of_their_own_terms_are_dropped(kind):
+    product = kind([[1.0, 1e-15], [1e-15, 0.0], [0.0, 2e-15], [1.0, 1e-18]])
+    sizes = kind([[1.0, 1.0], [1e-15, 0.0], [0.0, 30.0], [1.0, 1e-18]])
+    kept = sp.csr_array(pruned(product, sizes)).toarray()
+    assert np.array_equal(kept, [[1.0, 0.0], [1e-15, 0.0], [0.0, 0.0], [1.0, 1e-18]])
 
 
 @pytest.mark.parametrize("seed", range(5))

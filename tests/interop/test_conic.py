@@ -47,6 +47,20 @@ def test_an_objective_in_mixed_units_has_its_minimum_proven() -> None:
     assert np.isclose(answer.value, -0.5 * x @ P @ x, rtol=1e-6)
 
 
+@pytest.mark.parametrize("unit", [1e-7, 1e-9])
+@pytest.mark.parametrize("form", ["primal", "dual"])
+def test_a_design_has_the_same_value_in_any_unit_of_concentration(unit, form) -> None:
+    """max t with Σ w_i v_i v_iᵀ ⪰ t I, Σ w_i = 1, w >= 0 (E-optimal); v in other units changes t by their square."""
+    V = unit * np.random.default_rng(2).standard_normal((12, 3))
+    A = np.zeros((19, 13))
+    A[0, 1:], A[1:13, 1:] = 1.0, -np.eye(12)
+    A[13:, 0], A[13:, 1:] = triangle(np.eye(3)), -np.array([triangle(np.outer(v, v)) for v in V]).T
+    cones = {"zero": 1, "nonneg": 12, "psd": [3]}
+    answer = ConicProgram(np.r_[-1.0, np.zeros(12)], A, np.r_[1.0, np.zeros(18)], cones).solve(form=form)
+    assert answer.optimal
+    assert answer.value / unit**2 == pytest.approx(-1.04417172, rel=1e-6)
+
+
 def random_program(seed: int, quadratic: bool = False):
     """c, A, b, cones, P with points inside the cones on both sides, hence with an optimum."""
     rng = np.random.default_rng(seed)
