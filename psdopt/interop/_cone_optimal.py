@@ -8,11 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 
+from psdopt.constraints.limits import FEASIBLE
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import COMPUTED, dual_feasible, entry_sizes
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least_squares import least_squares
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.tolerances import MINOR, rounding
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,31 @@ def cone_certificate(program: ConeProgram, x: Array, y: Array) -> ConeCertificat
         "gap": abs(value - bound) / (1.0 + abs(value) + abs(bound)),
     }
     return ConeCertificate(value, bound, lowered, unit, worst, dimacs)
+
+
+def slack_violation(program: ConeProgram, x: Array) -> float:
+    """How far s = b − A x is from the cones, relative to the sizes |b| + |A| |x| of its terms.
+
+    Of a row −s / size; of a block −λ_min with rows and columns divided by the roots of the sizes on its diagonal, so
+    that [[0, 1], [1, 1e8]] is not semidefinite, although its least eigenvalue is −1e-8. Cost: one eigenvalue of the
+    blocks side by side, as a sparse matrix.
+    """
+    p = program
+    s, sizes = p.b - p.A @ x, np.abs(p.b) + abs(p.A) @ np.abs(x)
+    worst = _ratio(np.maximum(-s[p.zero : p.first_psd], 0.0), sizes[p.zero : p.first_psd])
+    if not p.psd:
+        return worst
+    i, j = p.places()
+    entries, sizes = s[p.first_psd :], sizes[p.first_psd :]
+    used = entries != 0.0
+    d = np.empty(sum(p.psd))
+    d[i[i == j]] = np.sqrt(sizes[i == j])
+    i, j, entries = i[used], j[used], entries[used]
+    if np.any(d[i] == 0.0) or np.any(d[j] == 0.0):
+        return math.inf
+    lower = sp.coo_array((entries / (d[i] * d[j]), (i, j)), shape=(len(d), len(d))).tocsr()
+    S = sp.csr_array(lower + sp.tril(lower, -1).T)
+    return max(worst, -smallest_eigenpair(S, tol=MINOR * FEASIBLE, scale="norm").lower_bound)
 
 
 def _least_of_log_dets(program: ConeProgram, y: Array) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from psdopt.interop._cone_ending import Ending, feasibility, may_fall, proofs, r
 from psdopt.interop._cone_epigraph import EpigraphForm
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_log import Log, note
-from psdopt.interop._cone_optimal import ConeCertificate
+from psdopt.interop._cone_optimal import ConeCertificate, slack_violation
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls, scaled
 from psdopt.linalg.arrays import Array
@@ -42,11 +42,12 @@ NO_RAY = "no progress: a direction along which the objective falls is none of th
 class Answer:
     """How a run ended, and the point of the cone program that its M and multipliers give; None if there is no point.
 
-    `residual` : the largest DIMACS error. `warm` : the factor of M and the multipliers, from which the next run starts.
-    `ending` : what is proven of a program without an optimum, else None. `proof` : of an infeasible one y (R,) in the
-    dual cones with Aᵀy = 0, bᵀy = −1, or None where a face of the cone shows it and no such y was found; else x (N,)
-    with P x = 0, cᵀx = −1 and −A x in the cones. `own_numbers` : the certificate of a point that is proven by the
-    program's own numbers, without a form.
+    `outside` : how far the slacks of x are from the cones, where x are multipliers of the M that is proven; None where
+    the slacks are M. `residual` : the largest DIMACS error. `warm` : the factor of M and the multipliers, from which
+    the next run starts. `ending` : what is proven of a program without an optimum, else None. `proof` : of an
+    infeasible one y (R,) in the dual cones with Aᵀy = 0, bᵀy = −1, or None where a face of the cone shows it and no
+    such y was found; else x (N,) with P x = 0, cᵀx = −1 and −A x in the cones. `own_numbers` : the certificate of a
+    point that is proven by the program's own numbers, without a form.
     """
 
     status: Status
@@ -59,6 +60,16 @@ class Answer:
     ending: Ending | None = None
     proof: Array | None = None
     own_numbers: ConeCertificate | None = None
+    outside: float | None = None
+
+    @property
+    def errors(self) -> tuple[float, float]:
+        """The largest error of x and its value, and that of y: DIMACS errors, and `outside`."""
+        known = None if self.certificate is None else self.certificate.constraints
+        if known is None or self.outside is not None:
+            return max(self.residual, self.outside or 0.0), 0.0
+        of_y = known.dimacs["dual"]
+        return max(error for name, error in known.dimacs.items() if name != "dual"), of_y
 
     @property
     def residual(self) -> float:
@@ -72,13 +83,14 @@ class Answer:
     def proven(self, tol: float) -> str:
         """What the certificate proves to `tol`: "everywhere", "loosely", "within" or "".
 
-        "everywhere" is the status `optimal` of :func:`psdopt.solve` with no DIMACS error above 10 tol. Weaker are
-        "loosely", a gap of at most tol (1 + |F(M)| + |bound|) and an infeasibility of at most tol (1 + |b|), and
-        "within", such a gap among matrices of up to a thousand times the trace of M.
+        "everywhere" is the status `optimal` of :func:`psdopt.solve` with no error above 10 tol. Weaker are "loosely",
+        that of x and its value alone, or a gap of at most tol (1 + |F(M)| + |bound|) and an infeasibility of at most
+        tol (1 + |b|), and "within", such a gap among matrices of up to a thousand times the trace of M.
         """
         c = self.certificate
         if self.status is Status.OPTIMAL:
-            return "everywhere" if SLIGHT * self.residual <= tol else ""
+            of_x, of_y = self.errors
+            return "" if SLIGHT * of_x > tol else "everywhere" if SLIGHT * of_y <= tol else "loosely"
         if self.status is Status.OPTIMAL_WITHIN:
             return "within"
         if c is None or c.constraints is None or not c.convex or self.residual > tol:
@@ -143,8 +155,7 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         first = problem.shown if isinstance(problem, Constrained) else problem  # without a search for faces
         kept = certify(first, start, tol=tol, dual=dual)
         if kept.proves(tol) and (first is problem or (kept := certify(problem, start, tol=tol, dual=dual)).proves(tol)):
-            message = "optimal: the last solution still is"
-            return Answer(Status.OPTIMAL, message, form.point(last[0], _multipliers(kept)), kept, warm=last)
+            return _proven(form, Answer(Status.OPTIMAL, "optimal: the last solution still is", warm=last), kept)
     limits = _limits(chosen)
     if may_fall(form, problem):
         x = _ray(form.program, limits)
@@ -159,18 +170,19 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
     log = Log(form, method) if verbose else None
     result = solve(problem, method=method, start=start, dual=dual, callback=log, **chosen)
     answer = _answer(form, result, tol)
-    if answer.status is Status.OPTIMAL and SLIGHT * answer.residual > tol:
+    if answer.status is Status.OPTIMAL and SLIGHT * max(answer.errors) > tol:
         # F may vary far more between 0 and M than on the feasible set, so a gap that is relatively small may be large;
         # and near the minimum of a strongly convex F errors of M are as large as the root of the gap that was reached
-        share, gap = tol / answer.residual, result.certificate.gap_relative if result.certificate else None
+        share, gap = tol / max(answer.errors), result.certificate.gap_relative if result.certificate else None
         reached = tol if gap is None else min(gap * share / SLIGHT**2, tol)
         chosen["tol"] = max(0.5 * share * reached, ROUNDINGS * EPS)
         dual = _multipliers(result.certificate) if form.m and result.certificate is not None else None
         if log is not None:
-            above = f"the largest DIMACS error, {answer.residual:.1e}, is above 10 tol"
+            above = f"the largest error, {max(answer.errors):.1e}, is above 10 tol"
             note(f"{above}: a finer run follows from there, to tol = {chosen['tol']:.1e}")
         result = solve(problem, method=method, start=result.matrix, dual=dual, callback=log, **chosen)
-        answer = _answer(form, result, tol)
+        finer = _answer(form, result, tol)
+        answer = finer if finer.proven(tol) or finer.residual < answer.residual else answer
     if log is not None:
         note(answer.message)
     return answer if answer.proven(tol) else _ended(form, problem, answer, limits, verbose)
@@ -240,11 +252,21 @@ def _answer(form: PrimalForm | DualForm, result: Result, tol: float) -> Answer:
     certificate, status = result.certificate, result.status
     if certificate is None:
         return Answer(status, result.message, result=result, iterations=result.iterations)
-    Y, y = np.asarray(result.matrix.factor), _multipliers(certificate)
     message = result.message
     if status is not Status.OPTIMAL and certificate.proves(tol):
         status, message = Status.OPTIMAL, f"optimal: relative gap and infeasibility are at most {tol:g}"
-    return Answer(status, message, form.point(Y, y), certificate, result, result.iterations, warm=(Y, y))
+    warm = np.asarray(result.matrix.factor), _multipliers(certificate)
+    return _proven(form, Answer(status, message, result=result, iterations=result.iterations, warm=warm), certificate)
+
+
+def _proven(form: PrimalForm | DualForm, answer: Answer, certificate: Certificate) -> Answer:
+    """`answer` with the point of its factor and the multipliers of the `certificate`."""
+    known, warm = certificate.constraints, answer.warm
+    point = None if warm is None else form.point(warm[0], _multipliers(certificate))
+    outside = 0.0 if form.swapped else None
+    if form.swapped and point is not None and known is not None and known.dimacs["dual"] > 0.0:
+        outside = slack_violation(form.program, point.x)  # else S ⪰ 0 is proven
+    return replace(answer, point=point, certificate=certificate, outside=outside)
 
 
 def _multipliers(certificate: Certificate) -> Array:

@@ -36,7 +36,7 @@ def test_a_line_says_why_a_finer_run_follows(capsys) -> None:
     cp.Problem(cp.Minimize(cp.sum_squares(X - G - G.T)), [cp.diag(X) == 1]).solve(solver=PSDOPT(), verbose=True)
     lines = capsys.readouterr().out.splitlines()
     first, second = (k for k, line in enumerate(lines) if line.split()[:1] == ["1"])
-    assert re.match(r"the largest DIMACS error, .*, is above 10 tol: a finer run follows", lines[second - 1])
+    assert re.match(r"the largest error, .*, is above 10 tol: a finer run follows", lines[second - 1])
     assert first < second - 1
 
 

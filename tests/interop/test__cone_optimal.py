@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt.interop._cone_optimal import cone_certificate
+from psdopt.interop._cone_optimal import cone_certificate, slack_violation
 from psdopt.interop._cone_program import ConeProgram
 from tests.interop.cone_programs import known_optimum, random_cone_program, with_pair
 
@@ -138,3 +138,23 @@ def test_log_dets_are_bounded_by_multipliers_and_their_units_change_no_verdict()
         assert cone_certificate(program, -unit * X[i, j], c) is None
     nothing = replace(program, c=0.0 * c)
     assert cone_certificate(nothing, unit * X[i, j], 0.0 * c) is None
+
+
+@pytest.mark.parametrize("unit", [1e-6, 1.0, 1e6])
+def test_slacks_are_as_far_outside_as_their_own_terms_say(unit):
+    """x = (X_00, X_01, X_11, z): the violation does not change with the unit of a row of X, or of z >= 1."""
+    D = np.diag([1.0, unit, unit**2])
+    A = np.zeros((4, 4))
+    A[0, 3], A[1:, :3] = -1.0, -D
+    program = ConeProgram(np.zeros(4), None, sp.csr_array(A), np.array([-1.0, 0.0, 0.0, 0.0]), 0, 1, (2,))
+
+    def outside(corner, beside, z=1.0):
+        return slack_violation(program, np.array([corner, beside, 1.0, z]))
+
+    assert outside(1.0, 0.5) <= 1e-14
+    assert outside(1.0, 1.25) == pytest.approx(0.25)
+    assert outside(0.0, 1e-9) == np.inf
+    assert outside(0.0, 0.0) <= 1e-14
+    assert outside(1.0, 0.5, z=0.5) == pytest.approx(1.0 / 3.0)
+    alone = ConeProgram(np.zeros(4), None, sp.csr_array(A[:1]), np.array([-1.0]), 0, 1, ())
+    assert slack_violation(alone, np.array([0.0, 0.0, 0.0, 0.5])) == pytest.approx(1.0 / 3.0)

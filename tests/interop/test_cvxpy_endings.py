@@ -205,3 +205,37 @@ def test_linear_matrix_inequalities_end_one_way_or_the_other(objective, n, seed)
             assert np.abs(A_cone.T @ y).max() <= 1e-9 * np.abs(y).max()
             assert outside(y, True) <= 1e-9 * np.abs(y).max()
             assert b @ y == pytest.approx(-1.0)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
+@pytest.mark.parametrize("form", ["auto", "primal", "dual"])
+def test_where_the_dual_has_another_value_its_value_is_no_optimum(form):
+    """X_11 = 0 makes X_12 zero, so that X_00 = 1; the dual's value 0 belongs to X_12 = 1/2, X_22 → ∞."""
+    X = cp.Variable((3, 3), PSD=True)
+    problem = cp.Problem(cp.Minimize(X[0, 0]), [X[1, 1] == 0, X[0, 0] + 2 * X[1, 2] == 1])
+    problem.solve(solver=PSDOPT(), form=form)
+    assert problem.status == "optimal_inaccurate"
+    assert form == "dual" or problem.value == pytest.approx(1.0)
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
+def test_an_infimum_that_no_point_has_is_no_optimum():
+    """min x with [[x, 1], [1, y]] ⪰ 0 is 0 in the limit y → ∞."""
+    x = cp.Variable(2)
+    problem = cp.Problem(cp.Minimize(x[0]), [cp.bmat([[x[0], 1], [1, x[1]]]) >> 0])
+    problem.solve(solver=PSDOPT())
+    assert problem.status == "optimal_inaccurate"
+    assert abs(problem.value) <= 1e-6
+
+
+@pytest.mark.filterwarnings("ignore:Solution may be inaccurate:UserWarning")
+@pytest.mark.parametrize("n", [4, 7])
+def test_an_optimum_on_a_face_of_faces_is_found_without_multipliers(n):
+    """X_00 = 0 and X_ii + 2 X_0,i+1 = 0 in turn leave X_nn = 1 alone; no multipliers make S semidefinite."""
+    X = cp.Variable((n, n), PSD=True)
+    chain = [X[i, i] + 2 * X[0, i + 1] == 0 for i in range(1, n - 1)]
+    last = X[n - 1, n - 1] + 2 * X[n - 2, n - 1] == 1
+    problem = cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] == 0, *chain, last])
+    problem.solve(solver=PSDOPT())
+    assert problem.value == pytest.approx(1.0, abs=1e-9)
+    assert problem.solver_stats.extra_stats["proven"] == "loosely"
