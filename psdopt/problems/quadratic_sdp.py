@@ -144,9 +144,9 @@ class QuadraticSDP(TermSum):
             raise InvalidTypeError("a diagonal form needs B = b I with b > 0, C, and an order of at most 1500")
         a, V = self._eigenvectors
         a = np.maximum(a - ROUNDINGS * EPS * a[-1], 0.0)
-        basis = V / (a * a + b) ** 0.25
-        scale = np.sqrt(a * a + b)
-        h = 2.0 * (np.outer(a, a) + b) / np.outer(scale, scale)
+        scale = np.hypot(a, b**0.5)  # squares may overflow
+        basis, (u, v) = V / np.sqrt(scale), (a / scale, b**0.5 / scale)
+        h = 2.0 * (np.outer(u, u) + np.outer(v, v))
         c = 2.0 * (basis.T @ C.to_dense() @ basis)
         return DiagonalForm(basis, h, 0.5 * (c + c.T), self.constant)
 

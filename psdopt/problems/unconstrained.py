@@ -42,7 +42,7 @@ def positive_part(
         a, V = spectrum(_formed(A))
         basis = EigenBasis(a, V)
         adopt(basis)
-        a, damping = basis.a, ROOT_EPS * basis.largest**2  # without B, a singular A has no inverse
+        a, damping = basis.a, ROOT_EPS * basis.largest * basis.largest  # without B, a singular A has no inverse
         if not max(b, damping) > 0.0:
             return None
         N = V @ ((V.T @ dense_C @ V) / -np.maximum(np.outer(a, a) + b, damping)) @ V.T

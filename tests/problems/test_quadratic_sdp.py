@@ -8,7 +8,7 @@ import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import aslinearoperator
 
-from psdopt import Ability, ConjugateGradient, FlatQuotient, QuadraticSDP, certify, solve
+from psdopt import Ability, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, certify, solve
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.operators import LinearMap, symmetric_map
 from psdopt.linalg.tolerances import EPS
@@ -313,3 +313,13 @@ def test_what_needs_no_decomposition(A):
     basis = QuadraticSDP(A, 0.5, n=ORDER).curvature.basis
     assert basis.V is None
     np.testing.assert_array_equal(basis.a, [A or 0.0])
+
+
+@pytest.mark.parametrize("B", [1.0, np.diag([1.0, 2.0])])
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+def test_an_a_whose_square_overflows_ends_in_no_traceback(B):
+    """Entries of A M A are as large as 1e400 |M|: M is 0 to the least numbers, or the run says that F overflows."""
+    A = 1e200 * np.array([[2.0, 1.0], [1.0, 3.0]])
+    result = solve(QuadraticSDP(A=A, B=B, C=-np.eye(2)))
+    assert result.status in (Status.OPTIMAL, Status.NON_FINITE)
+    assert np.all(np.isfinite(result.matrix.factor))
