@@ -13,7 +13,7 @@ from psdopt.certificates.scales import ratio
 from psdopt.constraints.limits import CANCELLED, FEASIBLE
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, MINOR
 
 #: Two digits: at a fixed trace the gap must also be at most this share of |F(M)|, because the unit may exceed |F(M)|.
 DIGITS = 1e-2
@@ -58,6 +58,8 @@ class ConstraintRecord:
         (:func:`~psdopt.certificates.constrained.recession.proven_ray`). If M is also feasible, to 1e-6, F is
         `unbounded`. None if F has a proven bound, or if feasibility of M is in doubt because it may hold only in the
         limit (:func:`~psdopt.certificates.constrained.recession.shown_feasible`).
+    base : F(M) − ⟨∇F(M), M⟩ − σ(y), min F >= base if S ⪰ 0; without a bound on the trace F(N) >= base + λ_min(S) tr N.
+        −inf where M may be feasible in the limit of a large trace only.
     """
 
     primal_infeasibility: float
@@ -69,6 +71,7 @@ class ConstraintRecord:
     on_face: int = 0
     infeasibility_proof: Array | None = None
     ray: Array | None = None
+    base: float = -math.inf
 
     def rows(self, residuals: list[Row], gap: float | None, gap_relative: float | None) -> list[Row]:
         """(residual, absolute, relative) for a table: violations, `residuals` of S and M, the gap, DIMACS errors."""
@@ -109,7 +112,8 @@ class Certificate:
     - under linear constraints: :class:`psdopt.certificates.constrained.scales.GapUnits`.
 
     `holds_within(tol)` says less: F(M) <= F(N) + tol · unit for every N ⪰ 0 with tr N <= `reach(tol)`, at least tr M,
-    and no step in the planes that were tried lowers F. Without a bound on tr M*, nothing stronger can be proven.
+    and no step in the planes that were tried lowers F; under constraints for every N that meets them, with a reach of
+    at least 1,000 tr M. Without a bound on tr M*, nothing stronger can be proven.
 
     Attributes
     ----------
@@ -272,19 +276,26 @@ class Certificate:
     def reach(self, tol: float) -> float:
         """The largest R for which F(M) <= F(N) + tol · unit is proven if N ⪰ 0, tr N <= R; inf if the gap is proven.
 
-        0 under constraints without a proven gap, since residuals alone prove nothing about feasible N.
+        Under constraints: if N meets them.
         """
         if self.proves(tol):
             return math.inf
-        room = tol * self.unit - self.complementarity
-        if not (self.convex and room >= 0.0 and self.fixed_trace is None and self.constraints is None):
+        over = self.complementarity if self.constraints is None else abs(self.value - self.constraints.base)
+        room = tol * self.unit - over
+        if not (self.convex and room >= 0.0 and self.fixed_trace is None):
             return 0.0
         return room / self.dual_infeasibility if self.dual_infeasibility > 0.0 else math.inf
 
     def holds_within(self, tol: float) -> bool:
-        """Whether M is best to `tol` up to the trace `reach(tol)` >= tr M, and no step that was tried is better."""
-        on_the_cone = self.convex and self.trace > 0.0 and self.constraints is None
-        return on_the_cone and self.residual <= tol and self.reach(tol) >= self.trace
+        """Whether M is best to `tol` up to the trace `reach(tol)` >= tr M, and no step that was tried is better.
+
+        Under constraints no step is tried: M meets them to `tol`, and tr M is minor beside the reach.
+        """
+        if not (self.convex and self.trace > 0.0):
+            return False
+        if self.constraints is not None:
+            return not self.misses(tol) and MINOR * self.reach(tol) >= self.trace
+        return self.residual <= tol and self.reach(tol) >= self.trace
 
     def rows(self) -> list[Row]:
         """(residual, absolute, relative) for a table; the rows that decide are marked where F has no constraints."""

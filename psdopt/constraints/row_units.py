@@ -17,8 +17,8 @@ def row_exponents(forms: Any, bounds: tuple[Array, Array], costs: Array, weights
       permit. b_t is the smaller nonzero bound of constraint t, and only A_t with a diagonal of one sign count, as if
       semidefinite.
     - Else, where constraints of a single entry (i, j) link it to a known row j, max_t |b_t| / (|A_t,ij| 2^e_j).
-    - Else, and where no row is known by constraints, C_ii M_ii is as large for all rows, or about ν_i for rows of
-      blocks with −ν log det in F.
+    - Where all other rows have a C_ii > 0, C_ii M_ii is as large for these, or about ν_i where no row is known by
+      constraints and F has −ν log det of its block. Units of some of them alone would set these apart from their like.
 
     So e changes with the units of M: for D M D in the place of M it is e + log2 d, up to its median and rounding. Rows
     with none of these have the median; so have all if constraints and costs treat all rows alike.
@@ -39,8 +39,8 @@ def row_exponents(forms: Any, bounds: tuple[Array, Array], costs: Array, weights
             return exponents
         exponents[rows] = np.rint((0.0 if weights is None else 0.5 * np.log2(weights[rows])) - halves[rows])
         known = rows
-    elif np.any(known & priced):
-        others = ~known & priced
+    elif np.any(known & priced) and np.all(known | priced):
+        others = ~known
         exponents[others] = np.rint(np.median((exponents + halves)[known & priced]) - halves[others])
         known = known | others
     return np.where(known, exponents - np.rint(np.median(exponents[known])), 0.0) if known.any() else exponents

@@ -91,7 +91,7 @@ class Answer:
         if self.status is Status.OPTIMAL:
             of_x, of_y = self.errors
             return "" if SLIGHT * of_x > tol else "everywhere" if SLIGHT * of_y <= tol else "loosely"
-        if self.status is Status.OPTIMAL_WITHIN:
+        if self.status is Status.OPTIMAL_WITHIN and (c is None or c.constraints is None):
             return "within"
         if c is None or c.constraints is None or not c.convex or self.residual > tol:
             return ""

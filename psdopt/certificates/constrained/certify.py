@@ -195,6 +195,7 @@ def certify_constrained(
             on_face=0 if problem.face is None else problem.face.count,
             infeasibility_proof=proven_infeasible(problem, rays, a, trace),
             ray=ray,
+            base=base if bound is not None or missed or shown_feasible(problem, Y) else -math.inf,
         ),
         _slack=partial(constrained_slack_matrix, problem, evaluation.factor, y),
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import Constrained, LowRankPSD, QuadraticSDP, certify, constraints, solve
+from psdopt import Constrained, LowRankPSD, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.certificates.constrained.certify import Multipliers
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.testing.constrained import DenseConstraints
@@ -84,11 +84,34 @@ def test_a_direction_of_descent_counts_from_points_that_are_feasible(solved) -> 
     assert not solved[1].certificate.unbounded
 
 
-def test_only_a_proven_gap_reaches_anywhere(solved) -> None:
+def test_the_reach_is_what_multipliers_prove(solved) -> None:
     certificate = solved[1].certificate
     assert certificate.reach(1e-6) == np.inf
-    assert replace(certificate, gap=None, gap_relative=None).reach(1.0) == 0.0
-    assert not certificate.holds_within(1.0)
+    known, unproven = certificate.constraints, replace(certificate, gap=None, gap_relative=None)
+    assert known.base == pytest.approx(certificate.value, rel=1e-7)
+    room = 1e-3 * certificate.unit - (certificate.value - known.base)
+    assert replace(unproven, dual_infeasibility=1e-5).reach(1e-3) == pytest.approx(1e5 * room)
+    assert not replace(unproven, dual_infeasibility=room).holds_within(1e-3)  # up to a trace of 1, where tr M is 2
+    far, near = (replace(known, base=certificate.value - share * certificate.unit) for share in (2e-3, 0.5e-3))
+    assert replace(unproven, constraints=far).reach(1e-3) == 0.0
+    assert replace(unproven, constraints=near).holds_within(1e-3)
+    assert not replace(unproven, constraints=replace(near, primal_infeasibility=2e-3)).holds_within(1e-3)
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_where_solutions_are_unbounded_a_minimum_is_proven_within_a_trace(seed) -> None:
+    """⟨A, M⟩ = 1 for A = q qᵀ − p pᵀ, S p = S q = 0: rounding of a singular S is all that is in the way of a proof."""
+    Q = np.linalg.qr(np.random.default_rng(seed).standard_normal((6, 6)))[0]
+    S, A = ((Q * np.array(values, dtype=float)) @ Q.T for values in ([0, 0, 0, 1, 2, 3], [1, -1, 0, 0, 0, 0]))
+    S, A = 0.5 * (S + S.T), 0.5 * (A + A.T)
+    problem = Constrained(QuadraticSDP(C=0.5 * (S - 2.0 * A)), constraints.sparse_forms([A], 1.0))
+    result = solve(problem)
+    assert result.status in (Status.OPTIMAL, Status.OPTIMAL_WITHIN)  # a kernel may round S upwards
+    assert result.value == pytest.approx(-2.0, rel=1e-6)
+    certificate = result.certificate
+    assert certificate.reach(1e-6) >= 1e3 * certificate.trace
+    worse = certify(problem, LowRankPSD(1.001 * result.matrix.factor), dual=certificate.constraints.multipliers)
+    assert not worse.holds_within(1e-6)
 
 
 def test_a_positive_definite_slack_has_no_dual_infeasibility() -> None:
