@@ -6,6 +6,7 @@ import warnings
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 from sklearn.exceptions import ConvergenceWarning
 
@@ -79,8 +80,8 @@ def retrieve_phase(
     """z (n,) with |x_t z|² = b_t, up to a phase, and a proof that z z* is a solution of PhaseLift.
 
     The first signal is the leading eigenvector of Σ min(b_t, 3 b̄) x_t* x_t; a fit of rank one follows
-    (:func:`phase_fit_problem`). If it meets the squares, multipliers that belong to it are sought
-    (:func:`~psdopt_plugins.hermitian.multipliers.phase_multipliers`; X is formed) and given to
+    (:func:`phase_fit_problem`), both with rows x_t of length one. If it meets the squares, multipliers that belong to
+    it are sought (:func:`~psdopt_plugins.hermitian.multipliers.phase_multipliers`; X is formed) and given to
     :func:`psdopt.certify`. With a `penalty`, for squares with noise, F is the penalised fit over all ranks, z z* the
     leading part of its minimiser H, and the certificate says how far F(z z*) is from the least: further the more parts
     noise gives H.
@@ -97,19 +98,21 @@ def retrieve_phase(
     (True, True)
     """
     measurement = hermitian_squares(X)
-    b = _squares(squares, measurement.size)
-    start = LowRankPSD(_first_signal(measurement, b))
-    weight = 0.0 if penalty is None else number(penalty, "penalty", above=0.0)
-    n, fit = measurement.n, _fit(measurement, b, weight)
+    n, b = measurement.n, _squares(squares, measurement.size)
     if penalty is not None:
+        fit = _fit(measurement, b, number(penalty, "penalty", above=0.0))
+        start = LowRankPSD(_first_signal(measurement, b))
         result = solve(fit, **{"start": start, "rng": 0, "tol": tol, **options})
         z = _leading(result.matrix)
         proof = certify(fit, LowRankPSD(np.concatenate([z.real, z.imag])[:, None]), tol=tol)
         return PhaseEstimate(z, finished(result), proof)
+    units, squares = _of_unit_rows(X, b)
+    fitted = measurement if units is X else hermitian_squares(units)
+    start = LowRankPSD(_first_signal(fitted, squares))
     given = {"geometry": FlatQuotient(n, 1), "method": TruncatedNewton(), "start": start, "tol": FIT_TOL, "rng": 0}
-    result = solve(fit, **{**given, "escape": False, **options})
+    result = solve(_fit(fitted, squares, 0.0), **{**given, "escape": False, **options})
     z = _leading(result.matrix)
-    if np.sqrt(2.0 * len(b) * result.value) > EXACT * np.linalg.norm(b):
+    if np.sqrt(2.0 * len(b) * result.value) > EXACT * np.linalg.norm(squares):
         return _warned(PhaseEstimate(z, result, None), tol, "the fit of rank one does not meet the squares")
     if len(b) * len(z) > MOST_ENTRIES:
         return _warned(PhaseEstimate(z, result, None), tol, "X has too many entries for a search of multipliers")
@@ -117,8 +120,8 @@ def retrieve_phase(
     y = phase_multipliers(rows.toarray() if hasattr(rows, "toarray") else np.asarray(rows), z)
     if y is None:
         return _warned(PhaseEstimate(z, result, None), tol, "no multipliers were found")
-    squares = WithoutEntries(measurement.measurement, measurement.B)
-    problem = Constrained(_trace(n), constraints.Constraint(squares, b, b, name="squares"))
+    products = WithoutEntries(measurement.measurement, measurement.B)
+    problem = Constrained(_trace(n), constraints.Constraint(products, b, b, name="squares"))
     return _warned(PhaseEstimate(z, result, certify(problem, result.matrix, tol=tol, dual=-y)), tol)
 
 
@@ -168,6 +171,18 @@ def _squares(squares: Any, m: int) -> Array:
     if b.min() < 0.0:
         raise InvalidInputError(f"squares must be at least 0; found {b.min():g}")
     return b
+
+
+def _of_unit_rows(X: Any, b: Array) -> tuple[Any, Array]:
+    """Rows of length one, and their squares: x_t H x_t* = b_t says the same of any multiple of x_t. Operators stay."""
+    if isinstance(X, LinearOperator):
+        return X, b
+    sparse = sp.issparse(X)
+    rows: Any = X.tocsr() if sparse else np.asarray(X)
+    sizes = rows.multiply(rows.conj()) if sparse else rows * rows.conj()
+    lengths = np.sqrt(np.asarray(sizes.sum(axis=1)).real.ravel())
+    scale = 1.0 / np.where(lengths > 0.0, lengths, 1.0)
+    return (sp.diags_array(scale) @ rows if sparse else rows * scale[:, None]), b * scale**2
 
 
 def _fit(measurement: Combined, b: Array, penalty: float) -> TermSum:

@@ -31,6 +31,19 @@ def test_signals_are_found_and_proven(m, n, kind):
     assert found.certificate.dual_value <= np.vdot(z, z).real * (1.0 + 1e-12)
 
 
+@pytest.mark.parametrize("kind", [np.asarray, sp.csr_array])
+@pytest.mark.parametrize("digits", [1, 3, 6])
+def test_rows_in_any_units_are_fitted_in_the_same_steps(digits, kind):
+    X, z, b = gaussian(1, 200, 30)
+    units = 10.0 ** np.random.default_rng(0).uniform(-digits, digits, 200)
+    alike, mixed = retrieve_phase(X, b), retrieve_phase(kind(X * units[:, None]), b * units**2)
+    assert distance(mixed.signal, z) <= 1e-10
+    assert abs(mixed.result.iterations - alike.result.iterations) <= 2
+    assert mixed.certificate.gap_relative <= 1e-6
+    expected = alike.certificate.constraints.multipliers / units**2  # of the squares as they are
+    assert np.allclose(mixed.certificate.constraints.multipliers, expected, rtol=1e-6, atol=0.0)
+
+
 @pytest.mark.parametrize("shape", [(24,), (6, 6)])
 def test_coded_masks_by_fast_transforms(shape):
     rng = np.random.default_rng(1)
