@@ -185,8 +185,8 @@ class Judge:
     def final_verdict(self, status: Status, message: str) -> Conclusion:
         """The verdict after the returned point is certified.
 
-        An earlier point of the run is returned if its certificate is clearly better. A certificate that holds overrules
-        the status with which the loop ended.
+        An earlier point of the run is returned if its certificate is clearly better, and M = 0 if F is lower there than
+        where the method made no progress. A certificate that holds overrules the status with which the loop ended.
         """
         run = self.run
         known = run.certificate if self.certified is run.state else None
@@ -199,6 +199,9 @@ class Judge:
                 certificate = nearest
         if not certificate.proves(self.tol) and self._zero_by_multipliers(certificate) and run.certificate:
             certificate = run.certificate
+        if certificate.above_zero and status is Status.NO_PROGRESS and self._zero_allowed:
+            self._zero_taken(anyway=True)
+            certificate = run.certificate or certificate
         if not math.isfinite(certificate.value):
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({message})"
         final = settled(certificate, self.tol)
@@ -232,17 +235,23 @@ class Judge:
         at_zero = reference_value(self.problem, 0.0)
         if run.zero_tried or at_zero == math.inf or run.state.evaluation.value < at_zero - tie(at_zero, run.values[0]):
             return False
-        if not {Ability.STRAIGHT, Ability.PROJECTION} & run.geometry.abilities:
+        if not self._zero_allowed:
             return False
         run.zero_tried = True
         return self._zero_taken()
 
-    def _zero_taken(self, dual: Array | None = None) -> bool:
-        """Whether M = 0 is certified optimal, with the variables `dual` if there are any; the run moves there then."""
+    @property
+    def _zero_allowed(self) -> bool:
+        """Whether the geometry holds M = 0."""
+        return bool({Ability.STRAIGHT, Ability.PROJECTION} & self.run.geometry.abilities)
+
+    def _zero_taken(self, dual: Array | None = None, anyway: bool = False) -> bool:
+        """Whether M = 0 is certified optimal, with the variables `dual` if there are any; the run moves there then, or
+        `anyway`."""
         run, state = self.run, self.run.state
         zero = np.zeros_like(state.evaluation.factor)
         certificate = certify(self.problem, zero, tol=self.tol, seed=run.iteration, dual=dual)
-        if not certificate.proves(self.tol):
+        if not (anyway or certificate.proves(self.tol)):
             return False
         run.state = State(
             self.problem,

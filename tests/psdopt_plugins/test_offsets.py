@@ -91,6 +91,16 @@ def test_rounding_of_gradients_far_from_the_origin_is_no_proof(gram):
     assert far.status is not Status.OPTIMAL or far.value <= 1.1 * near.value
 
 
+def test_no_answer_is_worse_than_the_zero_matrix():
+    """At 1e8 the splitting of KTA ended ten orders above F(0)."""
+    X = np.random.default_rng(0).standard_normal((100, 8))
+    problem = kta_problem(X + 1e8, X[:, 0] > 0.0, 1.0)
+    result = solve(problem, rng=0)
+    assert result.value <= problem.at(np.zeros((8, 1))).value * (1.0 + 1e-12)
+    assert result.certificate.value == result.value
+    assert not result.certificate.above_zero
+
+
 def test_partial_fits_and_new_samples_are_the_same_far_from_the_origin():
     X, y = data()
     near, far = (Linearity().partial_fit(Z, y).result_.value for Z in (X, X + 2.0**27))
