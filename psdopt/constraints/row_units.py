@@ -43,7 +43,7 @@ def row_exponents(forms: Any, bounds: tuple[Array, Array], costs: Array, weights
         others = ~known
         exponents[others] = np.rint(np.median((exponents + halves)[known & priced]) - halves[others])
         known = known | others
-    return np.where(known, exponents - np.rint(np.median(exponents[known])), 0.0) if known.any() else exponents
+    return np.where(known, exponents - np.rint(np.median(exponents[known])), 0.0)
 
 
 def _by_bounds(forms: Any, lower: Array, upper: Array, n: int) -> tuple[Array, NDArray[np.bool_]]:

@@ -134,7 +134,8 @@ class Judge:
             return None
         self.run.state = replace(state, dual=Multipliers(y))
         verdict = proven_verdict(self.certify(), self.tol)
-        self.run.state = state if verdict is None else self.run.state
+        if verdict is None:
+            self.run.state = state
         return verdict
 
     def certify(self, ended: bool = False, tol: float | None = None) -> Certificate:

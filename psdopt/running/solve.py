@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from psdopt.certificates.certify import PROOFS
-from psdopt.checks import boolean, brief, integer, integer_or_none, number, number_or_none, one_of, vector
+from psdopt.checks import boolean, brief, integer, integer_or_none, number, one_of, vector
 from psdopt.constraints import constrained_of
 from psdopt.contracts.abilities import name_of
 from psdopt.contracts.geometry import Geometry
@@ -118,8 +119,8 @@ def solve(
             geometry, method = beginning.choose(geometry, method, escape, max_rank)
             if checkpoint is not None:
                 check_writable(checkpoint)
+            known = None if resume is not None else _multipliers(dual, problem)
             if resume is None:
-                known = _multipliers(dual, problem)
                 run = beginning.run(geometry, method, start, generator, known)
             else:
                 run = load_checkpoint(resume, problem, geometry, method)
@@ -128,7 +129,7 @@ def solve(
             with progress_bar(progress, name_of(method), run.iteration) as rules.show:
                 driver = Driver(problem, method, run, rules, clock, beginning.before, beginning.chosen)
                 try:
-                    verdict = driver.loop(resume is None, None if resume is not None else known)
+                    verdict = driver.loop(resume is None, known)
                 except IncompatibleError as error:
                     # only the data decide: for example, they may have no closed form
                     other = alternatives(problem, geometry, method)
@@ -169,7 +170,9 @@ def _check_arguments(
     if max_iterations is not None:
         whole = isinstance(max_iterations, float) and max_iterations.is_integer()  # 1e4, say
         integer(int(max_iterations) if whole else max_iterations, "max_iterations", 0)
-    number_or_none(max_time, "max_time", least=0.0)
+    seconds = isinstance(max_time, Real) and not isinstance(max_time, bool) and float(max_time) >= 0.0
+    if max_time is not None and not seconds:
+        raise InvalidInputError(f"max_time (seconds) must be at least 0; found {brief(max_time)}")
     integer_or_none(max_rank, "max_rank", 1, problem.n, "n")
     if stopping is not None and not isinstance(stopping, Stopping):
         raise InvalidInputError(f"stopping must be a Stopping, such as SmallDecrease(1e-9); found {stopping!r}")

@@ -80,11 +80,11 @@ def retrieve_phase(
     """z (n,) with |x_t z|² = b_t, up to a phase, and a proof that z z* is a solution of PhaseLift.
 
     The first signal is the leading eigenvector of Σ min(b_t, 3 b̄) x_t* x_t; a fit of rank one follows
-    (:func:`phase_fit_problem`), both with rows x_t of length one. If it meets the squares, multipliers that belong to
-    it are sought (:func:`~psdopt_plugins.hermitian.multipliers.phase_multipliers`; X is formed) and given to
-    :func:`psdopt.certify`. With a `penalty`, for squares with noise, F is the penalised fit over all ranks, z z* the
-    leading part of its minimiser H, and the certificate says how far F(z z*) is from the least: further the more parts
-    noise gives H.
+    (:func:`phase_fit_problem`), both with rows x_t of length one unless X is an operator. If it meets the squares,
+    multipliers that belong to it are sought (:func:`~psdopt_plugins.hermitian.multipliers.phase_multipliers`; X is
+    formed) and given to :func:`psdopt.certify`. With a `penalty`, for squares with noise, F is the penalised fit over
+    all ranks, z z* the leading part of its minimiser H, and the certificate says how far F(z z*) is from the least:
+    further the more parts noise gives H.
 
     `tol` : of the certificate; `options` : of :func:`psdopt.solve`, for the fit. A ConvergenceWarning where nothing is
     proven. Raises what :func:`phase_problem` raises. Cost: some hundred products with X, and the multipliers.
@@ -106,13 +106,13 @@ def retrieve_phase(
         z = _leading(result.matrix)
         proof = certify(fit, LowRankPSD(np.concatenate([z.real, z.imag])[:, None]), tol=tol)
         return PhaseEstimate(z, finished(result), proof)
-    units, squares = _of_unit_rows(X, b)
-    fitted = measurement if units is X else hermitian_squares(units)
-    start = LowRankPSD(_first_signal(fitted, squares))
+    directions, shares = _of_unit_rows(X, b)
+    fitted = measurement if directions is X else hermitian_squares(directions)
+    start = LowRankPSD(_first_signal(fitted, shares))
     given = {"geometry": FlatQuotient(n, 1), "method": TruncatedNewton(), "start": start, "tol": FIT_TOL, "rng": 0}
-    result = solve(_fit(fitted, squares, 0.0), **{**given, "escape": False, **options})
+    result = solve(_fit(fitted, shares, 0.0), **{**given, "escape": False, **options})
     z = _leading(result.matrix)
-    if np.sqrt(2.0 * len(b) * result.value) > EXACT * np.linalg.norm(squares):
+    if np.sqrt(2.0 * len(b) * result.value) > EXACT * np.linalg.norm(shares):
         return _warned(PhaseEstimate(z, result, None), tol, "the fit of rank one does not meet the squares")
     if len(b) * len(z) > MOST_ENTRIES:
         return _warned(PhaseEstimate(z, result, None), tol, "X has too many entries for a search of multipliers")

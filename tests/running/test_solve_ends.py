@@ -187,7 +187,7 @@ def test_random_start_is_repeatable_and_depends_on_the_seed():
     ({"max_iterations": -1}, "max_iterations must be an integer of at least 0; found -1"),
     ({"max_iterations": math.nan}, "max_iterations must be an integer of at least 0; found nan"),
     ({"max_iterations": math.inf}, "max_iterations must be an integer of at least 0; found inf"),
-    ({"max_time": -1.0}, r"max_time must be None or a finite number of at least 0; found -1.0"),
+    ({"max_time": -1.0}, r"max_time \(seconds\) must be at least 0; found -1.0"),
     ({"max_rank": 0}, "max_rank must be None or an integer between 1 and n = 12; found 0"),
     ({"max_rank": 13}, "max_rank must be None or an integer between 1 and n = 12; found 13"),
     ({"stopping": "x"}, "stopping must be a Stopping"),
@@ -198,6 +198,11 @@ def test_bad_arguments(given, text):
     problem, _ = planted(np.random.default_rng(2))
     with pytest.raises(InvalidInputError, match=text):
         solve(problem, **given)
+
+
+def test_an_infinite_time_is_no_limit():
+    problem, _ = planted(np.random.default_rng(2))
+    assert solve(problem, rng=0, max_time=np.inf).value == solve(problem, rng=0).value
 
 
 def test_wrong_kinds_of_pieces():

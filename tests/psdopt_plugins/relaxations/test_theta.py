@@ -72,6 +72,7 @@ def test_degenerate_graphs_of_sparse_complement_end():
     graph[i[few], j[few]] = graph[j[few], i[few]] = 0.0
     interval = lovasz_theta(graph)
     assert interval.result.optimal
+    assert interval.result.iterations == 0
     assert interval.lower <= 3.0 <= interval.upper <= 3.0 + 1e-5  # triangles are its largest independent sets
 
 
