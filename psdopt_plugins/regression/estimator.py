@@ -72,7 +72,7 @@ class PSDRegressor(RegressorMixin, Estimator):
     _: KW_ONLY
     geometry: str = "flat"
     weight: float = 0.5
-    batch_size: int = 32
+    batch_size: int = 64
     fit_intercept: bool | str = "auto"
     solver_options: Mapping[str, Any] | None = None
     random_state: Any = None

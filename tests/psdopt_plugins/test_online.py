@@ -48,7 +48,7 @@ def test_four_passes_end_five_per_cent_above_the_batch_fit_with_one_evaluation_p
     for _ in range(4):
         model.partial_fit(X, y)
     assert loss_of(model, *test) <= 1.05 * best
-    assert len(evaluations) == 4 * (-(-m // 32) + 2)  # and two for the warning
+    assert len(evaluations) == 4 * (-(-m // model.batch_size) + 2)  # and two for the warning
 
 
 @pytest.mark.parametrize("batch_size", [4, 256])
