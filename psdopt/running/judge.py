@@ -130,7 +130,7 @@ class Judge:
         A certificate is computed only where M and y have a small gap and violation.
         """
         state = self.run.state
-        if not seems_solved(constrained_of(self.problem), state.evaluation, y, self.tol):
+        if not seems_solved(constrained_of(self.problem).shown, state.evaluation, y, self.tol):
             return None
         self.run.state = replace(state, dual=Multipliers(y))
         verdict = proven_verdict(self.certify(), self.tol)

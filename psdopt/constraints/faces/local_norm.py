@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrs
 
-from psdopt.constraints.limits import CANCELLED, SPARED
+from psdopt.constraints.limits import CANCELLED, FLOPS
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.cone_steps import lower_factor
@@ -32,7 +32,7 @@ def near_feasible(forms: SparseForms, lower: Array, upper: Array, M: Array) -> b
     """Whether a definite matrix near M (n, n) is shown to meet all bounds, inequalities strictly.
 
     Rounding of M = L Lᵀ, A(M), the F_t and G counts. False as well where M has no factor, where equations depend on
-    each other, or where m² n² is above SPARED. For e entries of the A_t in q of their rows 2 (e n + q n²) + m² n² flops
+    each other, or where m² n² is above FLOPS. For e entries of the A_t in q of their rows 2 (e n + q n²) + m² n² flops
     and two factors, memory m n².
     """
     d = np.sqrt(np.maximum(M.diagonal(), 0.0))
@@ -51,7 +51,7 @@ def near_feasible(forms: SparseForms, lower: Array, upper: Array, M: Array) -> b
         return False
     # the values of all other rows change by less than their slack
     rows = np.flatnonzero(np.where(loose, gap <= 2.0 * (sizes + error), (forms.norms > 0.0) | (lower != 0.0)))
-    if float(len(rows) * forms.n) ** 2 > SPARED:
+    if float(len(rows) * forms.n) ** 2 > FLOPS:
         return False
     a, lower, upper = a[rows], lower[rows], upper[rows]
     r = np.where(loose[rows], slack[rows] - gap[rows], lower - a)

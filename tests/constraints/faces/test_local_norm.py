@@ -94,7 +94,7 @@ def test_matrices_without_a_factor_and_many_products_are_refused(monkeypatch) ->
     assert not near_feasible(forms, b, b, np.diag([2.0, 2.0, -1.0]))
     assert not near_feasible(forms, b, b, np.full((3, 3), np.nan))
     assert near_feasible(forms, b, b, np.eye(3))
-    monkeypatch.setattr(local_norm, "SPARED", 1.0)
+    monkeypatch.setattr(local_norm, "FLOPS", 1.0)
     assert not near_feasible(forms, b, b, np.eye(3))
 
 

@@ -7,6 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import Constrained, InteriorPoint, LowRankPSD, QuadraticSDP, Status, TermSum, constraints, solve
+from psdopt.constraints.faces import face, hidden_face
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint
 from psdopt.methods.primal_dual import interior_point
 from psdopt.terms import LinearTerm, LogDet
@@ -215,3 +216,12 @@ def test_a_start_that_its_multipliers_prove_is_the_answer(family, method) -> Non
         assert other.status is Status.ITERATION_LIMIT
     shifted = LowRankPSD(1.01 * first.matrix.factor)
     assert solve(problem, method=method, start=shifted, dual=y, max_iterations=0).status is Status.ITERATION_LIMIT
+
+
+def test_a_start_of_another_objective_is_judged_without_a_search_for_a_face(monkeypatch) -> None:
+    problem = block(0.0)
+    first = solve(problem, method=InteriorPoint())
+    monkeypatch.setattr(face, "hidden_combination", lambda *_: pytest.fail("a search"))
+    monkeypatch.setattr(hidden_face, "_scaled", lambda *_: pytest.fail("a factor of the equations"))
+    moved = problem.linear[0] + 1e-3 * symmetric(np.random.default_rng(1), problem.n)
+    assert warm(Constrained(QuadraticSDP(C=0.5 * moved), problem.constraints), first).optimal
