@@ -85,7 +85,8 @@ def bare_polar(batches, state, p):
         t += len(y)
 
 
-SHAPES = [(10, 2, 5_000), (20, 5, 10_000), (30, 3, 20_000), (50, 3, 20_000), (30, 3, 100_000), (40, 8, 8_000), (50, 10, 40_000)]
+SHAPES = [(10, 2, 5_000), (20, 5, 10_000), (30, 3, 20_000), (50, 3, 20_000), (30, 3, 100_000)]
+SHAPES += [(40, 8, 8_000), (50, 10, 40_000)]  # few samples per entry of the factor, and a larger one
 
 
 def estimator(scale):
