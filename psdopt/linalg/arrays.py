@@ -217,9 +217,16 @@ def sparse_product(A: sp.csr_array, X: Array, start: Array | None = None) -> Arr
     return product
 
 
+#: Size of an array in which a sparse one takes as much memory, over the number of its entries.
+FILLED = 1.5
+
+
 def for_products(A: Any) -> Any:
-    """A sparse A as it multiplies vectors fastest: dense where the calls of a sparse product cost more."""
-    return A.toarray() if A.shape[0] * A.shape[1] <= CACHED else A
+    """A sparse A as it multiplies vectors fastest: dense where calls or indices of a sparse one cost more.
+
+    An array takes 8 bytes an entry, a sparse one 12 for those that are not zero.
+    """
+    return A.toarray() if A.shape[0] * A.shape[1] <= max(CACHED, FILLED * A.nnz) else A
 
 
 def only_diagonal(A: sp.csr_array) -> Array | None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
 
 from psdopt.constraints.limits import NUMBERS, SPARSE
-from psdopt.linalg.arrays import Array, both_ways
+from psdopt.linalg.arrays import Array, both_ways, for_products
 from psdopt.linalg.limits import CACHED
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
@@ -17,6 +18,7 @@ from psdopt.terms.entry_coupling import entry_coupling
 #: Of no rows, which multiply nothing.
 NO_VECTORS = sp.csr_array((0, 0))
 Few = tuple[NDArray[np.intp], NDArray[np.intp], Array]
+Whole = tuple[NDArray[np.intp], sp.csr_array | Array]
 
 
 class Couplings:
@@ -51,6 +53,8 @@ class Couplings:
             self.places, _ = np.unique(self.B_light.indices, return_index=True)
             self.B_light = sp.csr_array(self.B_light[:, self.places])
         self.few, self.whole = self._heavy()
+        if len(self.heavy):
+            self.forth, self.at, self.mirrored = for_products(B), self.i * self.n + self.j, self.j * self.n + self.i
 
     def add(self, M: Array, X: Array, Zi: Array, fresh: bool = False) -> None:
         """M (m, m) += the products, in the upper triangle only; entries below the diagonal are undefined afterwards.
@@ -78,21 +82,38 @@ class Couplings:
                 M[outer[:, None], light] += crossed.T
         if len(self.places):
             self._add_light(M, X, Zi, fresh and len(outer) == 0)
+        waiting: list[tuple[NDArray[np.intp], Array]] = []
+        for rows, U in self._heavy_products(X, Zi):
+            flat = U.reshape(len(rows), -1)
+            places = flat.take(self.at, axis=1)
+            places += flat.take(self.mirrored, axis=1)
+            places *= 0.5
+            waiting.append((rows, places))
+            if sum(each.size for _, each in waiting) >= 8 * CACHED:
+                self._spread(M, *map(np.concatenate, zip(*waiting, strict=True)))
+                waiting.clear()
+        if waiting:
+            self._spread(M, *map(np.concatenate, zip(*waiting, strict=True)))
+
+    def _heavy_products(self, X: Array, Zi: Array) -> Iterator[tuple[NDArray[np.intp], Array]]:
+        """The X A_t Z⁻¹ (k, n, n) of the heavy rows, and which: 1 MiB at a time, as larger ones leave the cache."""
+        k = max(1, 4 * CACHED // self.n**2)
         for rows, touched, A in self.few:
-            k = max(1, 4 * CACHED // self.n**2)  # products of 1 MiB: of 8 MiB, gathering took up to four times as long
             for first in range(0, len(rows), k):
                 part = slice(first, first + k)
                 at = touched[part]
-                self._spread(M, rows[part], np.swapaxes(X[at], 1, 2) @ (A[part] @ Zi[at]))
+                yield rows[part], np.swapaxes(X[at], 1, 2) @ (A[part] @ Zi[at])
         for rows, whole in self.whole:
-            self._spread(M, rows, (X @ np.asarray(whole @ Zi))[None])
+            for first in range(0, len(rows), k):
+                part = slice(first, first + k)
+                right = np.asarray((whole if sp.issparse(whole) else whole[part]) @ Zi)
+                yield rows[part], X @ right.reshape(-1, self.n, self.n)
 
-    def _spread(self, M: Array, rows: NDArray[np.intp], U: Array) -> None:
-        """M += [⟨A_s, U_t⟩] in the columns `rows` of heavy A_t, and in these rows for all other s; U (k, n, n)."""
-        flat, rest = U.reshape(len(rows), -1), np.concatenate([self.outer, self.light])
-        places = flat.take(self.i * self.n + self.j, axis=1)
-        places += flat.take(self.j * self.n + self.i, axis=1)
-        columns = self.B @ (0.5 * places.T)
+    def _spread(self, M: Array, rows: NDArray[np.intp], places: Array) -> None:
+        """M += [⟨A_s, U_t⟩] in the columns `rows` of heavy A_t, and in these rows for all other s; `places` (k, p) are
+        those of (U_t + U_tᵀ)/2."""
+        rest = np.concatenate([self.outer, self.light])
+        columns = self.forth @ places.T
         M[rest[:, None], rows] += columns[rest]
         M[rows[:, None], rest] += columns[rest].T
         M[self.heavy[:, None], rows] += columns[self.heavy]
@@ -144,11 +165,12 @@ class Couplings:
         vectors = sp.csr_array((np.concatenate(a), np.concatenate(at), starts), shape=(len(rows), self.n))
         return rows, vectors, np.array(signs)
 
-    def _heavy(self) -> tuple[list[Few], list[tuple[NDArray[np.intp], sp.csr_array | Array]]]:
+    def _heavy(self) -> tuple[list[Few], list[Whole]]:
         """(rows (l,), the k rows that each A_t has (l, k), A_t restricted to these (l, k, k)) for each k of at most
-        n/2; and (row (1,), A_t) of the other heavy rows."""
+        n/2; of the other heavy rows (rows (l,), A_t (l, n, n)), or (row (1,), A_t) where A_t is sparse."""
         by_size: dict[int, list[tuple[int, NDArray[np.intp], Array]]] = {}
-        whole: list[tuple[NDArray[np.intp], sp.csr_array | Array]] = []
+        dense: list[tuple[int, Array]] = []
+        whole: list[Whole] = []
         for t in self.heavy:
             part = slice(self.B.indptr[t], self.B.indptr[t + 1])
             k, w = self.B.indices[part], 0.5 * self.B.data[part]
@@ -163,13 +185,15 @@ class Couplings:
                 else:
                     A = np.zeros(shape)
                     np.add.at(A, both[1], both[0])
-                    whole.append((np.array([t]), A))
+                    dense.append((int(t), A))
                 continue
             small = np.zeros((len(touched), len(touched)))
             np.add.at(small, (i, j), w)
             np.add.at(small, (j, i), w)
             by_size.setdefault(len(touched), []).append((int(t), touched, small))
         groups = [[np.array(each) for each in zip(*group, strict=True)] for group in by_size.values()]
+        if dense:
+            whole.append((np.array([t for t, _ in dense]), np.array([A for _, A in dense])))
         return [(rows, touched, small) for rows, touched, small in groups], whole
 
     def _split(self, taken: NDArray[np.bool_], counts: NDArray[np.intp]) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

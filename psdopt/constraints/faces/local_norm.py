@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg.lapack import dpotrs
 
-from psdopt.constraints.limits import CANCELLED, FLOPS
+from psdopt.constraints.limits import CANCELLED, FLOPS, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.cone_steps import lower_factor
@@ -93,6 +93,10 @@ def _roots(forms: SparseForms, rows: NDArray[np.intp], L: Array) -> Array:
     at, counts = entries_of(rows, forms.B.indptr)
     places, t = forms.B.indices[at], np.arange(m).repeat(counts)
     i, j, w = forms.i[places], forms.j[places], forms.halves[places] * forms.B.data[at]
+    if SPARSE * len(w) > m * n * n:
+        A = np.zeros((m, n, n))
+        A[t, i, j] = A[t, j, i] = w
+        return np.asarray(L.T @ (A @ L)).reshape(m, n * n)
     (off,) = (i != j).nonzero()
     codes, where = np.unique(np.concatenate([t * n + i, t[off] * n + j[off]]), return_inverse=True)
     # the row i of A_t for each pair (t, i) in which it has entries

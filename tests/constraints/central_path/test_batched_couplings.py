@@ -28,6 +28,7 @@ def test_products_are_the_traces(count, size, m, places, cached, monkeypatch) ->
     """Also where X and Q are far from each other, and where the entries are too many for a dense array."""
     if not cached:
         monkeypatch.setattr("psdopt.linalg.arrays.CACHED", 0)
+        monkeypatch.setattr("psdopt.linalg.arrays.FILLED", 0.0)
     couplings, A = instance(count, size, m, places)
     assert isinstance(couplings.forth, np.ndarray) is cached
     G, H = np.random.default_rng(1).standard_normal((2, count, size, size))

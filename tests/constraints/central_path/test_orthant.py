@@ -100,6 +100,7 @@ def test_roots_are_put_into_the_rows_of_blocks_and_slacks_left_out() -> None:
 def test_metrics_are_diagonal(cached, monkeypatch) -> None:
     if not cached:
         monkeypatch.setattr("psdopt.linalg.arrays.CACHED", 0)
+        monkeypatch.setattr("psdopt.linalg.arrays.FILLED", 0.0)
     part, B = part_of(5)
     assert isinstance(part.forth, np.ndarray) is cached
     x, w = numbers(6), numbers(7)[:M]
