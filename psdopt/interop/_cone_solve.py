@@ -157,11 +157,6 @@ def solved(form: PrimalForm | DualForm, options: dict[str, Any], last: Any, verb
         if kept.proves(tol) and (first is problem or (kept := certify(problem, start, tol=tol, dual=dual)).proves(tol)):
             return _proven(form, Answer(Status.OPTIMAL, "optimal: the last solution still is", warm=last), kept)
     limits = _limits(chosen)
-    if may_fall(form, problem):
-        x = _ray(form.program, limits)
-        if x is not None:
-            message = "unbounded: the objective falls along a ray on which it is linear"
-            return _unbounded(form, Answer(Status.UNBOUNDED, message), x, limits, verbose)
     _, method, _ = choose(problem, None, chosen.pop("algorithm", None), chosen.get("max_rank"))
     if isinstance(method, InteriorPoint):
         # two more digits cost a step or two, and M and the multipliers are only as exact as the square root of the gap;
@@ -198,7 +193,7 @@ def _ended(
         y = _refuted(form.program, limits)
     if empty or y is not None:
         return _infeasible(form.program, answer, y, limits)
-    if x is None and answer.status is Status.NO_PROGRESS and np.any(form.program.b):
+    if x is None and np.any(form.program.b) and (answer.status is Status.NO_PROGRESS or may_fall(form, problem)):
         x = _ray(form.program, limits)  # without bounds a program equals its recession program
     if x is None and answer.status in (Status.INFEASIBLE, Status.UNBOUNDED):
         # without multipliers there may be a ray, or an optimum that no multipliers prove
