@@ -14,7 +14,7 @@ from psdopt.interop._cone_hermitian import twins
 from psdopt.interop._cone_objective import square_root
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.linalg.arrays import Array
-from psdopt.linalg.limits import ITERATED_ORDER
+from psdopt.linalg.limits import FACTOR_ORDER
 
 
 def epigraph(program: ConeProgram, V: sp.csr_array) -> ConeProgram:
@@ -110,7 +110,7 @@ def _of_linear(program: ConeProgram) -> Iterator[PrimalForm | DualForm]:
 def _of_quadratic(program: ConeProgram) -> Iterator[PrimalForm | DualForm]:
     primal = PrimalForm(program)
     near = primal.contradiction is not None or Ability.NEAREST in primal.problem().abilities
-    raised = EpigraphForm(program) if len(program.c) <= ITERATED_ORDER else None
+    raised = EpigraphForm(program) if len(program.c) <= FACTOR_ORDER else None
     if raised is None or not raised.suits:
         yield primal
     else:

@@ -74,7 +74,8 @@ def eliminate(A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> Elimination
     """Solve rows of A x + s = b, A (R, N), for as many unknowns as they determine.
 
     `order` (R,): rows of a lower number are taken first, those below 0 never. A row with a single unknown left defines
-    this unknown, and so on until no such row is left. QR with pivots solves the rest.
+    this unknown, and so on until no such row is left. Of the rest a row with an unknown that no other has is put aside,
+    and defines it once all others are solved, and so on. QR with pivots solves what remains.
     Cost: a few sparse products for each round, and O(R' f²) for f unknowns in R' rows that remain.
     """
     A_sizes = abs(A)
@@ -82,15 +83,22 @@ def eliminate(A: sp.csr_array, b: Array, order: NDArray[np.intp]) -> Elimination
     state = _State(A, b, order, largest)
     while state.singletons():
         pass
-    Z, Z_sizes, free = state.dense_rest()
-    K, K_sizes, Z, Z_sizes = (sp.csr_array(each) for each in (state.K, state.K_sizes, Z, Z_sizes))
+    aside = state.own_unknowns()
+    free = state.dense_rest(aside)
+    for row, column, pivot in reversed(aside):
+        state.define_each(row, column, pivot)
+    K, K_sizes, Z, Z_sizes = (sp.csr_array(each) for each in (state.K, state.K_sizes, state.Z, state.Z_sizes))
     known = A, b, A_sizes, largest, state.offset, state.size
     return Elimination(*known, K, K_sizes, Z, Z_sizes, state.used, free)
 
 
+#: Rows, and for each an unknown that it can define and its coefficient there.
+Stage = tuple[NDArray[np.intp], NDArray[np.intp], Array]
+
+
 class _State:
-    """x = offset + K s so far, with zeros for unknowns that are not `known`. `made` gives all arrays one type: sparse,
-    or dense where A has few entries in all."""
+    """x = offset + K s + Z u so far, with zeros for unknowns that are not `known`. `made` gives all arrays one type:
+    sparse, or dense where A has few entries in all."""
 
     def __init__(self, A: sp.csr_array, b: Array, order: NDArray[np.intp], largest: Array) -> None:
         self.A, self.b, self.order, self.largest = for_products(A), b, order, largest
@@ -100,6 +108,7 @@ class _State:
         rows, columns = A.shape
         self.offset, self.size = np.zeros(columns), np.zeros(columns)
         self.K = self.K_sizes = self.made(sp.csr_array((columns, rows)))
+        self.Z = self.Z_sizes = self.made(sp.csr_array((columns, 0)))
         self.known = np.zeros(columns, dtype=bool)
         self.used = np.zeros(rows, dtype=bool)
 
@@ -118,9 +127,32 @@ class _State:
         sequence = np.lexsort((row, self._reluctance(row) / share))
         row, column, pivot = row[sequence], column[sequence], pivot[sequence]
         column, first = np.unique(column, return_index=True)
-        inverse = self.made(sp.diags_array(1.0 / pivot[first]))
-        self._define(row[first], column.astype(np.intp), inverse, abs(inverse))
+        self.define_each(row[first], column.astype(np.intp), pivot[first])
         return True
+
+    def own_unknowns(self) -> list[Stage]:
+        """Rows with an unknown that no other row left has, stage by stage; such a row depends on no other."""
+        stages: list[Stage] = []
+        open_rows, open_columns = (self.order >= 0) & ~self.used, ~self.known
+        every = sp.coo_array(self.A)
+        kept = open_rows[every.coords[0]] & open_columns[every.coords[1]] & (every.data != 0.0)
+        row, column, pivot = every.coords[0][kept], every.coords[1][kept], every.data[kept]
+        while True:
+            alone = np.bincount(column)[column] == 1
+            (own,) = (alone & (np.abs(pivot) >= MINOR * self.largest[row])).nonzero()
+            if not len(own):
+                return stages
+            own = own[np.lexsort((-np.abs(pivot[own]), row[own]))]  # the largest of the own ones of a row
+            own = own[np.unique(row[own], return_index=True)[1]]
+            stages.append((row[own].astype(np.intp), column[own].astype(np.intp), pivot[own]))
+            open_rows[row[own]] = False
+            kept = open_rows[row]
+            row, column, pivot = row[kept], column[kept], pivot[kept]
+
+    def define_each(self, row: NDArray[np.intp], column: NDArray[np.intp], pivot: Array) -> None:
+        """Define one unknown by each row, in which it has the coefficient `pivot` and others are known."""
+        inverse = self.made(sp.diags_array(1.0 / pivot))
+        self._define(row, column, inverse, abs(inverse))
 
     def _reluctance(self, row: NDArray[np.intp]) -> Array:
         """Rows of a low order and sparse rows are preferred."""
@@ -133,36 +165,41 @@ class _State:
         K_sizes = made(sizes @ (mine + abs(part) @ self.K_sizes))
         K = pruned(made(inverse @ (-(mine + part @ self.K))), K_sizes)
         self.K, self.K_sizes = made(self.K + place @ K), made(self.K_sizes + place @ K_sizes)
+        if self.Z.shape[1]:
+            Z_sizes = made(sizes @ (abs(part) @ self.Z_sizes))
+            Z = pruned(made(inverse @ (-(part @ self.Z))), Z_sizes)
+            self.Z, self.Z_sizes = made(self.Z + place @ Z), made(self.Z_sizes + place @ Z_sizes)
         self.offset = known + place @ (inverse @ (self.b[row] - part @ known))
         self.size = self.size + place @ (sizes @ (np.abs(self.b[row]) + abs(part) @ self.size))
         self.known[column] = True
         self.used[row] = True
 
-    def dense_rest(self) -> tuple[Any, Any, NDArray[np.intp]]:
-        """Solve the remaining rows for the remaining unknowns; Z, its sizes, and the unknowns that stay free."""
-        unknown, N = np.flatnonzero(~self.known), len(self.known)
+    def dense_rest(self, aside: list[Stage]) -> NDArray[np.intp]:
+        """Solve the remaining rows, but for those put aside, for unknowns; the ones (k,) that stay free, u."""
+        later, rows_left = self.known.copy(), (self.order >= 0) & ~self.used
+        for row, column, _ in aside:
+            later[column], rows_left[row] = True, False
+        unknown, chosen, inverse = np.flatnonzero(~later), np.zeros(0, dtype=np.intp), np.zeros((0, 0))
         left = np.asarray(self.pattern[:, unknown].sum(axis=1)).ravel() if len(unknown) else np.zeros(len(self.used))
-        rows = np.flatnonzero((left > 0.0) & ~self.used & (self.order >= 0))
-        if len(rows) and len(unknown) and len(rows) * len(unknown) <= NUMBERS:
+        rows, columns, free = np.flatnonzero((left > 0.0) & rows_left), chosen, unknown
+        if len(rows) and len(rows) * len(unknown) <= NUMBERS:
             E = as_dense(self.A[rows][:, unknown])
             scale = 1.0 / (np.linalg.norm(E, axis=1) * self._reluctance(rows))
             R, chosen = scipy.linalg.qr(E.T * scale, mode="r", pivoting=True)
             diagonal = np.abs(np.diagonal(R))
             rank = int(np.sum(diagonal > MINOR * NEGLIGIBLE * diagonal[0]))
             chosen = chosen[:rank]
-            R, columns = scipy.linalg.qr(E[chosen], mode="r", pivoting=True)
-            columns, rest = columns[:rank], columns[rank:]
-            square, beside = E[chosen][:, columns], E[chosen][:, rest]
+            R, order = scipy.linalg.qr(E[chosen], mode="r", pivoting=True)
+            columns, free = unknown[order[:rank]], unknown[order[rank:]]
+            square = E[chosen][:, order[:rank]]
             unit = np.max(np.abs(square), axis=1)  # LU is accurate in each row only if all rows have the same size
             inverse = np.linalg.inv(square / unit[:, None]) / unit
+        self.Z = self.Z_sizes = self.made(placed(free, len(self.known)))
+        self.known[free] = True
+        if len(chosen):
             sizes = np.abs(inverse) @ np.abs(square) @ np.abs(inverse)
-            made = self.made
-            self._define(rows[chosen], unknown[columns], made(inverse), made(sizes))
-            solved, Z = made(placed(unknown[columns], N)), made(placed(unknown[rest], N))
-            Z_sizes = made(Z + solved @ made(sizes @ np.abs(beside)))
-            return pruned(made(Z - solved @ made(inverse @ beside)), Z_sizes), Z_sizes, unknown[rest]
-        Z = placed(unknown, N)
-        return Z, Z, unknown
+            self._define(rows[chosen], columns, self.made(inverse), self.made(sizes))
+        return free
 
 
 def placed(rows: NDArray[np.intp], size: int) -> sp.csr_array:

@@ -16,7 +16,7 @@ from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls as falls_to_rounding
 from psdopt.interop._cone_solve import Answer, solved, solved_in_either
 from psdopt.interop.conic import ConicProgram
-from psdopt.linalg.limits import ITERATED_ORDER
+from psdopt.linalg.limits import FACTOR_ORDER
 from tests.interop.cone_programs import defects, falls, program_of_any_sizes, random_cone_program, refuted, slack_matrix
 
 
@@ -193,6 +193,7 @@ def test_the_epigraph_comes_first_but_for_distances_and_many_unknowns() -> None:
     A = sp.csr_array(np.concatenate([np.eye(6)[i == j], -np.eye(6)]))
     near = ConeProgram(np.ones(6), sp.diags_array(weights).tocsr(), A, np.r_[np.ones(3), np.zeros(6)], 3, 0, (n,))
     assert [type(form) for form in forms_of(near)] == [PrimalForm, EpigraphForm]
-    N = ITERATED_ORDER + 1
-    many = ConeProgram(np.ones(N), sp.eye_array(N, format="csr"), sp.csr_array(-np.eye(N)), np.zeros(N), 0, N - 1, (1,))
+    N = FACTOR_ORDER + 1
+    ones = sp.eye_array(N, format="csr")
+    many = ConeProgram(np.ones(N), ones, sp.csr_array(-ones), np.zeros(N), 0, N - 1, (1,))
     assert [type(form) for form in forms_of(many)] == [PrimalForm]
