@@ -16,7 +16,7 @@ from psdopt.interop._cone_epigraph import forms_of
 from psdopt.interop._cone_forms import PrimalForm
 from psdopt.interop._cone_optimal import cone_certificate
 from psdopt.interop._cone_program import ConeProgram
-from psdopt.interop._cone_repair import Repair, inside
+from psdopt.interop._cone_repair import MOST_FLOPS, Repair, inside
 from psdopt.interop._cone_solve import solved_in_either
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.least_squares import least_squares
@@ -24,8 +24,6 @@ from psdopt.linalg.threads import one_blas_thread
 
 #: Shares of the largest multiplier by which those of an answer are moved inside before they are repaired.
 INSIDE = (0.0, 1e-8, 1e-6, 1e-4, 1e-2)
-#: Most multiplications of a dense repair: a second or two.
-MOST_FLOPS = 1e9
 
 
 @dataclass(frozen=True)

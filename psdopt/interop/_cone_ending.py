@@ -84,7 +84,7 @@ def may_fall(form: PrimalForm | DualForm, problem: Problem) -> bool:
     """
     if form.program.P is None or (isinstance(problem, Constrained) and problem.trace_limit is not None):
         return False
-    linear = np.asarray(form.K.T @ form.program.c) if isinstance(form, PrimalForm) else np.zeros(0)
+    linear = form.costs if isinstance(form, PrimalForm) else np.zeros(0)
     if not np.any(linear):
         return False
     C = coefficients(linear, form.i, form.j, form.n)

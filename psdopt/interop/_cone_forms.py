@@ -38,8 +38,8 @@ class PrimalForm:
     on M. An unknown without a defining row, if the objective or a row contains it, is the difference of two further
     diagonal entries.
 
-    Attributes: `n`, order of M; `m`, constraints; `contradiction`, where a row without unknowns cannot be met: y (R,)
-    with Aᵀy = 0, bᵀy < 0, y >= 0 on inequalities and 0 on PSD rows, else None;
+    Attributes: `n`, order of M; `m`, constraints; `costs`, of the entries of M; `contradiction`, where a row without
+    unknowns cannot be met: y (R,) with Aᵀy = 0, bᵀy < 0, y >= 0 on inequalities and 0 on PSD rows, else None;
     `feasibility`, whether the objective is constant, so that every feasible M is optimal.
     """
 
@@ -73,8 +73,10 @@ class PrimalForm:
         self.K = sp.csr_array(sp.hstack([sp.csc_array(e.K)[:, columns], Z, -Z], format="csr"))
         own, free = sp.eye_array(R, format="csr")[rest], AZ[rest][:, lifted]
         rows = sp.csr_array(sp.hstack([(AK[rest] + own)[:, columns], free, -free], format="csr"))
+        sizes = np.concatenate([(e.K_sizes.T @ np.abs(p.c))[columns], np.tile((e.Z_sizes.T @ np.abs(p.c))[lifted], 2)])
         if self.twins is not None:
             mean = sp.csr_array(sp.block_diag([self.twins.mean[columns][:, columns], sp.eye_array(2 * len(lifted))]))
+            sizes = abs(mean).T @ sizes
             self.K, rows = sp.csr_array(self.K @ mean), pruned(sp.csr_array(rows @ mean), abs(rows) @ abs(mean))
         right = right[rest]
         loose = kind[rest] == 2
@@ -86,7 +88,8 @@ class PrimalForm:
         self.rows, self.upper = sp.csr_array(rows[kept]), right[kept]
         self.lower = np.where(loose[kept], -math.inf, self.upper)
         self.m = len(kept)
-        self.feasibility = p.P is None and not p.log_dets and not np.any(self.K.T @ p.c)
+        self.costs = _uncancelled(self.K.T @ p.c, sizes)
+        self.feasibility = p.P is None and not p.log_dets and not np.any(self.costs)
 
     def problem(self, trace_bound: float | None = None) -> Problem:
         p, x0 = self.program, self.elimination.offset
@@ -94,8 +97,7 @@ class PrimalForm:
         if p.P is not None:
             V = square_root(p.P)
             squares, target = sp.csr_array(V @ self.K), -np.asarray(V @ x0)
-        linear = np.asarray(self.K.T @ p.c)
-        F = objective(linear, squares, target, float(p.c @ x0), self.i, self.j, self.n)
+        F = objective(self.costs, squares, target, float(p.c @ x0), self.i, self.j, self.n)
         F = _with_log_dets(F, p, 0.0)
         return _constrained(F, self.rows, self.i, self.j, self.lower, self.upper, self.n, trace_bound)
 
@@ -198,8 +200,12 @@ def _with_log_dets(F: TermSum, program: ConeProgram, constant: float) -> TermSum
 
 def _costs(program: ConeProgram, e: Elimination) -> Array:
     """Zᵀc (k,) : the costs of the unknowns that stay free; zero where their terms cancel up to rounding."""
-    cost = np.asarray(e.Z.T @ program.c)
-    return np.where(np.abs(cost) > CANCELLED * EPS * (e.Z_sizes.T @ np.abs(program.c)), cost, 0.0)
+    return _uncancelled(e.Z.T @ program.c, e.Z_sizes.T @ np.abs(program.c))
+
+
+def _uncancelled(costs: Array, sizes: Array) -> Array:
+    """`costs`, zero where they are rounding beside the `sizes` of their terms."""
+    return np.where(np.abs(costs) > CANCELLED * EPS * sizes, costs, 0.0)
 
 
 def _contradiction(

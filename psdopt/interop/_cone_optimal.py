@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import COMPUTED, dual_feasible, entry_sizes
+from psdopt.interop._cone_repair import Repair
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.least_squares import least_squares
@@ -88,6 +89,23 @@ def cone_certificate(program: ConeProgram, x: Array, y: Array) -> ConeCertificat
         "gap": abs(value - bound) / (1.0 + abs(value) + abs(bound)),
     }
     return ConeCertificate(value, bound, lowered, unit, worst, dimacs)
+
+
+def proven_near(
+    program: ConeProgram, repair: Repair, x: Array, y: Array, s: Array, tol: float
+) -> tuple[Array, Array, ConeCertificate] | None:
+    """(x', y', certificate) near x (N,), y (R,) with slacks s (R,) that proves `tol`; None where there is none.
+
+    Its multipliers are moved onto the dual's equations; its point too, where it violates a row too much.
+    """
+    near = repair.multipliers(program.gradient(x), y)
+    certificate = cone_certificate(program, x, near)
+    if certificate is not None and certificate.infeasibility > tol and certificate.gap_relative <= tol:
+        x = repair.point(x, s)
+        if program.P is not None:
+            near = repair.multipliers(program.gradient(x), y)
+        certificate = cone_certificate(program, x, near)
+    return None if certificate is None or not certificate.proves(tol) else (x, near, certificate)
 
 
 def slack_violation(program: ConeProgram, x: Array) -> float:

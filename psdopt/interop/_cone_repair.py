@@ -17,6 +17,8 @@ from psdopt.interop._cone_program import ConeProgram, Stack
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.tolerances import EPS
 
+#: Most multiplications of a repair, R N²: a second or two.
+MOST_FLOPS = 1e9
 #: Rounds, of which the second one takes away what rounding left of the first.
 ROUNDS = 2
 

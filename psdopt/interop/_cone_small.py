@@ -15,7 +15,7 @@ from psdopt.interop._cone_ending import Ending
 from psdopt.interop._cone_epigraph import forms_of
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_log import note
-from psdopt.interop._cone_optimal import cone_certificate
+from psdopt.interop._cone_optimal import proven_near
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import refutes
 from psdopt.interop._cone_repair import Repair
@@ -70,20 +70,10 @@ def by_clarabel(program: ConeProgram, options: dict[str, Any]) -> Answer | None:
         y = repair.multipliers(np.zeros(len(x)), y)
         proof = y / -float(program.b @ y) if refutes(program, y) else None
         return None if proof is None else replace(answer, ending=Ending.INFEASIBLE, proof=proof)
-    multipliers = repair.multipliers(program.gradient(x), y)
-    certificate = cone_certificate(program, x, multipliers)
-    if certificate is not None and certificate.infeasibility > tol and certificate.gap_relative <= tol:
-        x = repair.point(x, found.s)
-        if program.P is not None:
-            multipliers = repair.multipliers(program.gradient(x), y)
-        certificate = cone_certificate(program, x, multipliers)
-    if certificate is None or not certificate.proves(tol):
+    near = proven_near(program, repair, x, y, found.s, tol)
+    if near is None:
         return None
-    answer = replace(
-        answer,
-        status=Status.OPTIMAL,
-        message=f"optimal: {PROVEN}",
-        point=Point(x, multipliers),
-        own_numbers=certificate,
-    )
+    x, y, certificate = near
+    message = f"optimal: {PROVEN}"
+    answer = replace(answer, status=Status.OPTIMAL, message=message, point=Point(x, y), own_numbers=certificate)
     return answer if answer.proven(tol) else None

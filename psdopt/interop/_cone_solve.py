@@ -19,9 +19,10 @@ from psdopt.interop._cone_ending import Ending, feasibility, may_fall, proofs, r
 from psdopt.interop._cone_epigraph import EpigraphForm
 from psdopt.interop._cone_forms import DualForm, Point, PrimalForm
 from psdopt.interop._cone_log import Log, note
-from psdopt.interop._cone_optimal import ConeCertificate, slack_violation
+from psdopt.interop._cone_optimal import ConeCertificate, proven_near, slack_violation
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._cone_proofs import falls, scaled
+from psdopt.interop._cone_repair import MOST_FLOPS, Repair
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.threads import one_blas_thread
 from psdopt.linalg.tolerances import EPS, MINOR, ROOT_EPS, ROUNDINGS, SLIGHT
@@ -65,7 +66,7 @@ class Answer:
     @property
     def errors(self) -> tuple[float, float]:
         """The largest error of x and its value, and that of y: DIMACS errors, and `outside`."""
-        known = None if self.certificate is None else self.certificate.constraints
+        known = None if self.certificate is None or self.own_numbers else self.certificate.constraints
         if known is None or self.outside is not None:
             return max(self.residual, self.outside or 0.0), 0.0
         of_y = known.dimacs["dual"]
@@ -113,17 +114,40 @@ def solved_in_either(
     form, tol = next(forms), options.get("tol", FEASIBLE)
     answer = _own(form, solved(form, options, last, verbose), options)
     limited = answer.status in (Status.ITERATION_LIMIT, Status.TIME_LIMIT)
+    if not limited and answer.proven(tol) != "everywhere":
+        answer = _by_own_numbers(form, answer, tol)
     proven, other = PROOFS.index(answer.proven(tol)), None
     if not limited and answer.ending is None and PROOFS[proven] != "everywhere":
         other = next(forms, None)
     if other is not None:
         if verbose:
             note("the proof is not complete in this form: the other form follows")
-        second = _own(other, solved(other, options, None, verbose), options)
+        second = _by_own_numbers(other, _own(other, solved(other, options, None, verbose), options), tol)
         further = not proven and (second.ending is not None or second.residual < answer.residual)
         if further or PROOFS.index(second.proven(tol)) > proven:
             form, answer = other, second
     return form, answer
+
+
+def _by_own_numbers(form: PrimalForm | DualForm, answer: Answer, tol: float) -> Answer:
+    """`answer`, or a point near it that the numbers of the program prove optimal without the form.
+
+    Not for constant objectives, nor beyond the size of a dense repair.
+    """
+    p = form.original if isinstance(form, EpigraphForm) else form.program
+    constant = p.P is None and not p.log_dets and not np.any(p.c)
+    if answer.ending is not None or answer.point is None or constant or len(p.b) * len(p.c) ** 2 > MOST_FLOPS:
+        return answer
+    x, y = answer.point.x, answer.point.y
+    if not (np.all(np.isfinite(x)) and np.all(np.isfinite(y))):
+        return answer
+    near = proven_near(p, Repair(p), x, y, p.b - p.A @ x, tol)
+    if near is None:
+        return answer
+    message = f"optimal: the program's own numbers prove relative gap and infeasibility of at most {tol:g}"
+    x, y, own = near
+    better = replace(answer, status=Status.OPTIMAL, message=message, point=Point(x, y), own_numbers=own)
+    return better if better.proven(tol) == "everywhere" else answer
 
 
 def _own(form: PrimalForm | DualForm, answer: Answer, options: dict[str, Any]) -> Answer:

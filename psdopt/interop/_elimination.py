@@ -159,7 +159,7 @@ class _State:
         return np.asarray(np.sqrt(self.weight[row]) * (1.0 + 9.0 * self.order[row]))
 
     def _define(self, row: NDArray[np.intp], column: NDArray[np.intp], inverse: Any, sizes: Any) -> None:
-        """x[column] = inverse (b − s − A x_known)[row]; `sizes` : |E⁻¹| |E| |E⁻¹| for the inverse of E."""
+        """x[column] = inverse (b − s − A x_known)[row]; `sizes` : |E⁻¹| |L| |U| |E⁻¹| for E = L U."""
         made, part, known = self.made, self.made(self.A[row]), self.offset
         mine, place = made(placed(row, self.A.shape[0]).T), made(placed(column, self.A.shape[1]))
         K_sizes = made(sizes @ (mine + abs(part) @ self.K_sizes))
@@ -180,6 +180,7 @@ class _State:
         for row, column, _ in aside:
             later[column], rows_left[row] = True, False
         unknown, chosen, inverse = np.flatnonzero(~later), np.zeros(0, dtype=np.intp), np.zeros((0, 0))
+        sizes = inverse
         left = np.asarray(self.pattern[:, unknown].sum(axis=1)).ravel() if len(unknown) else np.zeros(len(self.used))
         rows, columns, free = np.flatnonzero((left > 0.0) & rows_left), chosen, unknown
         if len(rows) and len(rows) * len(unknown) <= NUMBERS:
@@ -193,11 +194,14 @@ class _State:
             columns, free = unknown[order[:rank]], unknown[order[rank:]]
             square = E[chosen][:, order[:rank]]
             unit = np.max(np.abs(square), axis=1)  # LU is accurate in each row only if all rows have the same size
+            lower, upper = scipy.linalg.lu(square / unit[:, None], permute_l=True)
             inverse = np.linalg.inv(square / unit[:, None]) / unit
+            # entries that LU fills in have rounding too, and leave it where the inverse has zeros
+            factors = (np.abs(lower) @ np.abs(upper)) * unit[:, None]
+            sizes = np.abs(inverse) @ factors @ np.abs(inverse)
         self.Z = self.Z_sizes = self.made(placed(free, len(self.known)))
         self.known[free] = True
         if len(chosen):
-            sizes = np.abs(inverse) @ np.abs(square) @ np.abs(inverse)
             self._define(rows[chosen], columns, self.made(inverse), self.made(sizes))
         return free
 

@@ -331,7 +331,7 @@ def _statistics(solution: dict[str, Any]) -> dict[str, Any]:
         proof = solution["rows"].T @ proof
     return {
         "result": answer.result,
-        "certificate": answer.certificate or answer.own_numbers,
+        "certificate": answer.own_numbers or answer.certificate,
         "message": answer.message,
         "proven": solution["proven"],
         "proof": proof,

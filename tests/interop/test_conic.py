@@ -181,3 +181,36 @@ def test_options_that_are_unknown_are_refused() -> None:
     with pytest.raises(ValueError, match=r"unknown form .both.; known: auto, dual, primal"):
         program.solve(form="both")
     assert "unknowns=1" in repr(program)
+
+
+@pytest.mark.parametrize("unit", [1.0, 1e3, 1e8])
+@pytest.mark.parametrize("form", ["auto", "primal"])
+def test_an_equation_given_twice_holds_once_in_any_units_of_an_unknown(unit, form) -> None:
+    """Of E = L U with entries that L U fills in, E⁻¹ has rounding where its entries are zero: no equation of M."""
+    A = np.array(
+        [
+            [-7.29291, 2.13443, 0, 0, 0],
+            [-14.58582, 4.26886, 0, 0, 0],
+            [0, 0, 0.18315, 0, 0.67473],
+            [0, 0, 0.18394, 0, 0.025609],
+            [-24.488, 0.20492, 0, 1.94, -1.0204],
+            [0, -0.10782, 1.7196, -0.42412, -0.51596],
+            [-7.4254, 0, -2.047, 0, 0],
+        ]
+    )
+    x, units = np.array([-1.1, -0.98, 0.54, -0.01, -0.53]), np.array([unit, 1, 1, 1, 1])
+    s, y = np.array([0, 0, 0.1, 0, 1, -0.6, 0.8]), np.array([0.3, 0, 0, 1.2, 1, 0.6, -0.8])
+    program = ConicProgram(-A.T @ y * units, A * units, A @ x + s, {"zero": 2, "nonneg": 2, "second_order": [3]})
+    answer = program.solve(form=form)
+    assert answer.optimal
+    assert answer.value == pytest.approx(-A.T @ y @ x, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_an_objective_that_an_equation_fixes_is_constant(seed) -> None:
+    """c = a A_0: rounding that elimination leaves of c is no direction in which the objective falls."""
+    rng = np.random.default_rng(seed)
+    A, x, a = rng.standard_normal((3, 6)), rng.standard_normal(6), rng.standard_normal()
+    answer = ConicProgram(a * A[0], A, A @ x + [0.0, 1.0, 1.0], {"zero": 1, "nonneg": 1, "psd": [1]}).solve()
+    assert answer.optimal
+    assert answer.value == pytest.approx(a * A[0] @ x)
