@@ -124,6 +124,8 @@ def certify_constrained(
     own = problem.duality.dual_bound(evaluation, dual)
     if own is not None and own > (-np.inf if best.bound is None else best.bound):
         best = replace(best, bound=own)
+    if best.bound is not None and not math.isfinite(best.bound):
+        best = replace(best, bound=None)  # F(M) overflows
     y, S, pair, base, bound = best.y, best.S, best.pair, best.base, best.bound
     Z = on_host(Y) if isinstance(S, np.ndarray) else Y  # S of data on a device is an array up to order 500 only
     SY = as_array(S @ Z)
@@ -246,6 +248,17 @@ def _plain(problem: ConstrainedModel, y: Array) -> list[Array]:
     return [each for each in (kept, short) if np.all(np.isfinite(each))]
 
 
+def _without_overflow(problem: ConstrainedModel, y: Any) -> Any:
+    """y (m,) or None; zeros, which prove less, where |y_t A_t|² or σ(y) overflows."""
+    if y is None:
+        return None
+    used = problem.admissible(y)
+    bounds = np.where(used == 0.0, 0.0, problem.allowed.bound(used))
+    with np.errstate(over="ignore"):
+        size = float(np.sum((problem.norms * y) ** 2) + np.abs(used) @ np.abs(bounds))
+    return y if math.isfinite(size) else np.zeros_like(y)
+
+
 def _zero_to_rounding(problem: ConstrainedModel, best: Bounded, value: float, size: float) -> bool:
     """Whether S ⪰ 0 at M = 0 up to the rounding of its terms, and σ(y) <= 0; `size` is |∇F(0)|.
 
@@ -264,11 +277,12 @@ def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:
         given = dual
     else:
         y = np.asarray(dual, dtype=np.float64)
-        given = Multipliers(y, ray=y)
+        given = Multipliers(y, ray=y / np.max(np.abs(y), initial=np.finfo(float).tiny))
     for each in (given.y, given.best, given.ray):
         if each is not None and (each.shape != (problem.m,) or not np.all(np.isfinite(each))):
             raise InvalidInputError(f"dual must hold {problem.m} finite multipliers; found shape {each.shape}")
-    return given
+    y, best = (_without_overflow(problem, each) for each in (given.y, given.best))
+    return given if y is given.y and best is given.best else replace(given, y=y, best=best)
 
 
 def multipliers_at_zero(problem: ConstrainedModel) -> Multipliers:

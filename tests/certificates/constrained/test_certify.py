@@ -201,3 +201,26 @@ def test_the_rounding_of_an_m_beyond_the_trace_of_solutions_proves_nothing(seed:
         found = certify(problem, LowRankPSD(size * inside), dual=np.zeros(6))
         assert found.constraints.primal_infeasibility == 0.0
         assert found.proves(1e-6) is proven
+
+
+@pytest.mark.parametrize("curved", [False, True])
+@pytest.mark.parametrize("size", [1e150, 1e300, 1.7e308])
+def test_multipliers_that_overflow_prove_no_more_than_zeros(curved, size) -> None:
+    """σ(y), S or |y A_t|² is infinite."""
+    rng = np.random.default_rng(3)
+    A, C = np.eye(3) * curved, symmetric(rng, 3) + 4.0 * np.eye(3)
+    rows = constraints.sparse_forms([np.diag([5.0, 1, 1]), np.diag([1.0, 7, 1])], lower=1.0, upper=20.0)
+    problem = Constrained(QuadraticSDP(A=A, C=C), rows)
+    least = solve(problem).value
+    for y in (np.array([size, 0.0]), np.array([size, -size]), np.array([-size, -size])):
+        bound = certify(problem, np.eye(3), dual=y).dual_value
+        assert bound is None or bound <= least * (1.0 + 1e-6)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_value_that_overflows_has_no_bound() -> None:
+    rows = constraints.sparse_forms([np.eye(2)], lower=1.0)
+    certificate = certify(Constrained(QuadraticSDP(A=np.eye(2)), rows), 1e100 * np.eye(2), dual=np.zeros(1))
+    assert certificate.value == np.inf
+    assert certificate.dual_value is None
+    assert not certificate.proves(1e-3)
