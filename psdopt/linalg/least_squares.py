@@ -56,13 +56,13 @@ def lsqr(
     if not (beta > 0.0 and alpha > 0.0):
         return x
     v = v / alpha
-    w, rho_bar, phi_bar, square, spread = v, alpha, beta, 0.0, 0.0
+    w, rho_bar, phi_bar, whole, spread = v, alpha, beta, 0.0, 0.0
     for _ in range(steps):
         u = forth(v) - alpha * u
         length, beta = norm(w), float(norm(u))
         if beta > 0.0:
             u = u / beta
-            square += alpha * alpha + beta * beta
+            whole = math.hypot(whole, alpha, beta)
             v = back(u) - beta * v
             alpha = float(norm(v))
             v = v / alpha if alpha > 0.0 else v
@@ -71,10 +71,9 @@ def lsqr(
         phi, phi_bar, rho_bar, theta = cosine * phi_bar, sine * phi_bar, -cosine * alpha, sine * alpha
         x = x + (phi / rho) * w
         w = v - (theta / rho) * w
-        spread += (float(length) / rho) ** 2
-        whole = math.sqrt(square)
+        spread = math.hypot(spread, float(length) / rho)
         solved = phi_bar <= btol * size + atol * whole * float(norm(x))
         least = alpha * abs(cosine) <= atol * whole  # |Aᵀr| over |r|
-        if solved or least or whole * math.sqrt(spread) > MOST_CONDITION:
+        if solved or least or whole * spread > MOST_CONDITION:
             break
     return x

@@ -120,3 +120,10 @@ def test_without_targets_they_are_zero():
     np.testing.assert_array_equal(found.solve(U, b, 0.7), RowUpdates(weights, zeros).solve(U, b, 0.7))
     assert not found.target_values.any()
     assert np.array_equal(RowUpdates(weights, targets).target_values, targets.data)
+
+
+@pytest.mark.filterwarnings("ignore:overflow")
+def test_a_matrix_near_underflow_has_a_solution_without_an_error():
+    """|A⁻¹|² overflows."""
+    A = 2e-155 * RNG.standard_normal((12, 5))
+    assert np.isfinite(lsqr(lambda v: A @ v, lambda u: A.T @ u, np.ones(12), 50)).all()

@@ -208,6 +208,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             state.inside = self._begin(state)
 
     def _reached(self, state: AugmentedLagrangianState, inside: State) -> bool:
+        if inside.evaluation.size <= VANISHED * state.first_length:
+            return True  # M = 0 is the minimum for these multipliers, or the next ones lead away from it
         scale = unit_of(state.problem, inside.evaluation)
         return 0.5 * norm(inside.evaluation.factor_gradient()) <= state.aim * scale
 

@@ -99,10 +99,11 @@ class ConstrainedSteps(Method[ConstrainedState]):
         while True:
             active = Active.of(fit, a, state.y, sigma)
             try:
-                move = newton_move(fit, here, active, DAMPING * state.pull / here.size, state.residual)
-            except np.linalg.LinAlgError:
+                with np.errstate(over="raise", invalid="raise"):  # from a Y near zero a step to the bounds is too long
+                    move = newton_move(fit, here, active, DAMPING * state.pull / here.size, state.residual)
+                    needed = move.needed(fit, active, lost)
+            except (np.linalg.LinAlgError, FloatingPointError):
                 return stalled
-            needed = move.needed(fit, active, lost)
             if needed <= sigma:
                 break
             if not EPS * needed <= MINOR * state.base:  # the linearised constraints do not lead to a solution

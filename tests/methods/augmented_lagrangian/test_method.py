@@ -379,3 +379,15 @@ def test_a_completion_of_noisy_entries_gets_the_columns_that_its_constraints_nee
     assert result.matrix.rank > 10
     assert result.history.records[-1]["rounds"] <= 40
     assert result.value == pytest.approx(solve(problem, method=InteriorPoint()).value, rel=3e-6)
+
+
+@pytest.mark.parametrize("seed", [3, 9, 53, 78])
+@pytest.mark.parametrize("curved", [False, True])
+def test_a_round_ends_where_m_vanishes(seed: int, curved: bool) -> None:
+    """For the first multipliers M = 0 is best: no steps to |Y| = 1e-160, from which others overflow, but new ones."""
+    rows = constraints.sparse_forms([np.diag([5.0, 1, 1]), np.diag([1.0, 7, 1])], lower=1.0, upper=20.0)
+    C = np.random.default_rng(seed).standard_normal((3, 3))
+    problem = Constrained(QuadraticSDP(A=np.eye(3) * curved, C=(C + C.T) / 2 + 4.0 * np.eye(3)), rows)
+    result = solve(problem)
+    assert result.status is Status.OPTIMAL
+    assert result.iterations <= 15
