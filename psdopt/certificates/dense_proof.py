@@ -143,10 +143,9 @@ class DenseProof:
         F(N) >= F(P) + ⟨S', N − P⟩ + sigma/2 |N − P|² >= F(P) − ⟨S', P⟩ − Σ_i (e_i P_ii + e_i²/(2 sigma)) for F that is
         strongly convex with modulus sigma. Without sigma, the loss is Σ_i e_i N_ii: neglected for a quadratic F, of
         whose terms e is the rounding; else N_ii is taken to be P_ii, as ∇F(0), and e with it, may be out of proportion.
-        Neglected at P = 0 too, where S = ∇F(0) is data, and F has no value beside which e²/sigma is small.
         """
         sigma = self.problem.lower_curvature
-        if not (sigma > 0.0 and np.any(diagonal)):
+        if not sigma > 0.0:
             return 0.0 if self.quadratic else float(e @ diagonal)
         return float(e @ diagonal + (e @ e) / (2.0 * sigma))
 
