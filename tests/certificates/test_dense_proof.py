@@ -240,3 +240,10 @@ def test_a_search_that_failed_is_not_repeated_at_the_same_shortfall(monkeypatch)
     assert not searched
     assert proof.gap(goal, tried=1.4 * proof.shortfall) is None
     assert len(searched) == 2  # scaled coordinates, and the identity
+
+
+def test_rounding_of_the_largest_entries_hides_no_slope_at_zero() -> None:
+    """F falls by 1e-4 from M = 0 along an eigenvector of C whose eigenvalue, -0.01, is rounding beside 1e12."""
+    turn = np.array([[0.8, -0.6], [0.6, 0.8]])
+    problem = QuadraticSDP(B=1.0, C=turn @ np.diag([1e12, -0.01]) @ turn.T, constant=1.0)
+    assert not certify(problem, np.zeros((2, 1))).proves(1e-6)
