@@ -253,7 +253,8 @@ def _without_overflow(problem: ConstrainedModel, y: Any) -> Any:
     if y is None:
         return None
     used = problem.admissible(y)
-    bounds = np.where(used == 0.0, 0.0, problem.allowed.bound(used))
+    bounds = problem.allowed.bound(used)
+    bounds = np.where(np.isfinite(bounds), bounds, 0.0)  # those without a bound are 0
     with np.errstate(over="ignore"):
         size = float(np.sum((problem.norms * y) ** 2) + np.abs(used) @ np.abs(bounds))
     return y if math.isfinite(size) else np.zeros_like(y)
