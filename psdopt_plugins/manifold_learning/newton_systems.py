@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from psdopt.linalg import Array, inner, row_dots
@@ -103,23 +105,30 @@ class ColumnwiseSystem(NewtonSystem):
         return np.asarray(Z - Z.mean(axis=0))
 
     def solve(self, R: Array) -> Array:
-        """X with |R − system · X| <= SLIGHT |R| in the preconditioner's norm, or the last of MOST_PRODUCTS iterates.
+        """X with |R − system · X| <= SLIGHT |R| in the preconditioner's norm (:func:`conjugate_gradient`)."""
+        return conjugate_gradient(self.apply, self.preconditioned, R, SLIGHT**2)
 
-        Every iterate is a direction of descent, so that stopping early is safe.
-        """
-        X, residual = np.zeros_like(R), R
-        Z = self.preconditioned(residual)
-        P, energy = Z, inner(residual, Z)
-        goal = SLIGHT**2 * energy
-        for _ in range(MOST_PRODUCTS):
-            image = self.apply(P)
-            curvature = inner(P, image)
-            # solved, or singular to rounding, so that no progress is possible
-            if not (energy > goal and curvature > 0.0):
-                break
-            X = X + (energy / curvature) * P
-            residual = residual - (energy / curvature) * image
-            Z = self.preconditioned(residual)
-            following = inner(residual, Z)
-            P, energy = Z + (following / energy) * P, following
-        return X
+
+def conjugate_gradient(
+    apply: Callable[[Array], Array], preconditioned: Callable[[Array], Array], R: Array, share: float
+) -> Array:
+    """X with |R − system · X|² <= share |R|² in the preconditioner's norm, or the last of MOST_PRODUCTS iterates.
+
+    `apply` is X ↦ system · X. Every iterate is a direction of descent, so that stopping early is safe.
+    """
+    X, residual = np.zeros_like(R), R
+    Z = preconditioned(residual)
+    P, energy = Z, inner(residual, Z)
+    goal = share * energy
+    for _ in range(MOST_PRODUCTS):
+        image = apply(P)
+        curvature = inner(P, image)
+        # solved, or singular to rounding, so that no progress is possible
+        if not (energy > goal and curvature > 0.0):
+            break
+        X = X + (energy / curvature) * P
+        residual = residual - (energy / curvature) * image
+        Z = preconditioned(residual)
+        following = inner(residual, Z)
+        P, energy = Z + (following / energy) * P, following
+    return X

@@ -8,11 +8,17 @@ from functools import cached_property
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import NDArray
+from scipy.optimize import nnls
+from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from psdopt.linalg import Array, incidence, norm, rounding, row_dots
-from psdopt_plugins.limits import MINOR
+from psdopt_plugins.limits import MINOR, SLIGHT
 from psdopt_plugins.manifold_learning.graph import Edges
 from psdopt_plugins.manifold_learning.graph_matrices import GraphMatrices, base_weights
+from psdopt_plugins.manifold_learning.newton_systems import conjugate_gradient, factorises
+
+#: Unstable modes of a network that are made stable at once.
+MODES = 10
 
 
 class SensorGraph:
@@ -80,6 +86,33 @@ class SensorGraph:
         summed = np.asarray(self._sums @ blocks.reshape(len(blocks), -1)).reshape(-1, *blocks.shape[1:])
         return self.matrices.grounded(summed)
 
+    def hessian(self, steps: Array, tension: Array) -> Callable[[Array], Array]:
+        """R ↦ X (q, k) that solves [L(tension) ⊗ I + 8 Σ_t (δ_t δ_tᵀ) ⊗ (e_i − e_j)(e_i − e_j)ᵀ] X = R, L(tension) ≻ 0.
+
+        By a sparse factorisation of order q k where that is cheap (:func:`factorises`), else by conjugate gradient, to
+        |residual|² <= MINOR |R|² in the norm of its preconditioner: in the principal axes of the δ_t, `steps` (m, k),
+        the first d coordinates are solved together, and each other one with the mean of their δ². These are two
+        factorisations, of order q d and q; an iteration costs O((fill + pairs) k).
+        """
+        d, k = self.d, steps.shape[1]
+        # conjugate gradient takes about twice the steps, and each step solves twice: four times the work is as cheap
+        if k == d or factorises(self.matrices, k // 2):
+            return self.factors(8.0 * steps[:, :, None] * steps[:, None, :] + tension[:, None, None] * np.eye(k))
+        axes = np.linalg.eigh(steps.T @ steps)[1][:, ::-1]
+        first, rest = np.split(steps @ axes, [d], axis=1)
+        joint = self.factors(8.0 * first[:, :, None] * first[:, None, :] + tension[:, None, None] * np.eye(d))
+        each = self.factors((8.0 * row_dots(rest, rest) / (k - d) + tension)[:, None, None])
+
+        def apply(X: Array) -> Array:
+            V = self.E @ X
+            return np.asarray(self.adjoint @ (tension[:, None] * V + (8.0 * row_dots(steps, V))[:, None] * steps))
+
+        def preconditioned(R: Array) -> Array:
+            turned = R @ axes
+            return np.asarray(joint(turned[:, :d]) @ axes[:, :d].T + each(turned[:, d:]) @ axes[:, d:].T)
+
+        return lambda R: conjugate_gradient(apply, preconditioned, R, MINOR)
+
     def feasible(self, weights: Array, guess: float = MINOR) -> tuple[Array, float]:
         """(w + theta |w|, theta) with L(w + theta |w|) ≻ 0, theta at most a quarter above the least, from `guess`.
 
@@ -91,6 +124,30 @@ class SensorGraph:
         w, more = np.asarray(self._sums @ weights), np.asarray(self._sums @ base)
         theta = self.matrices.feasible_multiple(w, more, self._level(w), guess)
         return weights + theta * base, theta
+
+    def lifted(self, weights: Array, theta: float) -> Array:
+        """Coordinates (q, p) of the sensors in p dimensions more, which change tensions `weights` to those nearest 0.
+
+        Unstable modes of the network, u with uᵀ L(w) u < 0, are few and local where w is nearly feasible. Coordinates
+        √τ_u u add τ_u (u_i − u_j)² to the tension of the pair (i, j). The τ >= 0 that make the new tensions least
+        (nonnegative least squares) leave no mode unstable by itself. Modes are the MODES least eigenvectors of L(w)
+        relative to L(|w|), by Lanczos on the factors of L(w + theta |w|) ≻ 0, the (w, theta) of :meth:`feasible`.
+        """
+        base = base_weights(weights)
+        inverse = self.factors((weights + theta * base)[:, None, None])
+        operators = [self.adjoint @ sp.diags_array(w) @ self.E for w in (weights, base)]
+        solve = LinearOperator(operators[0].shape, matvec=lambda x: inverse(x.reshape(-1, 1)).ravel(), dtype=float)
+        random = np.random.default_rng(0).standard_normal(self.q)
+        count = min(MODES, self.q - 1)
+        try:
+            values, U = eigsh(operators[0], count, operators[1], sigma=-theta, OPinv=solve, v0=random, tol=SLIGHT**2)
+        except ArpackError:  # no modes, no coordinates
+            return np.zeros((self.q, 0))
+        U = U[:, values < 0.0]
+        stretch = np.asarray(self.E @ U) ** 2
+        sizes = np.linalg.norm(stretch, axis=0)
+        tau = nnls(stretch / sizes, -weights)[0] / sizes if len(sizes) else sizes
+        return np.asarray((U * np.sqrt(tau))[:, tau > 0.0])
 
     def bound(self, weights: Array) -> float:
         """A lower bound on F at all places in any dimension, min_Z Σ_t w_t (2 (|z_i − z_j|² − squares_t) − w_t).

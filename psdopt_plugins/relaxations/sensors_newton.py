@@ -9,7 +9,7 @@ import numpy as np
 
 from psdopt import Ability, Evaluation, Geometry, Problem, Requires, ensure_finite
 from psdopt.checks import integer
-from psdopt.linalg import Array
+from psdopt.linalg import Array, row_dots
 from psdopt_plugins.limits import MINOR, SLIGHT
 from psdopt_plugins.manifold_learning.graph_matrices import base_weights
 from psdopt_plugins.manifold_learning.tension_newton import Linearised, TensionNewton, TensionState
@@ -33,7 +33,9 @@ class SensorNewton(TensionNewton):
     :class:`~psdopt_plugins.manifold_learning.unfolding_newton.UnfoldingNewton`.
 
     A run begins in the d dimensions of its start. If that is not proven optimal, `lift` dimensions are added, with
-    small random coordinates from a fixed seed, and again half as many as there are if the gap stops falling.
+    small random coordinates from a fixed seed. If the gap stops falling, dimensions in which unstable modes of the
+    network come to rest take the place of those that F hardly needs. The tensions that they would add also give
+    feasible ones, whose bound may be better than that of w + delta |w| (:meth:`SensorGraph.lifted`).
 
     Parameters
     ----------
@@ -41,10 +43,11 @@ class SensorNewton(TensionNewton):
         are added.
 
     For a :class:`~psdopt_plugins.relaxations.sensors_problem.SensorProblem` without bounds on distances, on the cone.
-    Cost of a step: a sparse factorisation of order n k, and about five of order n.
+    Cost of a step: a sparse factorisation of order n k, or up to MOST_PRODUCTS iterations of conjugate gradient
+    (:meth:`SensorGraph.hessian`), and some thirty factorisations of order n.
     """
 
-    lift: int = 10
+    lift: int = 20
     patience: int = 8
 
     requires: ClassVar[Requires] = {
@@ -71,28 +74,54 @@ class SensorNewton(TensionNewton):
         steps = graph.differences(Z)
         tensions = 2.0 * graph.excess(steps)
         damped = state.weights + max(state.theta, MINOR) * base_weights(state.weights)
-        blocks = 8.0 * steps[:, :, None] * steps[:, None, :] + 2.0 * damped[:, None, None] * np.eye(Z.shape[1])
         gradient = graph.adjoint @ (2.0 * tensions[:, None] * steps)
-        return Linearised(Z, graph, steps, tensions, 2.0, graph.factors(blocks), gradient)
+        return Linearised(Z, graph, steps, tensions, 2.0, graph.hessian(steps, 2.0 * damped), gradient)
 
     def at(self, problem: Any, Y: Array) -> Evaluation:
         return ensure_finite(problem.at(problem.graph.factor(Y)))
 
     def proven(self, problem: Any, weights: Array, guess: float) -> tuple[float, Tensions, float]:
         graph: SensorGraph = problem.graph
-        feasible, theta = graph.feasible(0.5 * weights, guess)
-        return theta, Tensions(feasible), graph.bound(feasible)
+        w = 0.5 * weights
+        feasible, theta = graph.feasible(w, guess)
+        best = graph.bound(feasible), feasible
+        if theta > 0.0 and (U := graph.lifted(w, theta)).shape[1]:
+            stable, _ = graph.feasible(w + row_dots(V := graph.E @ U, V), SLIGHT * theta)
+            best = max(best, (graph.bound(stable), stable), key=lambda each: each[0])
+        return theta, Tensions(best[1]), best[0]
 
     def grown(self, problem: Any, state: TensionState) -> TensionState | None:
-        """More dimensions, with random coordinates of a slight share of the mean length of a pair."""
+        """At first `lift` dimensions more, with random coordinates of a slight share of the mean length of a pair.
+
+        Later those in which unstable modes rest (:meth:`SensorGraph.lifted`), in place of the dimensions that F hardly
+        needs.
+        """
         graph: SensorGraph = problem.graph
         Z = state.evaluation.factor[graph.d + graph.seen]
         n, k = Z.shape
-        more = min(self.lift if k == graph.d else -(-k // 2), graph.d + n - k)
-        if more <= 0:
+        if k == graph.d:
+            spread = SLIGHT * float(np.sqrt(graph.squares.mean()))
+            added = spread * np.random.default_rng(k).standard_normal((n, min(self.lift, n)))
+        else:
+            Z = self._needed(graph, Z, state.evaluation.value + SLIGHT**2 * state.extras["gap"])
+            tensions = graph.excess(graph.differences(Z))
+            _, theta = graph.feasible(tensions, state.theta)
+            added = graph.lifted(tensions, theta) if theta > 0.0 else Z[:, :0]
+        if added.shape[1] == 0:
             return None
-        spread = SLIGHT * float(np.sqrt(graph.squares.mean()))
-        wider = np.column_stack([Z, spread * np.random.default_rng(k).standard_normal((n, more))])
-        weights = base_weights(2.0 * graph.excess(graph.differences(wider)))
-        fresh = replace(state, waited=0, waited_from=np.inf)
-        return self.judged(fresh, self.at(problem, wider), weights)
+        wider = np.column_stack([Z, added])
+        weights = 2.0 * graph.excess(graph.differences(wider))
+        weights = base_weights(weights) if k == graph.d else weights
+        return self.judged(replace(state, waited=0, waited_from=np.inf), self.at(problem, wider), weights)
+
+    @staticmethod
+    def _needed(graph: SensorGraph, Z: Array, most: float) -> Array:
+        """Z without as many of the least principal axes beyond the first d dimensions as keep F at most `most`."""
+        U, sizes, _ = np.linalg.svd(Z[:, graph.d :], full_matrices=False)
+        while len(sizes):
+            fewer = np.column_stack([Z[:, : graph.d], U[:, : len(sizes) - 1] * sizes[:-1]])
+            excess = graph.excess(graph.differences(fewer))
+            if not float(excess @ excess) <= most:
+                break
+            Z, sizes = fewer, sizes[:-1]
+        return Z
