@@ -19,6 +19,9 @@ from psdopt_plugins.manifold_learning.newton_systems import conjugate_gradient, 
 
 #: Unstable modes of a network that are made stable at once.
 MODES = 10
+#: A network whose Hessian of so many columns is factorised stays with factorisations, on which the last digits of the
+#: tensions depend.
+COLUMNS = 20
 
 
 class SensorGraph:
@@ -86,17 +89,17 @@ class SensorGraph:
         summed = np.asarray(self._sums @ blocks.reshape(len(blocks), -1)).reshape(-1, *blocks.shape[1:])
         return self.matrices.grounded(summed)
 
-    def hessian(self, steps: Array, tension: Array) -> Callable[[Array], Array]:
+    def hessian(self, steps: Array, tension: Array, share: float) -> Callable[[Array], Array]:
         """R ↦ X (q, k) that solves [L(tension) ⊗ I + 8 Σ_t (δ_t δ_tᵀ) ⊗ (e_i − e_j)(e_i − e_j)ᵀ] X = R, L(tension) ≻ 0.
 
         By a sparse factorisation of order q k where that is cheap (:func:`factorises`), else by conjugate gradient, to
-        |residual|² <= MINOR |R|² in the norm of its preconditioner: in the principal axes of the δ_t, `steps` (m, k),
+        |residual|² <= `share` |R|² in the norm of its preconditioner: in the principal axes of the δ_t, `steps` (m, k),
         the first d coordinates are solved together, and each other one with the mean of their δ². These are two
         factorisations, of order q d and q; an iteration costs O((fill + pairs) k).
         """
         d, k = self.d, steps.shape[1]
         # conjugate gradient takes about twice the steps, and each step solves twice: four times the work is as cheap
-        if k == d or factorises(self.matrices, k // 2):
+        if k == d or factorises(self.matrices, min(k, COLUMNS) // 2):
             return self.factors(8.0 * steps[:, :, None] * steps[:, None, :] + tension[:, None, None] * np.eye(k))
         axes = np.linalg.eigh(steps.T @ steps)[1][:, ::-1]
         first, rest = np.split(steps @ axes, [d], axis=1)
@@ -111,7 +114,7 @@ class SensorGraph:
             turned = R @ axes
             return np.asarray(joint(turned[:, :d]) @ axes[:, :d].T + each(turned[:, d:]) @ axes[:, d:].T)
 
-        return lambda R: conjugate_gradient(apply, preconditioned, R, MINOR)
+        return lambda R: conjugate_gradient(apply, preconditioned, R, share)
 
     def feasible(self, weights: Array, guess: float = MINOR) -> tuple[Array, float]:
         """(w + theta |w|, theta) with L(w + theta |w|) ≻ 0, theta at most a quarter above the least, from `guess`.

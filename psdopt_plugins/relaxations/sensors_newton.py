@@ -75,7 +75,9 @@ class SensorNewton(TensionNewton):
         tensions = 2.0 * graph.excess(steps)
         damped = state.weights + max(state.theta, MINOR) * base_weights(state.weights)
         gradient = graph.adjoint @ (2.0 * tensions[:, None] * steps)
-        return Linearised(Z, graph, steps, tensions, 2.0, graph.hessian(steps, 2.0 * damped), gradient)
+        # the error of the predicted tensions should fall with the multiple of |w| that makes them feasible
+        solve = graph.hessian(steps, 2.0 * damped, min(MINOR, state.theta or MINOR))
+        return Linearised(Z, graph, steps, tensions, 2.0, solve, gradient)
 
     def at(self, problem: Any, Y: Array) -> Evaluation:
         return ensure_finite(problem.at(problem.graph.factor(Y)))
@@ -103,7 +105,7 @@ class SensorNewton(TensionNewton):
             spread = SLIGHT * float(np.sqrt(graph.squares.mean()))
             added = spread * np.random.default_rng(k).standard_normal((n, min(self.lift, n)))
         else:
-            Z = self._needed(graph, Z, state.evaluation.value + SLIGHT**2 * state.extras["gap"])
+            Z = self._needed(graph, Z, state.evaluation.value + SLIGHT * state.extras["gap"])
             tensions = graph.excess(graph.differences(Z))
             _, theta = graph.feasible(tensions, state.theta)
             added = graph.lifted(tensions, theta) if theta > 0.0 else Z[:, :0]
