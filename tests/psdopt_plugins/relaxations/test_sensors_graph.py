@@ -47,6 +47,26 @@ def test_the_factors_solve_the_dense_system():
     np.testing.assert_allclose(dense @ graph.factors(blocks)(R).ravel(), R.ravel(), atol=1e-9)
 
 
+def test_conjugate_gradient_solves_what_factors_solve(monkeypatch):
+    graph, rng = twice().graph, np.random.default_rng(0)
+    steps, tension = rng.standard_normal((len(graph.squares), 5)), rng.random(len(graph.squares)) + 0.1
+    R = rng.standard_normal((12, 5))
+    exact = graph.hessian(steps, tension, 0.0)(R)
+    monkeypatch.setattr("psdopt_plugins.relaxations.sensors_graph.factorises", lambda matrices, k: False)
+    np.testing.assert_allclose(graph.hessian(steps, tension, 1e-20)(R), exact, atol=1e-7)
+
+
+def test_lifted_sensors_make_unstable_modes_stable():
+    graph, rng = twice().graph, np.random.default_rng(0)
+    w = rng.standard_normal(len(graph.squares))
+    _, theta = graph.feasible(w)
+    U = graph.lifted(w, theta)
+    L = laplacian(graph, w + np.sum((graph.E @ U) ** 2, axis=1))
+    assert U.shape[1] > 0
+    assert np.linalg.eigvalsh(L)[0] > np.linalg.eigvalsh(laplacian(graph, w))[0]
+    assert np.einsum("ij,ij->j", U, L @ U).min() > -1e-9
+
+
 @pytest.mark.parametrize("size", [1e-6, 1e-2, 1.0, 1e3])
 @pytest.mark.parametrize("signs", ["positive", "negative", "mixed"])
 def test_no_places_undercut_the_bound_of_any_tensions(size, signs):
