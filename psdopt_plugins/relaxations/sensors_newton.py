@@ -12,6 +12,7 @@ from psdopt.checks import integer
 from psdopt.linalg import Array, row_dots
 from psdopt_plugins.limits import MINOR, SLIGHT
 from psdopt_plugins.manifold_learning.graph_matrices import base_weights
+from psdopt_plugins.manifold_learning.newton_systems import factorises
 from psdopt_plugins.manifold_learning.tension_newton import Linearised, TensionNewton, TensionState
 from psdopt_plugins.relaxations.sensors_graph import SensorGraph
 from psdopt_plugins.relaxations.sensors_problem import SENSOR_NETWORK, SensorProblem, Tensions
@@ -47,7 +48,7 @@ class SensorNewton(TensionNewton):
     (:meth:`SensorGraph.hessian`), and some thirty factorisations of order n.
     """
 
-    lift: int = 20
+    lift: int = 10
     patience: int = 8
 
     requires: ClassVar[Requires] = {
@@ -103,7 +104,9 @@ class SensorNewton(TensionNewton):
         n, k = Z.shape
         if k == graph.d:
             spread = SLIGHT * float(np.sqrt(graph.squares.mean()))
-            added = spread * np.random.default_rng(k).standard_normal((n, min(self.lift, n)))
+            few = factorises(graph.matrices, k + self.lift)
+            more = min(self.lift if few else 2 * self.lift, n)
+            added = spread * np.random.default_rng(k).standard_normal((n, more))
         else:
             Z = self._needed(graph, Z, state.evaluation.value + SLIGHT * state.extras["gap"])
             tensions = graph.excess(graph.differences(Z))
