@@ -103,8 +103,8 @@ class SensorLocalization(Estimator):
     result_ : the :class:`psdopt.Result` of the relaxation, for anchors less their mean, with lengths in units of unit_.
     unit_ : 1; where pairs have bounds, :func:`unit_of_length`, since Z is then far from its block I in other units.
 
-    Cost: without bounds some tens of systems of order n k, k about d + 20, each a sparse factorisation or up to 200
-    products linear in the pairs, and few steps linear in the pairs; with bounds that of the method that
+    Cost: without bounds some tens of systems of order n k, each a sparse factorisation, k about d + 10, or for many
+    neighbours up to 200 products linear in the pairs, k about d + 20; with bounds that of the method that
     :func:`psdopt.solve` chooses, at least O(n³) a step.
     990 sensors with 20 distances each took 0.7 s of processor time.
 

@@ -34,14 +34,15 @@ class SensorNewton(TensionNewton):
     :class:`~psdopt_plugins.manifold_learning.unfolding_newton.UnfoldingNewton`.
 
     A run begins in the d dimensions of its start. If that is not proven optimal, `lift` dimensions are added, with
-    small random coordinates from a fixed seed. If the gap stops falling, dimensions in which unstable modes of the
+    small random coordinates from a fixed seed; twice as many where Newton systems are not factorised, whose cost then
+    does not grow with their cube. If the gap stops falling, dimensions in which unstable modes of the
     network come to rest take the place of those that F hardly needs. The tensions that they would add also give
     feasible ones, whose bound may be better than that of w + delta |w| (:meth:`SensorGraph.lifted`).
 
     Parameters
     ----------
-    lift : dimensions added at first, at most n in all. patience : steps without a gap of half the size after which more
-        are added.
+    lift : dimensions added at first, or half of them; at most n in all. patience : steps without a gap of half the
+        size after which more are added.
 
     For a :class:`~psdopt_plugins.relaxations.sensors_problem.SensorProblem` without bounds on distances, on the cone.
     Cost of a step: a sparse factorisation of order n k, or up to MOST_PRODUCTS iterations of conjugate gradient
@@ -94,7 +95,7 @@ class SensorNewton(TensionNewton):
         return theta, Tensions(best[1]), best[0]
 
     def grown(self, problem: Any, state: TensionState) -> TensionState | None:
-        """At first `lift` dimensions more, with random coordinates of a slight share of the mean length of a pair.
+        """At first `lift` dimensions or twice as many: random coordinates, a slight share of the mean length of a pair.
 
         Later those in which unstable modes rest (:meth:`SensorGraph.lifted`), in place of the dimensions that F hardly
         needs.
