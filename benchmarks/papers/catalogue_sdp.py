@@ -31,6 +31,12 @@ def _families() -> Experiment:
     return families()
 
 
+def _sensors() -> Experiment:
+    from benchmarks.papers.sensor_networks import networks
+
+    return networks()
+
+
 SDP = (
     ExperimentSpec(
         "sdp-peers",
@@ -66,5 +72,13 @@ SDP = (
         REFERENCE,
         paper="sdp",
         title="SDPLIB",
+    ),
+    ExperimentSpec(
+        "sdp-sensors",
+        _sensors,
+        "positions of 150 to 1,000 sensors from distances",
+        "Biswas, Ye: Semidefinite programming for ad hoc wireless sensor network localization, IPSN (2004)",
+        paper="sdp",
+        title="Sensor networks",
     ),
 )
