@@ -105,7 +105,7 @@ class SensorLocalization(Estimator):
 
     Cost: without bounds some tens of systems of order n k, each a sparse factorisation, k about d + 10, or for many
     neighbours up to 200 products linear in the pairs, k about d + 20; with bounds that of the method that
-    :func:`psdopt.solve` chooses, at least O(n³) a step.
+    :func:`psdopt.solve` chooses, at least O(n³) a step. Memory: the factors, k² times those of order n, or k arrays.
     990 sensors with 20 distances each took 0.7 s of processor time.
 
     Examples
