@@ -179,31 +179,32 @@ class _State:
         later, rows_left = self.known.copy(), (self.order >= 0) & ~self.used
         for row, column, _ in aside:
             later[column], rows_left[row] = True, False
-        unknown, chosen, inverse = np.flatnonzero(~later), np.zeros(0, dtype=np.intp), np.zeros((0, 0))
-        sizes = inverse
+        unknown, chosen = np.flatnonzero(~later), np.zeros(0, dtype=np.intp)
         left = np.asarray(self.pattern[:, unknown].sum(axis=1)).ravel() if len(unknown) else np.zeros(len(self.used))
         rows, columns, free = np.flatnonzero((left > 0.0) & rows_left), chosen, unknown
         if len(rows) and len(rows) * len(unknown) <= NUMBERS:
             E = as_dense(self.A[rows][:, unknown])
             scale = 1.0 / (np.linalg.norm(E, axis=1) * self._reluctance(rows))
-            R, chosen = scipy.linalg.qr(E.T * scale, mode="r", pivoting=True)
+            R, order = scipy.linalg.qr(E.T * scale, mode="r", pivoting=True)
             diagonal = np.abs(np.diagonal(R))
             rank = int(np.sum(diagonal > MINOR * NEGLIGIBLE * diagonal[0]))
-            chosen = chosen[:rank]
-            R, order = scipy.linalg.qr(E[chosen], mode="r", pivoting=True)
+            chosen, E = rows[order[:rank]], E[order[:rank]]
+            _, order = scipy.linalg.qr(E, mode="r", pivoting=True)
             columns, free = unknown[order[:rank]], unknown[order[rank:]]
-            square = E[chosen][:, order[:rank]]
-            unit = np.max(np.abs(square), axis=1)  # LU is accurate in each row only if all rows have the same size
-            lower, upper = scipy.linalg.lu(square / unit[:, None], permute_l=True)
-            inverse = np.linalg.inv(square / unit[:, None]) / unit
-            # entries that LU fills in have rounding too, and leave it where the inverse has zeros
-            factors = (np.abs(lower) @ np.abs(upper)) * unit[:, None]
-            sizes = np.abs(inverse) @ factors @ np.abs(inverse)
         self.Z = self.Z_sizes = self.made(placed(free, len(self.known)))
         self.known[free] = True
         if len(chosen):
-            self._define(rows[chosen], columns, self.made(inverse), self.made(sizes))
+            self._define(chosen, columns, *map(self.made, _inverse(as_dense(self.A[chosen][:, columns]))))
         return free
+
+
+def _inverse(E: Array) -> tuple[Array, Array]:
+    """(E⁻¹, |E⁻¹| |L| |U| |E⁻¹|) for E = L U, whose fill-in leaves rounding where E⁻¹ has zeros."""
+    unit = np.max(np.abs(E), axis=1)  # LU is accurate in each row only if all rows have the same size
+    lower, upper = scipy.linalg.lu(E / unit[:, None], permute_l=True)
+    inverse = np.linalg.inv(E / unit[:, None]) / unit
+    factors = (np.abs(lower) @ np.abs(upper)) * unit[:, None]
+    return inverse, np.abs(inverse) @ factors @ np.abs(inverse)
 
 
 def placed(rows: NDArray[np.intp], size: int) -> sp.csr_array:
