@@ -14,7 +14,6 @@ from psdopt.interop._cone_proofs import COMPUTED, dual_feasible, entry_sizes
 from psdopt.interop._cone_repair import Repair
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.extreme import smallest_eigenpair
-from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.tolerances import MINOR, rounding
 
 
@@ -27,10 +26,9 @@ class ConeCertificate:
     value : ½ xᵀPx + cᵀx − Σ ν log det S, S the blocks with log dets, of order k.
     bound : −bᵀy − ½ xᵀPx + Σ ν (k (1 − log ν) + log det Y), at most the optimal value, less the rounding of its terms.
     lowered : yᵀ times the violations by s = b − A x, by which they may make `value` less than the optimal one.
-    unit : of the gap: the larger of |value| and |bound|, or of their distances from the objective at the shortest x_0
-        that comes nearest to A x = b in equations and inequalities, if that is less; with log dets the second of the
-        two is |cᵀ(x − x_0)| + Σ ν k. So a constant in the objective that a row or the units of a block hide does not
-        count.
+    unit : of the gap: the larger of |value| and |bound|, or of their distances from the objective at the program's
+        `origin` x_0, if that is less; with log dets the second of the two is |cᵀ(x − x_0)| + Σ ν k. So a constant in
+        the objective that a row or the units of a block hide does not count.
     infeasibility : the largest violation of a row by s, relative to the sizes of its terms; of a block
         −λ_min, with rows and columns scaled by the sizes of the diagonal.
     dimacs : the DIMACS errors "primal" and "gap"; those of the dual are rounding.
@@ -76,12 +74,10 @@ def cone_certificate(program: ConeProgram, x: Array, y: Array) -> ConeCertificat
     s, sizes = p.b - p.A @ x, np.abs(p.b) + abs(p.A) @ np.abs(x)
     terms = np.abs(p.c) @ np.abs(x) + abs(curved) + entry_sizes(p, y) @ sizes + lost
     bound = least - float(p.b @ y) - curved - rounding(float(terms), len(y), COMPUTED)
-    rows = p.first_psd
-    start = least_squares(sp.csr_array(p.A[:rows]), p.b[:rows]) if np.any(p.b[:rows]) else 0.0 * x
     if p.log_dets:
-        beyond = abs(float(p.c @ (x - start))) + weights
+        beyond = abs(float(p.c @ (x - p.origin))) + weights
     else:
-        beyond = max(abs(value - p.value(start)), abs(bound - p.value(start)))
+        beyond = max(abs(each - p.value(p.origin)) for each in (value, bound))
     unit = min(max(abs(value), abs(bound)), beyond)
     worst, off, lowered = _violation(p, s, x, y, sizes)
     dimacs = {

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.least_squares import least_squares
 
 
 @dataclass(frozen=True)
@@ -98,6 +99,12 @@ class ConeProgram:
             first = firsts[[t for t, order in enumerate(self.psd) if order == k]]
             found.append(Stack(first[:, None] + np.arange(len(i)), i, j))
         return found
+
+    @cached_property
+    def origin(self) -> Array:
+        """The shortest x (N,) that comes nearest to A x = b in the equations and inequalities."""
+        A, b = sp.csr_array(self.A[: self.first_psd]), self.b[: self.first_psd]
+        return least_squares(A, b) if np.any(b) else np.zeros(len(self.c))
 
     def gradient(self, x: Array) -> Array:
         """c + P x."""
