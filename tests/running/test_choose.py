@@ -31,7 +31,7 @@ from psdopt.geometries import FlatQuotient, PSDCone, Spectraplex
 from psdopt.margins.problem import MarginProblem
 from psdopt.methods import ADMM, BILGO, Alternating, AugmentedLagrangian, BoundaryPoint, ColumnGeneration
 from psdopt.methods.online_gradient import OnlineRiemannianGradient
-from psdopt.methods.primal_dual import state as primal_dual_state
+from psdopt.methods.primal_dual import dual_values
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.problems.quadratic_sdp import QuadraticStarts
 from psdopt.running.choose import FOR_HINGES, LIMITED, SECOND_ORDER, choose, first_rank, wide_atoms
@@ -197,7 +197,7 @@ def test_nuclear_norms_are_split_where_no_matrix_of_few_columns_nearly_has_the_e
 
 def test_noisy_entries_are_completed_in_few_decompositions(monkeypatch) -> None:
     """No slack is proven definite on the way: C = I/2 bounds traces. 66 steps here, 56 at noise of one."""
-    monkeypatch.setattr(primal_dual_state, "_definite", lambda form, v: pytest.fail("a proof was sought"))
+    monkeypatch.setattr(dual_values, "_definite", lambda form, v: pytest.fail("a proof was sought"))
     for noise, most in ((0.1, 90), (1.0, 80)):
         problem = completion(50, noise=noise)
         result = solve(problem, tol=1e-6)

@@ -22,6 +22,7 @@ from psdopt.linalg.arrays import Array, length_of, norm
 from psdopt.linalg.halves import Edge, halves
 from psdopt.linalg.limits import ITERATED_ORDER
 from psdopt.linalg.tolerances import SLIGHT
+from psdopt.methods.primal_dual.dual_values import Inexact
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved
 
 #: The penalty first changes once one residual was the larger for this many steps in a row.
@@ -124,10 +125,10 @@ class BoundaryPoint(Method[BoundaryPointState]):
         v, within = _multipliers(form, missed / s, Z)
         F = [D - P for D, P in zip(form.slacks(v), Z, strict=True)]
         at = Iterate(X, Z, v, missed, F, norm(missed), length_of(F), [], [])
-        options: dict[str, Any] = {"step": s, "outcome": Outcome.RUNNING, "patience": self.patience, "splits": True}
+        options: dict[str, Any] = {"step": s, "outcome": Outcome.RUNNING, "patience": self.patience}
         factor = form.assembled([root * np.sqrt(s) for _, _, root in split])
         short = max([0.0, *(edge.short for edge in edges if edge is not None)])
-        new = replace(moved(state, at, factor=factor, short=short, **options), edges=edges)
+        new = replace(moved(state, at, factor=factor, inexact=Inexact(short), **options), edges=edges)
         return self._extrapolated(new, W, F, within)
 
     def _extrapolated(

@@ -27,6 +27,7 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, length_of, norm
 from psdopt.linalg.tolerances import SLIGHT, VANISHED
 from psdopt.methods.primal_dual import soft
+from psdopt.methods.primal_dual.progress import Progress
 from psdopt.methods.primal_dual.soft import SoftState
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved, settled
 
@@ -138,7 +139,7 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
         form = _within(constrained(state.problem)[0])
         if form is not None and after.form.W is not None and form.conic.n == after.form.conic.n:
             form = None  # the face that the run began on
-        if form is None and after.least <= FEASIBLE:
+        if form is None and after.progress.least[0] <= FEASIBLE:
             return after
         if form is None and state.form.flat and state.form.W is None:
             # multipliers along the path of C = 0 lie inside those that refute
@@ -149,7 +150,7 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
         if form.W is not None:
             # on a face M is held to more, its part there to the rows as well; and y with multiples of the combinations
             # that define the face are large, so that a bound of theirs is lost to rounding on the face
-            after = replace(after, nearest=None, nearest_violation=math.inf, nearest_error=math.inf, bound=-math.inf)
+            after = replace(after, nearest=None, bound=-math.inf)
         return replace(
             after,
             form=form,
@@ -158,11 +159,9 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
             v=np.zeros(form.m),
             at=None,
             careful=False,
-            least=math.inf,
-            least_off=math.inf,
             refuted=math.inf,
             fallen=math.inf,
-            since=0,
+            progress=Progress(),
             anew=True,
             outcome=Outcome.RUNNING,
         )
@@ -177,7 +176,7 @@ class InteriorPoint(Method[PrimalDualState | SoftState]):
 
     def _advanced(self, state: PrimalDualState) -> PrimalDualState:
         """The next iterate; LinAlgError or FloatingPointError where there is none."""
-        last = state.anew or state.since > 0  # then the costlier factorisation of the system's root is allowed
+        last = state.anew or state.progress.since > 0  # then the costlier factorisation of the system's root is allowed
         at = state.at or Iterate.of(state.form, state.X, state.Z, state.v)
         new, length, careful = newton_step(state.form, at, self.share, state.careful, last)
         if not norm(new.v) <= HUGE:

@@ -12,27 +12,25 @@ from psdopt.certificates.scales import stationarity_scale, unit_on_the_cone
 from psdopt.constraints.central_path.interior_steps import Iterate, first_iterate, newton_step
 from psdopt.constraints.central_path.semidefinite import Semidefinite
 from psdopt.constraints.central_path.standard import StandardForm
-from psdopt.constraints.limits import GAIN, NEGLIGIBLE
+from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.constraints.soft import soft_conic
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.tolerances import MINOR, SLIGHT, VANISHED
+from psdopt.methods.primal_dual.progress import Progress
 
 
 @dataclass(kw_only=True)
 class SoftState(State):
-    """`at`, X, Z and v of the standard form. `careful` : whether steps factor the roots of their systems. `least` : the
-    largest of mu and the residuals of both equations when it last fell by a tenth, `narrowest` : |F − bound| when it
-    did; `since` : steps since one of the two fell."""
+    """`at`, X, Z and v of the standard form. `careful` : whether steps factor the roots of their systems. `progress` :
+    of the largest of mu and the residuals of both equations, and of |F − bound|."""
 
     form: StandardForm
     at: Iterate
     careful: bool = False
-    least: float = math.inf
-    narrowest: float = math.inf
-    since: int = 0
+    progress: Progress = Progress()
 
 
 def begun(problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None) -> SoftState:
@@ -51,7 +49,8 @@ def stepped(state: SoftState, share: float, patience: int) -> SoftState:
     """The next state; stalled where there is no step, or none that gains within `patience` steps."""
     try:
         with np.errstate(over="raise"):
-            return _moved(state, *newton_step(state.form, state.at, share, state.careful, state.since > 0), patience)
+            last = state.progress.since > 0
+            return _moved(state, *newton_step(state.form, state.at, share, state.careful, last), patience)
     except (np.linalg.LinAlgError, FloatingPointError):
         return replace(state, step=0.0, outcome=Outcome.STALLED)
 
@@ -72,9 +71,7 @@ def _moved(state: SoftState, at: Iterate, step: float, careful: bool, patience: 
     width = abs(evaluation.value - bound)
     gap = width / unit if unit > 0.0 else math.inf
     relative = gap if slack <= MINOR * NEGLIGIBLE else math.inf
-    off = max(form.mean_product(at.X, at.Z), slack, at.primal)
-    lower, narrower = off < GAIN * state.least, width < GAIN * state.narrowest
-    since = 0 if lower or narrower else state.since + 1
+    progress = state.progress.after(max(form.mean_product(at.X, at.Z), slack, at.primal), width)
     scale = stationarity_scale(problem, evaluation.value, evaluation.size)
     geometry = state.geometry
     if geometry.can_grow and geometry.rank != evaluation.factor.shape[1]:
@@ -86,13 +83,11 @@ def _moved(state: SoftState, at: Iterate, step: float, careful: bool, patience: 
         evaluation=evaluation,
         gradient_norm=2.0 * relative * (scale or 1.0),
         step=step,
-        outcome=Outcome.STALLED if step < NEGLIGIBLE or since >= patience else Outcome.RUNNING,
+        outcome=Outcome.STALLED if step < NEGLIGIBLE or progress.since >= patience else Outcome.RUNNING,
         dual=form.multipliers(at.v),
         at=at,
         careful=careful,
-        least=off if lower else state.least,
-        narrowest=width if narrower else state.narrowest,
-        since=since,
+        progress=progress,
         extras={"dual_residual": slack, "gap": gap},
     )
 

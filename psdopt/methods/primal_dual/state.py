@@ -8,9 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from psdopt.certificates.constrained.certify import SHRUNK, Multipliers, multipliers_at_zero
-from psdopt.certificates.constrained.definite_slack import proven_semidefinite
-from psdopt.certificates.constrained.log_det_bound import log_det_bound
+from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
 from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import GapUnits, relative_gap, relative_violation
@@ -19,7 +17,7 @@ from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.central_path.interior_steps import Iterate
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
-from psdopt.constraints.limits import FEASIBLE, GAIN, NEGLIGIBLE
+from psdopt.constraints.limits import FEASIBLE, NEGLIGIBLE
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Outcome, State
@@ -27,21 +25,20 @@ from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array, inner, length_of, norm
 from psdopt.linalg.limits import ITERATED_ORDER
-from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
 from psdopt.methods.augmented_lagrangian.phase_one import phase_one
+from psdopt.methods.primal_dual.dual_values import Inexact, Proven, dual_value
+from psdopt.methods.primal_dual.progress import Nearest, Progress
 
 
 @dataclass(kw_only=True)
 class PrimalDualState(State):
     """X and Z by parts of the standard form, v; `dual` holds multipliers and candidates for certificates.
 
-    `least` : the relative residual when it last fell by a tenth; `least_off` : that residual with the violation of all
-    constraints together, relative to |b|. `narrowest` : |F − bound| when it last fell by a tenth, among iterates whose
-    largest residual is a relative gap of one or more. `widest` : the largest such
-    |F − bound|. `since` : steps since one of the three fell. `nearest` : F at the best iterate so far, that of least
-    `nearest_error`. This error is what a certificate would report: the larger of the violation of the constraints,
-    `nearest_violation`, and the gap to the best proven bound; before any bound is proven, the relative residual. A
-    stalled run ends at `nearest`, since rounding may spoil later iterates where multipliers are not bounded. `anew` :
+    `progress` : of the relative residual, of that with the violation of all constraints together, relative to |b|, and
+    of |F − bound| among iterates whose largest residual is a relative gap of one or more. `widest` : the largest such
+    |F − bound|. `bound` : the largest proven dual value. `nearest` : the iterate of least error so far, at which a
+    stalled run ends, since rounding may spoil later iterates where multipliers are not bounded. `anew` :
     whether the run was restarted; a restarted run shows `nearest` until it has a better iterate. `at` : X, Z and v with
     their factors and residuals, if already computed. `careful` : whether steps factor the roots of their systems,
     because rounding spoils the systems. `warm` : whether the run began at a solution of another problem and
@@ -54,15 +51,10 @@ class PrimalDualState(State):
     Z: list[Array]
     v: Array
     dual: Multipliers
-    least: float = math.inf
-    least_off: float = math.inf
-    narrowest: float = math.inf
+    progress: Progress = Progress()
     widest: float = 0.0
-    since: int = 0
     bound: float = -math.inf
-    nearest: Evaluation | None = None
-    nearest_violation: float = math.inf
-    nearest_error: float = math.inf
+    nearest: Nearest | None = None
     anew: bool = False
     at: Iterate | None = None
     careful: bool = False
@@ -142,129 +134,98 @@ def moved(
     step: float,
     outcome: Outcome,
     patience: int,
-    splits: bool = False,
-    short: float = 0.0,
+    inexact: Inexact | None = None,
     factor: Array | None = None,
 ) -> State_:
     """The state at `at`, with its residuals, its multipliers and candidates for proofs.
 
-    `patience` : the run stalls once `since` of the state has reached this number of steps.
-    `splits` : whether the dual equation C = A*(v) + Z holds only in the limit; if so, its residual is subtracted from
-    the dual bound, as is `short`, how far below zero Z may be. `factor` : Y of X, if already computed.
+    `patience` : the run stalls after this number of steps in which no residual fell by a tenth.
+    `inexact` : where the dual equation C = A*(v) + Z holds only in the limit, so that its residual is subtracted from
+    the dual bound. `factor` : Y of X, if already computed.
     """
-    (problem, conic), form, X, Z, v = constrained(old.problem), old.form, at.X, at.Z, at.v
-    rest, slack = at.primal, at.dual
-    inside = old.dual.inside
-    whole = form.cliques is None  # then the matrix of X is definite
-    better = inside is None or old.at is None or old.at.primal > NEGLIGIBLE  # the first one that nearly is feasible
-    if whole and not splits and better and problem.n <= ITERATED_ORDER:
-        inside = form.matrix(X)
-        inside = inside if form.W is None else np.asarray(form.W @ (form.W @ inside).T)
-    problem = problem if old.anew else problem.shown
-    Y = form.factor(X) if factor is None else factor
+    known, form = constrained_of(old.problem), old.form
+    problem = known if old.anew else known.shown
+    Y = form.factor(at.X) if factor is None else factor
     evaluation: Evaluation = problem.at(Y)
-    y = form.multipliers(v)
+    y = form.multipliers(at.v)
     value, infeasibility = evaluation.value, relative_violation(problem, problem.measured(Y), Y)
-    off_dual, off_primal = _rays(form, at, value)
-    refutes = off_dual <= min(NEGLIGIBLE, SLIGHT * old.refuted)
-    if refutes and proven_infeasible(problem, [y]) is not None:
-        dual = replace(old.dual, y=y, ray=y)
-        return replace(old, dual=dual, gradient_norm=math.inf, outcome=Outcome.FINISHED)
-    falls = off_primal <= SLIGHT * min(SLIGHT, old.fallen)  # near is enough: rays are moved onto the constraints
-    if falls and (R := proven_ray(problem, Y)) is not None and (ended := _with_direction(old, R, y)) is not None:
+    ended, refuted, fallen = _proven(old, at, problem, evaluation, y)
+    if ended is not None:
         return ended
-    bound = form.dual_value(v, Z)
+    slack, proven = at.dual, Proven(old.bound, old.dual.best)
     if form.flat:  # multipliers of the least trace are none of F; without a feasible M, M outgrows what it misses
-        y, slack, bound = np.zeros_like(y), rest if infeasibility > 0.0 else 0.0, conic.constant
-    # a bound on λ_min(S) is not sharper than the rounding of S, which grows with the multipliers
-    limit = problem.trace_limit
-    definite = problem.definite_part if splits and limit is None and form.W is None else 0.0
-    held = limit is not None or definite > 0.0
-    reach = evaluation.size**2 if limit is None else limit.value
-    if definite > 0.0:
-        reach = max(value - conic.constant, 0.0) / definite  # F of a matrix of a larger trace exceeds its value here
-    if form.units is not None:  # the same multiple of the trace in the units of the form
-        reach *= form.trace(Y) / evaluation.size**2 if evaluation.size > 0.0 else float(np.max(form.units**-2.0))
-    large = max((part.largest(S) for part, S in zip(form.parts, Z, strict=True)), default=0.0)
-    cut = SHRUNK[-1] if problem.homogeneous.any() else 1.0
-    lost = rounding(form.gamma * reach * large * cut, 1) if limit is not None or form.W is not None else 0.0
-    if splits:
-        lost += form.gamma * reach * (form.below(at.Z, at.R) + short)
-    best, provable = (y, bound) if form.flat else (old.dual.best, old.bound)
-    near = splits or slack <= MINOR * NEGLIGIBLE + rounding(large, 1)
-    if conic.weights is not None:
-        lost = 0.0
-        proven = log_det_bound(problem, problem.admissible(y)) if near and bound > provable else -math.inf
-        if proven > provable:
-            best, provable = y, proven
-    elif bound > provable and near:
-        coarse = not held or lost > SLIGHT * abs(value - bound)  # then S has to be definite entry by entry
-        # far from the end, while all goes well, the certificate may prove it
-        late = old.since > 0 or old.extras.get("gap", math.inf) <= MINOR
-        proven = coarse and late and not (held and splits) and _definite(form, v)
-        lost = 0.0 if proven else lost
-        if bound - lost > provable and (proven or held):
-            best, provable = y, min(bound - lost, value) if definite > 0.0 else bound - lost
-        elif not held and not late:
-            best = y
-    bound = max(bound - lost, provable)
+        y, slack, bound = np.zeros_like(y), at.primal if infeasibility > 0.0 else 0.0, form.conic.constant
+        proven = Proven(bound, y)
+    else:
+        late = old.progress.since > 0 or old.extras.get("gap", math.inf) <= MINOR
+        bound, proven = dual_value(problem, form, at, evaluation, proven, late, inexact)
     units = GapUnits(problem, evaluation)
     gap = relative_gap(problem, evaluation, bound, units)
     relative = max(gap, infeasibility, slack)
     # if the optimal value is zero, F and its bound differ in sign: the relative gap stays at one while the gap falls
     width = abs(value - bound) if gap >= max(1.0, infeasibility, slack) else math.inf
-    lower, narrower = relative < GAIN * old.least, EPS * old.widest < width < GAIN * old.narrowest
-    least = relative if lower else old.least
     # one row may keep a large violation, relative to entries of M that vanish, while all others improve
-    off = max(gap, rest, slack)
-    nearer_all = off < GAIN * old.least_off
-    since = 0 if lower or narrower or nearer_all else old.since + 1
-    if since >= patience and outcome is Outcome.RUNNING:
+    together = max(gap, at.primal, slack)
+    progress = old.progress.after(relative, together, width if width > EPS * old.widest else math.inf)
+    if progress.since >= patience and outcome is Outcome.RUNNING:
         outcome = Outcome.STALLED
-    seen, seen_violation, seen_error, error = old.nearest, old.nearest_violation, old.nearest_error, relative
-    if seen is not None and math.isfinite(provable):
-        unit = units(provable) or 1.0
-        seen_error = max(abs(seen.value - provable) / unit, seen_violation)
-        error = max(abs(evaluation.value - provable) / unit, infeasibility)
-    nearer = seen is None or not seen_error <= error
-    nearest, violation, nearest_error = (
-        (evaluation, infeasibility, error) if seen is None or nearer else (seen, seen_violation, seen_error)
-    )
-    if not nearer and (outcome is Outcome.STALLED or old.anew):
-        relative, evaluation, infeasibility = nearest_error, nearest, violation
-        value, Y = evaluation.value, evaluation.factor
-    scale = stationarity_scale(problem, value, evaluation.size)
+    here, nearest = Nearest(evaluation, infeasibility, relative), old.nearest
+    if nearest is not None and math.isfinite(proven.bound):
+        unit = units(proven.bound) or 1.0
+        here, nearest = here.above(proven.bound, unit), nearest.above(proven.bound, unit)
+    if nearest is None or not nearest.error <= here.error:
+        nearest = here
+    elif outcome is Outcome.STALLED or old.anew:
+        relative, evaluation, infeasibility = nearest.error, nearest.evaluation, nearest.violation
+    scale = stationarity_scale(problem, evaluation.value, evaluation.size)
     return replace(
         old,
-        point=old.geometry.from_factor(Y),
+        point=old.geometry.from_factor(evaluation.factor),
         evaluation=evaluation,
         gradient_norm=2.0 * relative * (scale or 1.0),
         step=step,
         outcome=outcome,
-        X=X,
-        Z=Z,
-        v=v,
-        least=least,
-        least_off=off if nearer_all else old.least_off,
-        narrowest=width if narrower else old.narrowest,
+        X=at.X,
+        Z=at.Z,
+        v=at.v,
+        progress=progress,
         widest=max(old.widest, width if math.isfinite(width) else 0.0),
-        since=since,
-        bound=provable,
+        bound=proven.bound,
         nearest=nearest,
-        nearest_violation=violation,
-        nearest_error=nearest_error,
-        dual=Multipliers(y, best, inside=inside),
-        refuted=off_dual if refutes else old.refuted,
-        fallen=off_primal if falls else old.fallen,
+        dual=Multipliers(y, proven.y, inside=_inside(old, at, inexact)),
+        refuted=refuted,
+        fallen=fallen,
         extras={"infeasibility": infeasibility, "dual_residual": slack, "dual_bound": bound, "gap": gap},
     )
 
 
-def _definite(form: StandardForm, v: Array) -> bool:
-    """Whether C − A*(v) is positive definite beyond rounding; without a bound on tr M, a dual bound needs this."""
-    if form.W is None:
-        return proven_semidefinite(form.whole, form.multipliers(v))
-    return all(part.definite(v) for part in form.parts)
+def _inside(old: PrimalDualState, at: Iterate, inexact: Inexact | None) -> Array | None:
+    """The matrix of X, if it is definite, until one nearly is feasible; the first such one is kept."""
+    form, kept = old.form, old.dual.inside
+    better = kept is None or old.at is None or old.at.primal > NEGLIGIBLE
+    if not better or form.cliques is not None or inexact is not None or old.problem.n > ITERATED_ORDER:
+        return kept
+    M = form.matrix(at.X)
+    return M if form.W is None else np.asarray(form.W @ (form.W @ M).T)
+
+
+def _proven(
+    old: State_, at: Iterate, problem: Constrained, evaluation: Evaluation, y: Array
+) -> tuple[State_ | None, float, float]:
+    """The final state if v proves that no M is feasible, or X that F is unbounded; the residuals of both attempts.
+
+    An attempt follows once v or X is ten times nearer to such a proof than at the last one.
+    """
+    off_dual, off_primal = _rays(old.form, at, evaluation.value)
+    refutes = off_dual <= min(NEGLIGIBLE, SLIGHT * old.refuted)
+    falls = off_primal <= SLIGHT * min(SLIGHT, old.fallen)  # near is enough: rays are moved onto the constraints
+    ended = None
+    if refutes and proven_infeasible(problem, [y]) is not None:
+        dual = replace(old.dual, y=y, ray=y)
+        ended = replace(old, dual=dual, gradient_norm=math.inf, outcome=Outcome.FINISHED)
+    elif falls and (R := proven_ray(problem, evaluation.factor)) is not None:
+        ended = _with_direction(old, R, y)
+    return ended, off_dual if refutes else old.refuted, off_primal if falls else old.fallen
 
 
 def _with_direction(old: State_, R: Array, y: Array) -> State_ | None:

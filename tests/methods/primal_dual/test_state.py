@@ -13,7 +13,9 @@ from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import NEGLIGIBLE
 from psdopt.linalg.tolerances import MINOR
 from psdopt.methods import BoundaryPoint, InteriorPoint
-from psdopt.methods.primal_dual import state as primal_dual_state
+from psdopt.methods.primal_dual import dual_values
+from psdopt.methods.primal_dual.dual_values import Inexact
+from psdopt.methods.primal_dual.progress import Progress
 from psdopt.methods.primal_dual.state import PrimalDualState, begun, constrained, moved, settled
 from tests.instances import symmetric
 
@@ -112,10 +114,10 @@ def test_a_run_that_stalls_ends_at_the_nearest_point_that_it_had() -> None:
     worse = [P + 0.1 * np.eye(N) for P in state.X]
     kept = again(state, worse)
     assert kept.evaluation.value != state.evaluation.value  # it goes on from there
-    assert kept.nearest is state.nearest
+    assert kept.nearest.evaluation is state.nearest.evaluation
     stalled = again(state, worse, outcome=Outcome.STALLED)
-    assert stalled.evaluation is state.nearest
-    assert stalled.extras["infeasibility"] == state.nearest_violation
+    assert stalled.evaluation is state.nearest.evaluation
+    assert stalled.extras["infeasibility"] == state.nearest.violation
     assert np.allclose(stalled.X[0], worse[0], rtol=0, atol=0)  # the iterate itself is what it is
 
 
@@ -123,20 +125,20 @@ def test_a_run_that_began_once_more_shows_the_nearest_point_until_it_has_a_bette
     state = solved(program(), 6)
     far = replace(state, anew=True)
     shown = again(far, [P + 0.1 * np.eye(N) for P in state.X])
-    assert shown.evaluation is state.nearest
+    assert shown.evaluation is state.nearest.evaluation
     better = solved(program(), 10)
     there = Iterate.at(far.form, better.X, better.Z, better.v, [], [])
     closer = moved(far, there, step=1.0, outcome=Outcome.RUNNING, patience=5)
-    assert closer.nearest_error < state.nearest_error
-    assert closer.evaluation is closer.nearest
+    assert closer.nearest.error < state.nearest.error
+    assert closer.evaluation is closer.nearest.evaluation
 
 
 def test_a_split_dual_equation_lowers_the_bound_by_what_it_lacks() -> None:
     state = replace(solved(program(), 9), bound=-math.inf)
-    exact, split = again(state, state.X), again(state, state.X, splits=True)
+    exact, split = again(state, state.X), again(state, state.X, inexact=Inexact())
     assert split.extras["dual_bound"] <= exact.extras["dual_bound"]
     off = replace(state, Z=[S + 1e-3 * np.eye(N) for S in state.Z])
-    lowered = again(off, off.X, splits=True)
+    lowered = again(off, off.X, inexact=Inexact())
     lost = split.extras["dual_bound"] - lowered.extras["dual_bound"]
     assert lost == pytest.approx(1e-3 * math.sqrt(N) * state.form.gamma, rel=1e-2)
 
@@ -148,22 +150,22 @@ def test_a_definite_objective_bounds_traces_where_the_dual_equation_is_split(mon
     least, c = solve(problem, tol=1e-9).value, problem.definite_part
     assert problem.trace_limit is None
     assert c > 0.0
-    monkeypatch.setattr(primal_dual_state, "_definite", lambda form, v: pytest.fail("a proof was sought"))
+    monkeypatch.setattr(dual_values, "_definite", lambda form, v: pytest.fail("a proof was sought"))
     state = solved_by(BoundaryPoint(), problem, 60)
     off = replace(state, Z=[S + 1e-4 * np.eye(N) for S in state.Z], bound=-math.inf, dual=Multipliers(state.dual.y))
-    lowered = again(off, off.X, splits=True)
+    lowered = again(off, off.X, inexact=Inexact())
     lost = 1e-4 * math.sqrt(N) * state.form.gamma * lowered.evaluation.value / c
     assert lowered.bound == pytest.approx(state.form.dual_value(state.v, off.Z) - lost, rel=1e-3)
     assert lowered.bound < least
     assert lowered.dual.best is not None
     tiny = [0.5 * P for P in off.X]  # F(M) is below the minimum, and no more than that is proven
-    assert again(replace(state, bound=-math.inf), tiny, splits=True).bound <= 0.6 * least
+    assert again(replace(state, bound=-math.inf), tiny, inexact=Inexact()).bound <= 0.6 * least
 
 
-@pytest.mark.parametrize("splits", [False, True])
+@pytest.mark.parametrize("inexact", [None, Inexact()])
 @pytest.mark.parametrize("arrows", [False, True])
 @pytest.mark.parametrize("least", [1e-3, 1e-9, -1e-14, -1e-9, -1e-3])
-def test_without_a_trace_bound_the_least_eigenvalue_of_the_slack_decides(least, arrows, splits) -> None:
+def test_without_a_trace_bound_the_least_eigenvalue_of_the_slack_decides(least, arrows, inexact) -> None:
     """S = C + A*(y) with λ_min(S) = `least`, and Z that says the same: a bound is taken where S ≻ 0 is beyond doubt."""
     A = np.zeros((N + 1, N + 1))
     A[0, 1:N] = A[1:N, 0] = 1.0 / math.sqrt(N - 1.0)
@@ -182,9 +184,9 @@ def test_without_a_trace_bound_the_least_eigenvalue_of_the_slack_decides(least, 
     y = form.multipliers(v)
     assert y == pytest.approx([1.0])
     assert np.linalg.eigvalsh(C + A)[0] == pytest.approx(least, abs=1e-14)
-    state = replace(start(problem), form=form, v=v, Z=form.slacks(v), since=1)
+    state = replace(start(problem), form=form, v=v, Z=form.slacks(v), progress=Progress(since=1))
     at = Iterate.at(form, form_start(form), state.Z, v, [], [])
-    after = moved(state, at, step=1.0, outcome=Outcome.RUNNING, patience=5, splits=splits)
+    after = moved(state, at, step=1.0, outcome=Outcome.RUNNING, patience=5, inexact=inexact)
     assert (after.dual.best is not None) is (least >= 1e-9)
     assert (after.bound == pytest.approx(1.0)) if least >= 1e-9 else (after.bound == -math.inf)
 
@@ -193,11 +195,11 @@ def test_slacks_are_proven_definite_near_the_end_only(monkeypatch) -> None:
     """Before, the multipliers of the best bound are kept without a proof, and a certificate proves it."""
     problem = program(trace=False)
     assert problem.trace_limit is None
-    proofs, known = [], primal_dual_state._definite
-    monkeypatch.setattr(primal_dual_state, "_definite", lambda form, v: proofs.append(1) or known(form, v))
+    proofs, known = [], dual_values._definite
+    monkeypatch.setattr(dual_values, "_definite", lambda form, v: proofs.append(1) or known(form, v))
     state, early = solved(problem, 0), []
     while state.extras.get("gap", math.inf) > 1e-8:
-        late, before = state.since > 0 or state.extras.get("gap", math.inf) <= MINOR, len(proofs)
+        late, before = state.progress.since > 0 or state.extras.get("gap", math.inf) <= MINOR, len(proofs)
         state = InteriorPoint().step(state)
         assert late or len(proofs) == before
         early += [] if late or state.dual.best is None else [state.dual.best]
@@ -242,7 +244,7 @@ def test_splitting_methods_keep_no_matrix() -> None:
     form = StandardForm(constrained(problem)[1])
     state = replace(state, problem=problem, form=form, dual=Multipliers(state.dual.y))
     at = Iterate.at(form, state.X, state.Z, state.v, [], [])
-    after = moved(state, at, step=1.0, outcome=Outcome.RUNNING, patience=5, splits=True)
+    after = moved(state, at, step=1.0, outcome=Outcome.RUNNING, patience=5, inexact=Inexact())
     assert after.dual.inside is None
 
 
