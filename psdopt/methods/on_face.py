@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.constraints.problem import Constrained, OffersConstraints, Reduction, constrained_of
 from psdopt.contracts.abilities import Ability, Requires, missing_needs, on_factors, require_inner
 from psdopt.contracts.geometry import Geometry

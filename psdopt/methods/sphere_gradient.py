@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 import scipy.sparse as sp
 
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.checks import integer, integer_or_none
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, Requires, name_of

@@ -11,7 +11,7 @@ import numpy as np
 
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.certify import certify
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.certificates.constrained.scales import seems_solved
 from psdopt.certificates.scales import reference_value
 from psdopt.constraints.problem import constrained_of

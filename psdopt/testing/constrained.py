@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.constraints import Constrained, Constraint
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.images import Images

@@ -16,7 +16,7 @@ from psdopt import (
     methods,
     solve,
 )
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
 from psdopt.methods.frank_wolfe import VARIANTS
 from psdopt.testing.constrained import DenseConstraints

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import AutogradProblem, Constrained, QuadraticSDP, State, Status, certify, constraints, solve
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.errors import IncompatibleError
 from psdopt.geometries import FlatQuotient, PSDCone

@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 from psdopt.certificates.certificate import Certificate, ConstraintRecord
-from psdopt.certificates.constrained.cone_bound import cone_bound
-from psdopt.certificates.constrained.dual_bound import Bounded, dual_bound
+from psdopt.certificates.constrained.best_bound import BoundSearch, plain
+from psdopt.certificates.constrained.dual_bound import Bounded
 from psdopt.certificates.constrained.face_multipliers import handed_out
 from psdopt.certificates.constrained.least_multipliers import least_multipliers
+from psdopt.certificates.constrained.multipliers import as_multipliers
 from psdopt.certificates.constrained.recession import proven_ray, shown_feasible
-from psdopt.certificates.constrained.refutation import (
-    LEAST,
-    contradictory_equations,
-    distinct,
-    proven_infeasible,
-)
+from psdopt.certificates.constrained.refutation import contradictory_equations, proven_infeasible
 from psdopt.certificates.constrained.scales import (
     GapUnits,
     gradient_size,
@@ -36,30 +31,8 @@ from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation
 from psdopt.devices import on_host, released
-from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array, as_array, beside, inner, norm
 from psdopt.linalg.tolerances import MINOR, SLIGHT, rounding
-
-#: If rounding of S spoils the bound, multipliers of homogeneous equations are also tried at these shares of their size.
-SHRUNK = SLIGHT, SLIGHT**2
-
-
-@dataclass(frozen=True)
-class Multipliers:
-    """What a method hands over to the certificate, which trusts none of it and checks everything.
-
-    `y` (m,) : multipliers at the current point. `best` (m,) : multipliers of the best dual bound so far. `ray` (m,) : a
-    candidate for a proof that no M is feasible. `direction` D (n, k) : a candidate for a proof that F is unbounded
-    along D Dᵀ. `slack` P (n, q) : S = ∇F(M) + A*(y) is near P Pᵀ. `inside` (n, n) : a candidate for a definite matrix
-    near feasible ones, with which no face of the cone is searched for.
-    """
-
-    y: Array
-    best: Array | None = None
-    ray: Array | None = None
-    direction: Array | None = None
-    slack: Array | None = None
-    inside: Array | None = None
 
 
 def certify_constrained(
@@ -72,102 +45,55 @@ def certify_constrained(
     dual: Any = None,
     proof: str = "full",
 ) -> Certificate:
-    """Certificate of M and the multipliers `dual`, a :class:`Multipliers` or an array y (m,); None is y = 0.
+    """Certificate of M and the multipliers `dual`, an array y (m,) or a
+    :class:`~psdopt.certificates.constrained.multipliers.Multipliers`; None is y = 0.
 
     `evaluation` : F at M, computed from scratch. `proof` : with "cheap" no bound is sought from a matrix near M, with
     "needed" none sharper than `tol` needs.
     """
     given = as_multipliers(problem, problem.duality.multipliers(evaluation, dual))
     problem.rule_out_face(given.inside)
-    Y, value, at_zero = evaluation.factor, evaluation.value, problem.value_at_zero()
-    length = float(norm(Y))
-    trace = length**2
-    a = problem.measured(Y)
-    limit = problem.trace_limit
-    tau = None if limit is None else limit.value
-
-    unit_of = GapUnits(problem, evaluation)
-    unit = min(problem.duality.value_unit(value, trace) or 0.0, unit_of(value))
-    GY = evaluation.gradient @ Y
-    product = float(inner(GY, Y))
-    offset = value - product if problem.conic is None else problem.conic.constant
-    reach = tau
-    if tau is None and problem.face is None and problem.definite_part > 0.0:
-        reach = (value - offset) / problem.definite_part  # no matrix of a larger trace has a lower F
-
-    def bounded(y: Array) -> Bounded:
-        P = given.slack if y is given.y else None
-        y, allowed, accuracy, sharp = problem.admissible(y), tol * unit, 0.0, True
-        if reach is not None:  # without it a negative bound on λ_min(S) proves nothing, however small it is
-            # an error of λ_min(S) that is slight beside the tolerance costs the bound little; in a run one factor is
-            # enough that proves what the rest of the gap leaves of the tolerance
-            taken = value - offset + problem.support(y)
-            room = allowed - (taken if P is None else max(taken, 0.0)) if proof == "needed" else 0.0
-            accuracy = max(SLIGHT * allowed, (1.0 - SLIGHT) * room) / max(reach, LEAST)
-            # if ⟨S, M⟩ = 0, all of the gap is due to λ_min(S), of which a sharper bound tells little about M
-            sharp = proof != "needed" or abs(taken) > SLIGHT * allowed or bool(problem.homogeneous.any())
-        return dual_bound(problem, evaluation, offset, y, accuracy, start, seed, proof == "full", P, sharp)
-
-    norm_C = gradient_size(problem, evaluation)
+    Y, value, length = evaluation.factor, evaluation.value, float(norm(evaluation.factor))
+    trace, size, unit_of = length**2, gradient_size(problem, evaluation), GapUnits(problem, evaluation)
+    allowed = tol * min(problem.duality.value_unit(value, trace) or 0.0, unit_of(value))
     # if ∇F(M) = 0, y = 0 proves without rounding that a feasible M is a solution
-    nothing = np.zeros(problem.m) if norm_C == 0.0 else None
-    exact = _plain(problem, given.y) if trace == 0.0 else []
-    best = max((bounded(y) for y in distinct([given.best, given.y, nothing, *exact])), key=Bounded.rank)
-    lost = 0.0 if tau is None else (best.pair.value - best.pair.lower_bound) * tau
-    if lost > SLIGHT * tol * unit and problem.homogeneous.any():
-        # large multipliers give S large rounding; those of ⟨A_t, M⟩ = 0 do not enter σ(y), so smaller ones may suffice
-        shrunk = [bounded(np.where(problem.homogeneous, share * best.y, best.y)) for share in SHRUNK]
-        best = max([best, *shrunk], key=Bounded.rank)
-    if best.bound is None and proof != "cheap":
-        most = 0.5 * tol * unit_of(value) if proof == "needed" else np.inf
-        best = replace(best, bound=cone_bound(problem, Y, best.y, most))
-    own = problem.duality.dual_bound(evaluation, dual)
-    if own is not None and own > (-np.inf if best.bound is None else best.bound):
-        best = replace(best, bound=own)
-    if best.bound is not None and not math.isfinite(best.bound):
-        best = replace(best, bound=None)  # F(M) overflows
+    others = [np.zeros(problem.m)] if size == 0.0 else []
+    others += plain(problem, given.y) if trace == 0.0 else []
+    search = BoundSearch(problem, evaluation, allowed, start, seed, proof)
+    best = search.best(given, others, dual, 0.5 * tol * unit_of(value) if proof == "needed" else math.inf)
+    limit = problem.trace_limit
     y, S, pair, base, bound = best.y, best.S, best.pair, best.base, best.bound
     Z = on_host(Y) if isinstance(S, np.ndarray) else Y  # S of data on a device is an array up to order 500 only
     SY = as_array(S @ Z)
     dual_infeasibility = max(0.0, -pair.lower_bound)
     stationarity, complementarity = float(norm(SY)), abs(float(inner(SY, Z)))
     estimate = base if bound is None else bound
-    gap = None if bound is None else abs(value - bound)
-    values = 1.0 + abs(value) + abs(estimate)
-    v = problem.violation(a)
-    entry = 1.0 + _largest_entry(problem, norm_C)
+    unit = unit_of(estimate)
+    gap, gap_relative, lost = _gap(problem, evaluation, best, size, trace, unit)
+    a = problem.measured(Y)
+    v, rows, values = problem.violation(a), _violations(problem, a, Y), 1.0 + abs(value) + abs(estimate)
+    entry = 1.0 + _largest_entry(problem, size)
     dimacs = {
         "primal": norm(v) / (1.0 + float(np.max(problem.allowed.sizes(), initial=0.0))),
         "dual": dual_infeasibility / entry,
         "gap": abs(value - estimate) / values,
         "complementarity": complementarity / values,
     }
-    decrease = unit_of(estimate)
-    lost = value_rounding(problem, evaluation, norm_C)
-    if gap is not None and gap <= lost and lost > max(abs(value), abs(at_zero)):
-        # the bound leaves no digit of F(M): rounding that is measured, a sample, counts instead, with room for its tail
-        lost = min(lost, share_of_trace(problem, trace) * measured_rounding(problem, evaluation) / MINOR)
-    if gap is not None and not math.isfinite(gap + lost):
-        gap = None  # F(M) overflows
-    gap_relative = None if gap is None else ratio(gap, decrease) if gap > lost else 0.0
-    if gap is not None and trace == 0.0 and _zero_to_rounding(problem, best, value, norm_C):
-        gap_relative, lost = 0.0, max(lost, gap)
-    rows = _violations(problem, a, Y)
     missed = float(np.max(rows, initial=0.0)) > max(tol, FEASIBLE)
     ray = proven_ray(problem, given.direction) if bound is None else None
     if ray is not None and not missed and not shown_feasible(problem, Y):
         ray = None
     rays = [given.ray, contradictory_equations(problem.shown, v) if missed else None]
     if gap_relative is not None and gap_relative <= tol:
-        allowed = 0.5 * tol * entry
-        y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, allowed)
+        room = 0.5 * tol * entry
+        y = handed_out(problem, evaluation, y, given.y, pair.lower_bound, room)
         y = least_multipliers(problem, y, a, Y)
         if problem.face is not None:  # check S of these multipliers on the whole cone, not only on the face
-            whole = slack_eigenpair(slack_operator(problem, evaluation, y), SLIGHT * allowed)
+            whole = slack_eigenpair(slack_operator(problem, evaluation, y), SLIGHT * room)
             dimacs["dual"] = max(0.0, -whole.lower_bound) / entry
     return Certificate(
         value=value,
-        value_at_zero=at_zero,
+        value_at_zero=problem.value_at_zero(),
         trace=trace,
         stationarity=stationarity,
         smallest_eigenvalue=pair.value,
@@ -175,16 +101,16 @@ def certify_constrained(
         dual_infeasibility=dual_infeasibility,
         complementarity=complementarity,
         gap=gap,
-        stationarity_relative=ratio(stationarity * length, decrease),
-        dual_infeasibility_relative=ratio(dual_infeasibility * trace, decrease),
-        complementarity_relative=ratio(complementarity, decrease),
+        stationarity_relative=ratio(stationarity * length, unit),
+        dual_infeasibility_relative=ratio(dual_infeasibility * trace, unit),
+        complementarity_relative=ratio(complementarity, unit),
         gap_relative=gap_relative,
         convex=Ability.CONVEX in problem.abilities,
         fixed_trace=None,
         eigenvector=released(beside(pair.vector, evaluation.factor)),
         failure_probability=pair.failure_probability,
         products=pair.products,
-        unit=decrease,
+        unit=unit,
         dual_value=bound,
         rounding=lost,
         constraints=ConstraintRecord(
@@ -192,7 +118,7 @@ def certify_constrained(
             violations=_by_group(problem, rows),
             dimacs=dimacs,
             multipliers=y,
-            trace_bound=tau,
+            trace_bound=None if limit is None else limit.value,
             trace_source="" if limit is None else limit.source,
             on_face=0 if problem.face is None else problem.face.count,
             infeasibility_proof=proven_infeasible(problem, rays, a, trace),
@@ -201,6 +127,27 @@ def certify_constrained(
         ),
         _slack=partial(constrained_slack_matrix, problem, evaluation.factor, y),
     )
+
+
+def _gap(
+    problem: ConstrainedModel, evaluation: Evaluation, best: Bounded, size: float, trace: float, unit: float
+) -> tuple[float | None, float | None, float]:
+    """(|F(M) − bound|, the same by `unit`, the rounding of F(M)); None without a bound and where F(M) overflows.
+
+    `size` is |∇F(M)|. A gap within the rounding is 0 by the unit.
+    """
+    value, lost = evaluation.value, value_rounding(problem, evaluation, size)
+    if best.bound is None:
+        return None, None, lost
+    gap = abs(value - best.bound)
+    if gap <= lost and lost > max(abs(value), abs(problem.value_at_zero())):
+        # the bound leaves no digit of F(M): rounding that is measured, a sample, counts instead, with room for its tail
+        lost = min(lost, share_of_trace(problem, trace) * measured_rounding(problem, evaluation) / MINOR)
+    if not math.isfinite(gap + lost):
+        return None, None, lost
+    if trace == 0.0 and _zero_to_rounding(problem, best, value, size):
+        return gap, 0.0, max(lost, gap)
+    return gap, ratio(gap, unit) if gap > lost else 0.0, lost
 
 
 def _violations(problem: ConstrainedModel, a: Array, Y: Array) -> Array:
@@ -235,31 +182,6 @@ def _by_group(problem: ConstrainedModel, violations: Array) -> tuple[tuple[str, 
     return tuple((group.name, float(v)) for group, v in zip(problem.constraints, largest, strict=True))
 
 
-def _plain(problem: ConstrainedModel, y: Array) -> list[Array]:
-    """Multipliers near y with fewer digits, for M = 0: y without its small entries, also rounded to single precision.
-
-    At M = 0 only a bound equal to F(0) proves optimality, and rounding of y leaves a gap to F(0). With few digits there
-    may be no gap: a coefficient cancels exactly, or a multiplier is zero.
-    """
-    size = np.abs(problem.norms * y)
-    kept = np.where(size > MINOR * size.max(initial=0.0), y, 0.0)
-    with np.errstate(over="ignore"):
-        short = kept.astype(np.float32).astype(np.float64)
-    return [each for each in (kept, short) if np.all(np.isfinite(each))]
-
-
-def _without_overflow(problem: ConstrainedModel, y: Any) -> Any:
-    """y (m,) or None; zeros, which prove less, where |y_t A_t|² or σ(y) overflows."""
-    if y is None:
-        return None
-    used = problem.admissible(y)
-    bounds = problem.allowed.bound(used)
-    bounds = np.where(np.isfinite(bounds), bounds, 0.0)  # those without a bound are 0
-    with np.errstate(over="ignore"):
-        size = float(np.sum((problem.norms * y) ** 2) + np.abs(used) @ np.abs(bounds))
-    return y if math.isfinite(size) else np.zeros_like(y)
-
-
 def _zero_to_rounding(problem: ConstrainedModel, best: Bounded, value: float, size: float) -> bool:
     """Whether S ⪰ 0 at M = 0 up to the rounding of its terms, and σ(y) <= 0; `size` is |∇F(0)|.
 
@@ -268,25 +190,3 @@ def _zero_to_rounding(problem: ConstrainedModel, best: Bounded, value: float, si
     """
     terms = size + norm(problem.norms * best.y)
     return best.base >= value and best.pair.lower_bound >= -rounding(terms, problem.n)
-
-
-def as_multipliers(problem: ConstrainedModel, dual: Any) -> Multipliers:
-    """`dual` as multipliers, or one clear error."""
-    if dual is None:
-        return Multipliers(np.zeros(problem.m))
-    if isinstance(dual, Multipliers):
-        given = dual
-    else:
-        y = np.asarray(dual, dtype=np.float64)
-        given = Multipliers(y, ray=y / np.max(np.abs(y), initial=np.finfo(float).tiny))
-    for each in (given.y, given.best, given.ray):
-        if each is not None and (each.shape != (problem.m,) or not np.all(np.isfinite(each))):
-            raise InvalidInputError(f"dual must hold {problem.m} finite multipliers; found shape {each.shape}")
-    y, best = (_without_overflow(problem, each) for each in (given.y, given.best))
-    return given if y is given.y and best is given.best else replace(given, y=y, best=best)
-
-
-def multipliers_at_zero(problem: ConstrainedModel) -> Multipliers:
-    """y = 0; with a proof of infeasibility where M = 0 is the only candidate and violates a constraint."""
-    off = problem.violation(np.zeros(problem.m))
-    return Multipliers(np.zeros(problem.m), ray=off if problem.only_zero and np.any(off) else None)

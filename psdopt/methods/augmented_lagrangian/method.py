@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.certificates.constrained.certify import Multipliers, multipliers_at_zero
+from psdopt.certificates.constrained.multipliers import Multipliers, multipliers_at_zero
 from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import proven_infeasible, suspected_ray
 from psdopt.certificates.constrained.scales import relative_gap, relative_violation

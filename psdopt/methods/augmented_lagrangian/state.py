@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.certificates.scales import stationarity_scale
 from psdopt.constraints.limits import GAIN
 from psdopt.constraints.problem import Constrained, constrained_of

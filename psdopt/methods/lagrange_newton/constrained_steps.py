@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.certificates.scales import stationarity_scale

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from psdopt.certificates.constrained.certify import SHRUNK
+from psdopt.certificates.constrained.best_bound import SHRUNK
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.log_det_bound import log_det_bound
 from psdopt.constraints.central_path.interior_steps import Iterate

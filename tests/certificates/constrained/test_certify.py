@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, LowRankPSD, QuadraticSDP, Status, certify, constraints, solve
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.testing.constrained import DenseConstraints
 from tests.instances import symmetric

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.papers.sdp_families import qap
 from psdopt import Constrained, LowRankPSD, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.certificates.constrained import refutation
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import _rounded, proven_infeasible
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton

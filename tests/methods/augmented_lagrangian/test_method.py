@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from benchmarks.papers.sdp_low_rank import completion
 from psdopt import Constrained, FlatQuotient, Outcome, State, Status, constraints, solve
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.certificates.constrained.refutation import proven_infeasible
 from psdopt.certificates.constrained.scales import relative_gap, relative_violation
 from psdopt.methods import AugmentedLagrangian, InteriorPoint, TruncatedNewton

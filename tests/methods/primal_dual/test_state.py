@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from psdopt import Constrained, Method, Outcome, PSDCone, QuadraticSDP, Status, certify, constraints, solve
-from psdopt.certificates.constrained.certify import Multipliers
+from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.constraints.central_path.interior_steps import Iterate
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.limits import NEGLIGIBLE
