@@ -82,7 +82,8 @@ def _present(measured: Mapping[str, Mapping[str, Any]]) -> Findings:
     for n in SENSORS:
         of_size = [each for name, each in measured.items() if name.startswith(f"{n} sensors")]
         if of_size:
-            facts[f"most-{n}"] = f"{max(each['seconds'] for each in of_size):.2g}"
+            most = max(each["seconds"] for each in of_size)
+            facts[f"most-{n}"] = f"{most:.1f}" if most < 10.0 else f"{most:.0f}"
             facts[f"optimal-{n}"] = f"{sum(each['status'] == 'optimal' for each in of_size)} of {len(of_size)}"
     return Findings((ResultTable("Processor seconds (steps)", columns, rows),), facts=facts)
 
