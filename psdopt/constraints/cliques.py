@@ -67,18 +67,20 @@ class Cliques:
         return Z
 
 
-def cliques_of(i: NDArray[np.intp], j: NDArray[np.intp], blocks: list[NDArray[np.intp]], least: int) -> Cliques:
+def cliques_of(
+    i: NDArray[np.intp], j: NDArray[np.intp], blocks: list[NDArray[np.intp]], large: NDArray[np.bool_]
+) -> Cliques:
     """Cliques of a chordal graph with the edges (i, j), small ones merged with their parents, found by eliminating
     vertices of least degree.
 
-    One clique each are the `blocks`, components of the graph, of at most `least` rows, and those in which the degrees
-    of eliminated vertices exceed √s in quadratic mean for s rows. Time O(s²) for each block, memory that of the edges.
+    One clique each are the `blocks`, components of the graph, that are not `large`, and those in which the degrees of
+    eliminated vertices exceed √s in quadratic mean for s rows. Time O(s²) for each block, memory that of the edges.
     """
     label = np.empty(sum(map(len, blocks)), dtype=np.intp)
     for k, block in enumerate(blocks):
         label[block] = k
     edges, sizes = np.bincount(label[i[i != j]], minlength=len(blocks)), np.array([len(block) for block in blocks])
-    sparse = (sizes > least) & (2.0 * edges <= sizes**1.5)
+    sparse = large & (2.0 * edges <= sizes**1.5)
     rows: list[NDArray[np.intp]] = []
     parent: list[int] = []
     used = sparse[label[i]] & (i != j)

@@ -178,10 +178,13 @@ class Conic:
     @cached_property
     def split(self) -> tuple[Conic, Cliques] | None:
         """This problem over the cliques of its large sparse blocks, whose copies of entries are set equal by further
-        constraints after its own; None unless a step then takes far fewer flops."""
-        if self.weights is not None or all(len(rows) <= SMALL_ORDER for rows in self.blocks):
+        constraints after its own; None unless a step then takes far fewer flops. Arrows stay whole."""
+        large = [len(rows) > SMALL_ORDER and k not in self.hubs for k, rows in enumerate(self.blocks)]
+        if self.weights is not None or not any(large):
             return None
-        cliques = cliques_of(*self.places[:2], self.blocks, SMALL_ORDER)
+        cliques = cliques_of(*self.places[:2], self.blocks, np.array(large))
+        if len(cliques.rows) == len(self.blocks):
+            return None
         conic = self.over(cliques)
         return (conic, cliques) if SPLIT * conic.flops < self.flops else None
 

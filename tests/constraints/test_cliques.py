@@ -35,7 +35,8 @@ KINDS = ["tree", "band", "ring", "random"]
 
 def found(A: sp.csr_array, least: int = 1) -> Cliques:
     i, j = sp.triu(A, format="coo").coords
-    return cliques_of(i, j, diagonal_blocks(A), least)
+    blocks = diagonal_blocks(A)
+    return cliques_of(i, j, blocks, np.array([len(rows) > least for rows in blocks]))
 
 
 @pytest.mark.parametrize("kind", KINDS)
