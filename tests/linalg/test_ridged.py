@@ -117,3 +117,29 @@ def test_small_rows_keep_their_digits_where_a_ridge_is_needed(solver) -> None:
     right = K @ (np.random.default_rng(4).standard_normal(6) / size)
     off = (K @ solver(K)(right) - right) / size
     assert np.linalg.norm(off) <= 1e-9 * np.linalg.norm(right / size)
+
+
+@pytest.mark.parametrize("density", [0.02, 1.0])
+@pytest.mark.parametrize("singular", [False, True])
+def test_rows_that_do_not_meet_are_eliminated_first_with_the_same_solution(density, singular) -> None:
+    rng = np.random.default_rng(7)
+    first, m = 50, 90
+    diagonal = 10.0 ** rng.uniform(-4.0, 4.0, first)
+    B = rng.standard_normal((first, m - first)) * (rng.random((first, m - first)) < density)
+    B *= np.sqrt(diagonal)[:, None]
+    G = rng.standard_normal((m - first, m))
+    K = np.block([[np.diag(diagonal), B], [B.T, B.T @ (B / diagonal[:, None]) + G @ G.T]])
+    if singular:  # the last row says what the last but one does
+        K[:, -1], K[-1] = K[:, -2], K[-2]
+        K[-1, -1] = K[-2, -2]
+    right = K @ rng.standard_normal(m)
+    units = np.sqrt(K.diagonal())
+    for w in (ridged_solver(K, first)(right), ridged_solver(K)(right)):
+        assert np.linalg.norm((K @ w - right) / units) <= 1e-10 * np.linalg.norm(right / units)
+
+
+def test_a_system_whose_first_rows_are_not_definite_is_refused() -> None:
+    K = np.eye(4)
+    K[1, 1] = -1.0
+    with pytest.raises(np.linalg.LinAlgError, match="not definite"):
+        ridged_solver(K, 2)

@@ -43,7 +43,7 @@ def schur_solver(form: StandardForm, metrics: Sequence[Metric]) -> Callable[[Arr
         metric.add_to(M, fresh=k == 0)
     if soft is not None:
         M[np.diag_indices(form.m)] += soft
-    return ridged_solver(M)
+    return ridged_solver(M, form.apart)
 
 
 class RootedSystem:

@@ -25,6 +25,8 @@ from psdopt.linalg.entries import by_entries, entries_of
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import SLIGHT, rounding
 
+#: Share of the constraints from which on their own elimination pays.
+APART = 0.2
 #: What a product of cones is made of.
 Part = Semidefinite | SecondOrder | Orthant
 
@@ -73,6 +75,10 @@ class StandardForm:
         some = conic.forms.norms > 0.0  # on a face some A_t vanish and need no multiplier
         cones = [rows.ravel() for rows in conic.groups]
         equations = _by_weight(conic, np.flatnonzero(some & equal))
+        apart = _apart(conic, equations)
+        #: Between so many first rows the system of the multipliers is zero.
+        self.apart = int(np.count_nonzero(apart))
+        equations = np.concatenate([equations[apart], equations[~apart]])
         least, most = ((some & np.isfinite(bound) & ~equal).nonzero()[0] for bound in (lower, upper))
         self.source = np.concatenate([equations, *cones, least, most])
         offsets = [] if conic.cones is None else [conic.cones.offset[rows] for rows in cones]
@@ -298,6 +304,22 @@ def _taken(
     """Rows, places and numbers of the entries in the columns `held` (q,), which have the places `at`."""
     numbers, counts = entries_of(held, columns.ends)
     return columns.rows[numbers], at.repeat(counts), columns.numbers[numbers]
+
+
+def _apart(conic: Conic, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
+    """Which of the equations `rows` have entries in blocks of order one alone, no two of them in the same block.
+
+    Those with the fewest entries come first. None if they are too few to be worth eliminating before the others.
+    """
+    B, apart = sp.csr_array(conic.forms.B[rows]), np.zeros(len(rows), dtype=bool)
+    single = np.bincount(conic.label)[conic.label[conic.forms.i]] == 1
+    alone = np.flatnonzero(np.diff(sp.csr_array(B[:, ~single]).indptr) == 0)
+    counts, taken = np.diff(B.indptr), np.zeros(B.shape[1], dtype=bool)
+    for t in alone[np.argsort(counts[alone], kind="stable")] if len(alone) > APART * conic.m else ():
+        places = B.indices[B.indptr[t] : B.indptr[t + 1]]
+        if not taken[places].any():
+            apart[t] = taken[places] = True
+    return apart if np.count_nonzero(apart) > APART * conic.m else np.zeros_like(apart)
 
 
 def _by_weight(conic: Conic, rows: NDArray[np.intp]) -> NDArray[np.intp]:

@@ -237,3 +237,33 @@ def test_the_problem_is_the_same_in_other_units() -> None:
     measured = conic.forms.B @ (Y @ Y.T)[conic.forms.i, conic.forms.j]
     expected = np.linalg.norm(form.b - form.row_scale * measured / form.beta)
     assert np.linalg.norm(form.b - form.measure(X)) == pytest.approx(expected)
+
+
+def bounded_entries(n: int) -> Conic:
+    """|M_ij| <= u_ij for all i < j, the u_ij >= 0 behind M: equations of M_ij, u_ij and two slacks, two by two."""
+    i, j = np.triu_indices(n, 1)
+    p = len(i)
+    u, s, t = n + np.arange(p), n + p + np.arange(p), n + 2 * p + np.arange(p)
+    rows = np.arange(p)
+    places = [np.concatenate([i, u, s, t]), np.concatenate([j, u, s, t])]
+    B = sp.hstack([0.5 * sp.eye_array(p), sp.eye_array(p), -sp.eye_array(p), sp.csr_array((p, p))])
+    D = sp.hstack([-0.5 * sp.eye_array(p), sp.eye_array(p), sp.csr_array((p, p)), -sp.eye_array(p)])
+    own = sp.csr_array((np.ones(p), (rows, 2 * p + rows)), shape=(p, 4 * p))  # s_ij = 1, a row of its own
+    C = sp.csr_array(np.diag(np.r_[np.zeros(n), np.ones(3 * p)]))
+    forms = constraints.Constraint(
+        constraints.SparseForms(*places, sp.csr_array(sp.vstack([B, D, own])), n + 3 * p),
+        np.zeros(3 * p),
+        np.zeros(3 * p),
+    )
+    return Constrained(QuadraticSDP(C=0.5 * C), [forms]).conic
+
+
+def test_rows_that_meet_no_other_of_them_come_first() -> None:
+    n = 5
+    p = n * (n - 1) // 2
+    form = StandardForm(bounded_entries(n))
+    assert form.apart == p
+    meet = sum(abs(part.B) @ abs(part.B).T for part in form.parts).toarray()[:p, :p]
+    assert np.array_equal(meet != 0.0, np.eye(p, dtype=bool))
+    assert sorted(form.source[:p]) == list(range(2 * p, 3 * p))
+    assert StandardForm(conic_of()).apart == 0
