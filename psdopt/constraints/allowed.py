@@ -14,6 +14,7 @@ from psdopt.constraints.sets import ConstraintSet
 from psdopt.devices import Device, DeviceArray
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.compensated import two_products
 
 
 class Allowed(ConstraintSet):
@@ -90,7 +91,8 @@ class Allowed(ConstraintSet):
     def support(self, y: Array) -> float:
         """σ(y) = sup ⟨y, a⟩ = Σ_t max(y_t lower_t, y_t upper_t) + Σ_k ⟨y_k, b_k⟩ over cones, for an admissible y."""
         used = y != 0.0
-        return math.fsum(y[used] * self.bound(y)[used])
+        products, errors = two_products(y[used], self.bound(y)[used])
+        return math.fsum([*products, *errors[np.isfinite(errors)]])
 
     def relative(self, off: Array, scales: Array) -> tuple[Array, Array]:
         """Violations and scales (m,) of which the first, over the second, is relative: of a cone its own distance."""

@@ -149,6 +149,11 @@ class SparseForms(Measurement):
         """|B| w for w (p,), (m,)."""
         return applied(self._magnitudes, w)
 
+    def terms(self, y: Array) -> Array:
+        """Σ_t |B_tk| |y_t|, (p,): the sizes of the terms of A*(y) at each place."""
+        sizes = self._magnitudes
+        return np.asarray(sizes * np.abs(y) if sizes.ndim == 1 else sizes.T @ np.abs(y))
+
     @cached_property
     def _magnitudes(self) -> Any:
         return abs(self._forth)

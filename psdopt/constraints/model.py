@@ -317,6 +317,11 @@ class ConstrainedModel(Composite):
         """σ(y) = sup ⟨y, a⟩ over the allowed values a, for an admissible y."""
         return self.allowed.support(y)
 
+    def most_support(self, y: Array) -> float:
+        """σ(y), and what equations may miss on a face that was searched for."""
+        face = self.face
+        return self.support(y) + (0.0 if face is None or face.missed is None else float(np.abs(y) @ face.missed))
+
     def at(self, Y: Array) -> ConstrainedEvaluation:
         there = self.problem.at(Y)
         return ConstrainedEvaluation(self, there.factor, [there])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from psdopt.certificates.constrained.cancellation import exact_adjoint
 from psdopt.certificates.constrained.slack import adjoint_operator
 from psdopt.certificates.curved_bound import curved_gap
 from psdopt.certificates.dense_proof import DenseProof
@@ -36,8 +37,10 @@ def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, most: float) -> fl
         return None  # the bounds of linear F and of log dets need no matrix
     if problem.device is not None and problem.n > DENSE_LIMIT:
         return None
-    A = adjoint_operator(problem, y)
-    A = on_host(A @ np.eye(problem.n)) if problem.forms is None else A.toarray()
+    if problem.forms is None:
+        A = on_host(adjoint_operator(problem, y) @ np.eye(problem.n))
+    else:
+        A = exact_adjoint(problem.forms, y).toarray()
     F: Problem = problem.problem
     if face is not None:
         W = face.within
@@ -52,7 +55,7 @@ def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, most: float) -> fl
     gaps = [gap for each in evaluation.curvatures() if (gap := curved_gap(S, Y, each, most=most)) < most]
     if not gaps and (gap_near := DenseProof(evaluation, S).gap(most)) is not None:
         gaps = [gap_near]
-    return float(evaluation.value) - min(gaps) - problem.support(y) if gaps else None
+    return float(evaluation.value) - min(gaps) - problem.most_support(y) if gaps else None
 
 
 def _plus_linear(F: Problem, A: Array) -> Problem:

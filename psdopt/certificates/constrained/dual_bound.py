@@ -10,6 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
+from psdopt.certificates.constrained.cancellation import without_cancellation
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.log_det_bound import log_det_bound
 from psdopt.certificates.constrained.slack import pair_by_factor, slack_eigenpair, slack_operator
@@ -58,6 +59,13 @@ def _compressed(S: Any, W: sp.csr_array) -> Array:
     return np.asarray(0.5 * (compressed + compressed.T))
 
 
+def _terms(S: Any, W: sp.csr_array, compressed: float) -> float:
+    """| |S| |W| |, whose rounding WᵀSW has; its own norm, `compressed`, where W is a choice of rows or S no array."""
+    if W.nnz == W.shape[1] or isinstance(S, LinearOperator):
+        return compressed
+    return max(compressed, norm(np.asarray(abs(S) @ abs(W).toarray())))
+
+
 def _expanded(inner: Array, W: sp.csr_array) -> LinearOperator:
     """W inner Wᵀ (n, n), which is P S P."""
 
@@ -90,6 +98,7 @@ def dual_bound(
         y[face.rows] = 0.0  # P A_t P = 0
     definite = 0.0 if face is not None or problem.trace_limit is not None else problem.definite_part
     S, rho, loss = slack_operator(problem, evaluation, y), problem.problem.lower_curvature, math.inf
+    S = without_cancellation(problem, evaluation, y, S)
     sparse = problem.conic is None and isinstance(S, sp.csr_array)
     blocks = problem.conic.blocks if problem.conic else diagonal_blocks(S) if sparse else ()
     if face is None:
@@ -106,8 +115,8 @@ def dual_bound(
         W, first = face.within, None if start is None else np.asarray(face.within.T @ start.reshape(problem.n, -1))
         within = _compressed(S, W)
         there = slack_eigenpair(within, accuracy, first, seed)
+        low = there.lower_bound - rounding(_terms(S, W, there.norm), problem.n)
         S = _expanded(within, W)
-        low = there.lower_bound - rounding(there.norm, problem.n)
         pair = replace(there, vectors=np.asarray(W @ there.vectors), lower_bound=low)
     else:
         S = face.restricted(S)
@@ -125,7 +134,7 @@ def dual_bound(
     if pair.lower_bound < 0.0 < definite:
         y, S, pair = _shortened(problem, evaluation, y, pair)
     low, limit = pair.lower_bound, problem.trace_limit
-    base = offset - problem.support(y)
+    base = offset - problem.most_support(y)
     bound: float | None = base
     if limit is not None:
         bound = base + low * (limit.least if low > 0.0 else limit.value)

@@ -18,6 +18,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from psdopt.constraints.faces.congruence import carried_forms
 from psdopt.constraints.faces.hidden_face import SEPARATE, hidden_combination, inside
+from psdopt.constraints.faces.misfit import misfit
 from psdopt.constraints.limits import CANCELLED, SPARSE
 from psdopt.constraints.measurements import SparseForms
 from psdopt.contracts.images import Images
@@ -53,7 +54,8 @@ class Face:
     in the first stage on the cone, in later stages on the face left by earlier ones. `searched` : whether a w was found
     by a numerical search; such a face is never used to prove infeasibility. `carried` : the WᵀA_tW of all constraints
     by their entries (:func:`~psdopt.constraints.faces.congruence.carried_forms`), None where these are too many, or
-    where only M = 0 is left.
+    where only M = 0 is left. `missed` (m,) : how far M on a searched face with `carried` are from its equations, else
+    None (:func:`~psdopt.constraints.faces.misfit.misfit`).
     """
 
     n: int
@@ -62,6 +64,7 @@ class Face:
     stages: tuple[sp.csr_array, ...]
     searched: bool = False
     carried: SparseForms | None = field(default=None, compare=False, repr=False)
+    missed: Array | None = field(default=None, compare=False, repr=False)
 
     @property
     def count(self) -> int:
@@ -168,7 +171,8 @@ def found_face(
             break
         rows = np.union1d(rows, _vanishing(forms, W, (lower == 0.0) & (upper == 0.0), weights.indices))
         there = carried_forms(forms, W, rows)
-        face = replace(face, rows=rows, carried=there)
+        missed = misfit(there, forms.norms, lower, upper, SEPARATE) if there is not None and searched else None
+        face = replace(face, rows=rows, carried=there, missed=missed)
         vars(face)["within"] = W
     return face
 
