@@ -211,9 +211,13 @@ class Certificate:
     @property
     def above_zero(self) -> bool:
         """Whether M = 0 is known to be feasible and better, beyond rounding."""
+        return self.fixed_trace is None and self.constraints is None and self.exceeds_zero
+
+    @property
+    def exceeds_zero(self) -> bool:
+        """Whether F(M) is above F(0), beyond rounding."""
         slack = CANCELLED * EPS * max(abs(self.value), abs(self.value_at_zero))
-        on_the_cone = self.fixed_trace is None and self.constraints is None
-        return on_the_cone and self.value > self.value_at_zero + slack
+        return self.value > self.value_at_zero + slack
 
     @property
     def infeasible(self) -> bool:

@@ -200,8 +200,8 @@ class Judge:
                 certificate = nearest
         if not certificate.proves(self.tol) and self._zero_by_multipliers(certificate) and run.certificate:
             certificate = run.certificate
-        if certificate.above_zero and status is Status.NO_PROGRESS and self._zero_allowed:
-            self._zero_taken(anyway=True)
+        if status is Status.NO_PROGRESS and self._zero_allowed and self._above_zero(certificate):
+            self._zero_taken(run.state.dual, anyway=True)
             certificate = run.certificate or certificate
         if not math.isfinite(certificate.value):
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({message})"
@@ -245,6 +245,11 @@ class Judge:
     def _zero_allowed(self) -> bool:
         """Whether the geometry holds M = 0."""
         return bool({Ability.STRAIGHT, Ability.PROJECTION} & self.run.geometry.abilities)
+
+    def _above_zero(self, certificate: Certificate) -> bool:
+        """Whether M = 0 is feasible and better than M, beyond rounding."""
+        known = constrained_of(self.problem) if Ability.CONSTRAINTS in self.problem.abilities else None
+        return certificate.above_zero if known is None else known.allows_zero and certificate.exceeds_zero
 
     def _zero_taken(self, dual: Array | None = None, anyway: bool = False) -> bool:
         """Whether M = 0 is certified optimal, with the variables `dual` if there are any; the run moves there then, or

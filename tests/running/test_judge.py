@@ -263,3 +263,17 @@ def test_zero_is_not_certified_where_constraints_exclude_it(monkeypatch):
         assert result.optimal
         assert (result.matrix.trace() < 1e-5) is optimal_at_zero
         assert len(orders) == 1
+
+
+@pytest.mark.parametrize(
+    ("C", "A", "lower"),
+    [
+        (np.diag([0.0, 1.0, 1.0]), [[[0, 16, 32], [16, 0, 1], [32, 1, 0]], [[0, 0, 0], [0, 1, -1], [0, -1, 1]]], 0.0),
+        (np.array([[0.0, 1.0], [1.0, 1.0]]), [[[0, -1], [-1, 0]]], -3.0),
+    ],
+)
+def test_a_run_without_progress_ends_at_zero_where_that_is_feasible_and_better(C, A, lower) -> None:
+    """F >= 0 = F(0), and along rays of feasible M it rises without end: a run ended at 4e7, far out on one."""
+    rows = constraints.sparse_forms([np.array(each, dtype=float) for each in A], lower=lower, upper=0.0)
+    result = solve(Constrained(QuadraticSDP(C=C), rows))
+    assert abs(result.value) <= 1e-6
