@@ -54,8 +54,8 @@ class Face:
     in the first stage on the cone, in later stages on the face left by earlier ones. `searched` : whether a w was found
     by a numerical search; such a face is never used to prove infeasibility. `carried` : the WᵀA_tW of all constraints
     by their entries (:func:`~psdopt.constraints.faces.congruence.carried_forms`), None where these are too many, or
-    where only M = 0 is left. `missed` (m,) : how far M on a searched face with `carried` are from its equations, else
-    None (:func:`~psdopt.constraints.faces.misfit.misfit`).
+    where only M = 0 is left. `missed` (m,) : what the equations miss on a searched face with `carried`, else None
+    (:func:`~psdopt.constraints.faces.misfit.misfit`).
     """
 
     n: int

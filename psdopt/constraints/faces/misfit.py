@@ -15,7 +15,7 @@ from psdopt.linalg.entries import chosen_rows
 
 
 def misfit(carried: SparseForms, norms: Array, lower: Array, upper: Array, noise: float) -> Array:
-    """|⟨A_t, W N Wᵀ⟩ − b_t| for all equations t (m,), for the N that meets them best; 0 for inequalities.
+    """b_t − ⟨A_t, W N Wᵀ⟩ for all equations t (m,), for the N that meets them best; 0 for inequalities.
 
     `carried` : the WᵀA_tW (q, q). `norms` (m,) : |A_t|, the units of the equations. `noise` : the relative error of W;
     combinations of equations that are as small are zero. Cost: a singular value decomposition of (m, q²).
@@ -27,5 +27,5 @@ def misfit(carried: SparseForms, norms: Array, lower: Array, upper: Array, noise
     units, b = norms[equations], lower[equations]
     rows = chosen_rows(carried.B, equations).toarray() * np.sqrt(carried.halves) / units[:, None]
     N = np.linalg.lstsq(rows, b / units, rcond=noise)[0]
-    missed[equations] = np.abs(units * (rows @ N) - b)
+    missed[equations] = b - units * (rows @ N)
     return missed
