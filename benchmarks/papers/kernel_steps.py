@@ -114,9 +114,6 @@ RUNS: dict[str, Callable[[], Result]] = {
     "regression, 20 × 4, polar: TrustRegions": lambda: solve(_measured(), Polar(20, 4), TrustRegions(), rng=0),
     "max-cut, n = 200: solve's choice": lambda: solve(maxcut_problem(_graph(200, 6.0)), rng=0),
     "max-cut, n = 60: InteriorPoint": lambda: solve(maxcut_problem(_graph(60, 6.0)), PSDCone(60), InteriorPoint()),
-    "theta, n = 40: LagrangeNewton": lambda: solve(
-        theta_problem(_graph(40, 8.0)), FlatQuotient(40, 9), LagrangeNewton(), rng=0
-    ),
     "theta, n = 40: AugmentedLagrangian": lambda: solve(
         theta_problem(_graph(40, 8.0)), FlatQuotient(40, 9), AugmentedLagrangian(), rng=0
     ),

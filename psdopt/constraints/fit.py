@@ -1,8 +1,7 @@
-"""Constraints in multiplier form, for Newton steps on the factor and the multipliers together."""
+"""Constraints in multiplier form, for linear systems in the factor and the multipliers together."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,51 +9,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.couplings import Couplings
-from psdopt.constraints.faces.congruence import CarriedForms
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
-from psdopt.linalg.arrays import Array, norm, scaled
+from psdopt.linalg.arrays import Array, scaled
 from psdopt.linalg.ridged import ridged_solver
 from psdopt.terms.base import combine
 
 
 class ModelFit:
-    """:class:`~psdopt.contracts.ConstrainedFit` of a problem whose A_t are known by their entries.
-
-    For A_t = Wᵀ A W (:class:`~psdopt.constraints.faces.congruence.CarriedForms`) the entries of A are enough.
-    """
+    """:class:`~psdopt.contracts.ConstrainedFit` of a problem whose A_t are known by their entries."""
 
     def __init__(self, problem: ConstrainedModel) -> None:
-        carried = problem.measurement if isinstance(problem.measurement, CarriedForms) else None
-        self.W = None if carried is None else carried.W.data
-        self.forms = problem.forms if carried is None else carried.forms
-        self.problem, self.n, self.size = problem, problem.n, problem.m
-        self.lower, self.upper = problem.lower, problem.upper
+        self.forms = problem.forms
+        self.problem, self.size = problem, problem.m
         self.norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
         self._last: tuple[NDArray[np.intp], Couplings] | None = None
 
-    def measured(self, evaluation: Evaluation) -> Array:
-        return self.problem.measured(evaluation.factor)
-
     @property
     def held(self) -> NDArray[np.intp]:
-        """Constraints that every M (on the face of :meth:`onto`) meets: they have no rows in the system."""
+        """Constraints that every M of the face meets: they have no rows in the system."""
         face, empty = self.problem.face, np.flatnonzero(self.problem.norms == 0.0)
         return empty if face is None else np.union1d(face.rows, empty)
 
-    def onto(self, V: Array) -> Array:
-        """V projected to the subspace that contains the range of every feasible M."""
-        return V if self.problem.face is None else self.problem.face.onto(V)
-
     def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Tied:
         return Tied(self, evaluation, rows)
-
-    def bend(self, evaluation: Evaluation, X: Array) -> Array | None:
-        if self.problem.conic is not None:
-            return None
-        return evaluation.curvature_product(X)
 
     def coupled(self, rows: NDArray[np.intp]) -> Couplings:
         """The couplings of the A_t / |A_t| of `rows`. The result of the last call is kept."""
@@ -84,28 +64,13 @@ class Tied:
         return Images(self.measurement.maps, V)
 
     def gradient(self, w: Array) -> Array:
-        """S(w) for all multipliers w. O(n²) and the entries for a linear F, n products with ∇F otherwise.
-
-        On a face it is P S P plus a multiple of I − P: steps from a factor on the face then stay on it.
-        """
-        problem = self.fit.problem
-        S = self._gradient(w)
-        if problem.face is None:
-            return S
-        U = problem.face.basis
-        inside = np.asarray(problem.face.restricted(S))
-        return np.asarray(inside + (norm(inside) / math.sqrt(self.fit.n)) * (U @ U.T))
-
-    def _gradient(self, w: Array) -> Array:
+        """S(w) for all multipliers w. O(n²) and the entries for a linear F, n products with ∇F otherwise."""
         problem = self.fit.problem
         if problem.conic is not None:
             return np.asarray(problem.conic.slack(w).toarray())
         assert self.fit.forms is not None
         S = dense_gradient(self.evaluation)
-        if self.fit.W is None:
-            self.fit.forms.add_to(S, w)
-        else:
-            S = S + self.fit.W.T @ (self.fit.forms.matrix(w) @ self.fit.W).toarray()
+        self.fit.forms.add_to(S, w)
         return np.asarray(0.5 * (S + S.T))
 
     def pair(self, U: Images, V: Images) -> Array:
@@ -126,9 +91,6 @@ class Tied:
         scale = 1.0 / self.fit.norms[self.rows]
         work[:] = 0.0
         for k, pair in enumerate(((P, Q), *more)):
-            if self.fit.W is not None:  # tr(WᵀA_sW P WᵀA_tW Q) = tr(A_s (W P Wᵀ) A_t (W Q Wᵀ))
-                W = self.fit.W
-                pair = np.asarray(W @ np.asarray(W @ pair[0]).T), np.asarray(W @ np.asarray(W @ pair[1]).T)
             self.fit.coupled(self.rows).add(work, *pair, fresh=k == 0)
         solve = ridged_solver(work)
         return lambda q: scale * solve(scale * q)

@@ -26,7 +26,7 @@ from psdopt.constraints.explicit import (
     measured_objective,
     nearest_objective,
 )
-from psdopt.constraints.faces.congruence import CarriedForms, carried_problem
+from psdopt.constraints.faces.congruence import carried_problem
 from psdopt.constraints.faces.face import Face, found_face
 from psdopt.constraints.faces.hidden_face import inside
 from psdopt.constraints.feasible import feasible_factor, random_directions
@@ -250,8 +250,7 @@ class ConstrainedModel(Composite):
     @property
     def couples(self) -> bool:
         """Whether Newton steps are possible: entries of the A_t are known, and the curvature of a nonlinear F."""
-        entries = self.forms is not None or isinstance(self.measurement, CarriedForms)
-        return entries and (self.conic is not None or Ability.HESSIAN in self.problem.abilities)
+        return self.forms is not None and (self.conic is not None or Ability.HESSIAN in self.problem.abilities)
 
     @cached_property
     def trace_limit(self) -> TraceBound | None:

@@ -34,7 +34,7 @@ class Ability(StrEnum):
     CONIC = "conic"  # constraints under a linear objective, all given by entries
     LOG_DETS = "log-dets"  # constraints under ⟨C, M⟩ − Σ ν log det of diagonal blocks, all given by entries
     FIXED_DIAGONAL = "fixed-diagonal"  # conic, with M_ii = d_i > 0 for all i as the only constraints
-    CONSTRAINED_FIT = "constrained-fit"  # bounds by entries, F linear or with a Hessian: Newton on (Y, y)
+    CONSTRAINED_FIT = "constrained-fit"  # bounds by entries, F linear or with a Hessian: systems in (Y, y)
     STREAM = "stream"  # its data come in batches
     SAMPLE = "sample"  # a sum over rows, of which a share can be drawn
     # of a geometry

@@ -1,4 +1,4 @@
-"""The ability ``constrained-fit``: constraints in the form that Newton's method on their multipliers needs."""
+"""The ability ``constrained-fit``: constraints in the form that linear systems in their multipliers need."""
 
 from __future__ import annotations
 
@@ -25,33 +25,20 @@ class ConstrainedFit(Protocol):
     Any object with these members will do. Since (n, n) and (m, m) arrays are formed, the order n and the number m of
     tied constraints must be small.
 
-    Attributes: `n`; `size` m; `lower`, `upper` (m,); `norms` |A_t|_F (m,), 1 where A_t = 0.
+    Attributes: `norms` |A_t|_F (m,), 1 where A_t = 0.
     """
 
-    n: int
-    size: int
-    lower: Array
-    upper: Array
     norms: Array
-
-    def measured(self, evaluation: Evaluation) -> Array:
-        """⟨A_t, M⟩, (m,)."""
 
     @property
     def held(self) -> NDArray[np.intp]:
-        """Constraints that every Y = `onto(Y)` meets, so that they are never tied."""
-
-    def onto(self, V: Array) -> Array:
-        """V (n, k) projected to the subspace (possibly the whole space) that contains the ranges of all feasible M."""
+        """Constraints that every M of the smallest known face of the cone meets, so that they are never tied."""
 
     def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Coupled:
         """The constraints `rows` as a fit of infinite curvature h: the system of a multiplier has no ridge 1/h.
 
         The fit's `gradient` takes all multipliers y (m,); its other members involve the tied constraints only.
         """
-
-    def bend(self, evaluation: Evaluation, X: Array) -> Array | None:
-        """∇²F(M)[X Yᵀ + Y Xᵀ] Y, (n, r); None where F is linear."""
 
 
 @runtime_checkable

@@ -136,9 +136,8 @@ def _constrained(
     very sparse equations and very many inequalities, AugmentedLagrangian.
 
     The augmented Lagrangian begins with up to √(2 m) columns: with more columns than that, generically every
-    second-order stationary point is optimal. For nuclear norms it begins with log m, as solutions have few. On a face
-    of the cone, LagrangeNewton is chosen beyond `newton_order` for a linear F (balanced partitions), and at any order
-    for a curved F; of these, InteriorPoint takes log dets of blocks.
+    second-order stationary point is optimal. For nuclear norms it begins with log m, as solutions have few. It is also
+    chosen for a curved F, except that InteriorPoint takes log dets of blocks.
     """
     if method is None:
         limited = most is not None and most < problem.n
@@ -153,8 +152,7 @@ def _constrained(
         elif full and kinds.near(problem) and (geometry is not None or problem.face is None):
             method = DualNewton()  # methods on a face need a geometry of factors
         elif full and kinds.even(problem) and (geometry is not None or problem.face is None):
-            rest = _on_factors(problem)
-            method = Alternating(DualNewton(), rest, AfterSteps(THRESHOLDS.gradient_steps))
+            method = Alternating(DualNewton(), AugmentedLagrangian(), AfterSteps(THRESHOLDS.gradient_steps))
             geometry = geometry or FlatQuotient(problem.n, problem.n)
             method = method if fits(problem, geometry, method) else method.first
         elif full and kinds.of_high_rank(problem):
@@ -163,7 +161,7 @@ def _constrained(
             on_factor = kinds.light(problem) or kinds.sparse(problem)
             full = full and not (on_factor and (geometry is not None or problem.face is None))
             splits, newton = full and kinds.splits(problem), full and kinds.decomposable(problem)
-            method = InteriorPoint() if newton else _on_factors(problem)
+            method = InteriorPoint() if newton else AugmentedLagrangian()
             if splits and newton:
                 method = Alternating(BoundaryPoint(), method, AfterSteps(kinds.splitting_steps(problem)))
             elif splits:
@@ -180,21 +178,6 @@ def _constrained(
         first = few if Ability.CONIC in problem.abilities else first_rank(problem.n)  # curved F: any rank
         geometry = FlatQuotient(problem.n, min(first, most or problem.n))
     return geometry, method
-
-
-def _on_factors(problem: Constrained) -> Method:
-    """LagrangeNewton for a curved F or on a face, if its steps of n³ + m³/3 flops are affordable; else the first-order
-    rounds of an augmented Lagrangian.
-
-    Multipliers may be large, and unbounded on a face. An augmented Lagrangian then needs so large a penalty that its
-    inner problems are lost in rounding. For a curved F both methods run in the coordinates of the face
-    (:class:`~psdopt.methods.on_face.OnFace`).
-    """
-    affordable = problem.n <= THRESHOLDS.newton_order and problem.m**3 / 3.0 <= THRESHOLDS.affordable
-    curved = Ability.CONIC not in problem.abilities
-    if affordable and Ability.CONSTRAINED_FIT in problem.abilities and (curved or problem.face is not None):
-        return LagrangeNewton(steps=0) if problem.face is not None else LagrangeNewton()
-    return AugmentedLagrangian()
 
 
 def _iteration(problem: Problem, geometry: Geometry | None, most: int | None) -> Method:

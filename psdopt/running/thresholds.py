@@ -23,16 +23,15 @@ class Thresholds:
     spread : a fixed diagonal whose entries differ by more than this factor is left to the interior point method, whose
         steps do not depend on units: at order 60 conjugate gradient is as fast up to 1e4, and takes three to four times
         as long at 1e8.
-    affordable : most flops of a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10), and of Newton's
-        system for m multipliers (m = 5,646 takes 0.26 GB).
+    affordable : most flops of a step of an interior point method (thetaG11 of SDPLIB takes 2.5e10).
     largest : the same for Newton's system where decompositions are affordable and `factor_steps` steps on a factor cost
         more than one of an interior point method (m = 10,600 takes 0.9 GB): theta numbers of order 1,000 with 7,000
         edges, whose C is dense, end in 25 interior steps of 3.7 s; an augmented Lagrangian was at a gap of .01 after
         215 s.
     factor_steps : ten thousands of them end a run that a dozen or two interior steps end.
-    newton_order : up to this order Newton steps on factor and multipliers are affordable (0.35 s at order 2,000). On a
-        face with a linear F an interior point method is faster up to this order: for bisection of a random graph of
-        order 1,001 it took 12 s, whereas Newton was far from a solution after 48 s.
+    newton_order : up to this order some hundred decompositions are affordable, and an interior point method is faster
+        on a face with a linear F: for bisection of a random graph of order 1,001 it took 12 s, whereas methods on a
+        factor were far from a solution after 48 s.
     decomposed_order : up to this order an eigendecomposition in every step, 9 n³ flops, is affordable: some seconds.
     many : above this number of constraints per row of a block, splitting the dual is cheaper than systems of order m:
         at 7.4 (theta3) splitting took 2.6 times as long as an interior point method, at 12.1 (theta5) half as long.
@@ -54,9 +53,8 @@ class Thresholds:
         at 1/25 to 1/6, steps on the factor took .2 to 1 times as long as those on Lagrange's conditions, at 1/3 to 3/5
         1 to 10 times. Where √(2 m) exceeds n, 122 regressions of order 3 to 30 took .7 to .95 in the mean.
     gradient_steps : gradient steps of DualNewton before another method takes its place. Correlation matrices of order
-        30 to 300 under weights from 0 to 1 took 15 to 250, at most 1.7 times as long as LagrangeNewton (order 30) and
-        down to less than 1/20 (order 300). Weights that span 1e3 took 300 to 1,200: with LagrangeNewton from the 300th
-        step on 0.6 to 2.1 times as long as with that alone.
+        30 to 300 under weights from 0 to 1 took 15 to 250, at most 1.7 times as long as Newton steps on factor and
+        multipliers (order 30) and down to less than 1/20 (order 300). Weights that span 1e3 took 300 to 1,200.
     unlike : above this ratio of the largest to the least weight of squares, methods on factors and on Lagrange's
         conditions take hundreds and thousands of steps. An interior point method, whose steps do not depend on weights,
         was the fastest, or took at most 1.3 times as long, on 18 problems of entries whose weights span 1e3 (seeds 10

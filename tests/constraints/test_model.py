@@ -9,7 +9,7 @@ import pytest
 
 import psdopt.constraints
 import psdopt.methods
-from psdopt import LBFGS, Constrained, Duality, Evaluation, LagrangeNewton, Problem, Status, certify, constraints, solve
+from psdopt import LBFGS, Constrained, Duality, Evaluation, Problem, Status, certify, constraints, solve
 from psdopt.constraints import OffersConstraints, constrained_of, limits
 from psdopt.constraints.constraint import HUGE
 from psdopt.contracts.abilities import Ability
@@ -160,16 +160,6 @@ def test_the_members_are_what_they_say(curved) -> None:
     assert len(fit.tied(here, rows[:0]).solver(P, Q, np.empty((0, 0)))(np.zeros(0))) == 0
 
 
-def test_curvature_is_the_derivative_of_the_gradient() -> None:
-    rng = np.random.default_rng(2)
-    problem = random_problem(True)
-    fit, Y, X, h = problem.constrained_fit(), *rng.standard_normal((2, 6, 3)), 1e-6
-    plus, minus = (problem.at(Y + s * h * X).gradient @ Y for s in (1.0, -1.0))
-    assert np.allclose(fit.bend(problem.at(Y), X), (plus - minus) / (2.0 * h), atol=1e-6)
-    straight = random_problem(False)
-    assert straight.constrained_fit().bend(straight.at(Y), X) is None
-
-
 def test_rows_that_are_tied_change_with_the_call() -> None:
     problem = random_problem(False)
     fit = problem.constrained_fit()
@@ -231,7 +221,7 @@ class Wrapped(Problem):
         return self.inner.duality
 
 
-LINEAR = [None, InteriorPoint(), BoundaryPoint(), AugmentedLagrangian(), LagrangeNewton()]
+LINEAR = [None, InteriorPoint(), BoundaryPoint(), AugmentedLagrangian()]
 
 
 @pytest.mark.parametrize(("curvature", "method"), [(1.0, DualNewton()), *((0.0, method) for method in LINEAR)])
@@ -262,7 +252,7 @@ def test_any_factor_method_may_do_the_work_inside() -> None:
     assert np.ptp(values) <= 3e-5 * abs(values[0])
 
 
-@pytest.mark.parametrize("method", [AugmentedLagrangian(), LagrangeNewton()])
+@pytest.mark.parametrize("method", [AugmentedLagrangian()])
 def test_a_checkpoint_does_not_hold_the_objective(tmp_path, method) -> None:
     n, path = 100, tmp_path / "run.psdopt"
     C = np.random.default_rng(0).standard_normal((n, n))

@@ -25,7 +25,6 @@ from psdopt.methods import (
     BoundaryPoint,
     DualNewton,
     InteriorPoint,
-    LagrangeNewton,
     SphereGradient,
 )
 from psdopt.terms import LinearTerm, LogDet
@@ -217,7 +216,7 @@ def test_a_curved_objective_in_a_ball() -> None:
 
 
 @pytest.mark.parametrize(("method", "geometry"), [
-    (LagrangeNewton(), FlatQuotient(N, 2)), (SphereGradient(), FlatQuotient(N, 2)), (DualNewton(), PSDCone(N)),
+    (SphereGradient(), FlatQuotient(N, 2)), (DualNewton(), PSDCone(N)),
 ])  # fmt: skip
 def test_methods_without_cones_refuse_them(method, geometry) -> None:
     near = Constrained(QuadraticSDP(None, 0.5, np.eye(N)), [constraints.diagonal(N, 1.0), norm_bound(ALL, 0.0, 9.0)])

@@ -23,7 +23,7 @@ import numpy as np
 from psdopt import Constrained, Constraint, Problem, Status, compatible, constraints, solve
 from psdopt.contracts.method import Method
 from psdopt.linalg.arrays import Array
-from psdopt.methods import AugmentedLagrangian, BoundaryPoint, LagrangeNewton
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.running.choose import choose
 from psdopt.running.result import Result
@@ -38,7 +38,7 @@ FINE = {"tol_gap_abs": 1e-11, "tol_gap_rel": 1e-10, "tol_feas": 1e-11}
 COARSER = (1e-9, 1e-8)
 #: Steps of a run: a run that ends by this limit claims nothing.
 STEPS = 1500
-METHODS: tuple[Method | None, ...] = (None, AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint())
+METHODS: tuple[Method | None, ...] = (None, AugmentedLagrangian(), BoundaryPoint())
 Range = tuple[Any, float, float]
 
 

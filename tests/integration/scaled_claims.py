@@ -20,10 +20,10 @@ import scipy.linalg
 from psdopt import Constrained, QuadraticSDP, Status, constraints, solve
 from psdopt.contracts.method import Method
 from psdopt.linalg.arrays import Array
-from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint
 from psdopt.testing.constrained import DenseConstraints
 
-METHODS: tuple[Method | None, ...] = (None, AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint(), InteriorPoint())
+METHODS: tuple[Method | None, ...] = (None, AugmentedLagrangian(), BoundaryPoint(), InteriorPoint())
 #: Steps of a run: one that ends by this limit claims nothing.
 STEPS = 200
 #: Error of an optimal value beyond tol, relative to the sizes of the terms of ⟨C, M⟩: rows may be off by tol each.

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from psdopt import LagrangeNewton, LowRankPSD, Status, certify, solve
+from psdopt import AugmentedLagrangian, LowRankPSD, Status, certify, solve
 from tests.integration import scaled_claims
 from tests.integration.scaled_claims import FAMILIES, drawn, examine, posed
 
@@ -21,7 +21,7 @@ def test_what_is_said_is_true(seed: int) -> None:
 
 def test_a_restart_where_the_penalty_is_no_number_ends_the_run() -> None:
     with np.errstate(all="ignore"):
-        assert examine(6200307, Counter(), LagrangeNewton()) == []
+        assert examine(6200307, Counter(), AugmentedLagrangian()) == []
 
 
 def test_false_claims_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from psdopt import (
 )
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.linalg.arrays import norm
-from psdopt.methods import DualNewton, LagrangeNewton
+from psdopt.methods import AugmentedLagrangian, DualNewton
 from psdopt.methods.constrained_gradient import ConstrainedGradient, ConstrainedGradientState
 from psdopt.testing.constrained import conic_optimum
 
@@ -45,7 +45,7 @@ def test_minima_are_proven_and_those_of_another_method(share, weights):
     assert Ability.EQUATIONS in problem.abilities
     assert Ability.NEAREST not in problem.abilities
     found = solve(problem, PSDCone(20), DualNewton(), tol=1e-8)
-    other = solve(problem, FlatQuotient(20, 10), LagrangeNewton(), tol=1e-8, escape=True)
+    other = solve(problem, FlatQuotient(20, 10), AugmentedLagrangian(), tol=1e-8, escape=True)
     assert found.optimal
     assert other.optimal
     assert found.value == pytest.approx(other.value, rel=1e-6, abs=1e-9)

@@ -17,7 +17,7 @@ from psdopt import (
     solve,
 )
 from psdopt.certificates.constrained.multipliers import Multipliers
-from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint
 from psdopt.methods.frank_wolfe import VARIANTS
 from psdopt.testing.constrained import DenseConstraints
 from tests.methods.constrained import cut, intervals, random_program, theta
@@ -70,7 +70,7 @@ def test_the_closed_form_ends_with_one_step_of_length_one():
     np.testing.assert_allclose(after.evaluation.matrix.to_dense(), np.diag([3.0, 2.0, 0.0]), atol=1e-12)
 
 
-METHODS = [AugmentedLagrangian(), BoundaryPoint(), InteriorPoint(), LagrangeNewton()]
+METHODS = [AugmentedLagrangian(), BoundaryPoint(), InteriorPoint()]
 PROBLEMS = {"cut": cut(20), "theta": theta(14, 0.3, 0), "intervals": intervals(), "program": random_program(6, 4, 5)}
 
 
@@ -112,7 +112,7 @@ def test_contradictions_without_a_bound_on_the_trace_are_proven(kind, sign, meth
     assert np.linalg.eigvalsh(problem.forms.matrix(y).toarray())[0] >= -1e-14
 
 
-@pytest.mark.parametrize("method", [AugmentedLagrangian(), InteriorPoint(), LagrangeNewton()])
+@pytest.mark.parametrize("method", [AugmentedLagrangian(), InteriorPoint()])
 def test_unbounded_is_said_at_a_feasible_point(method) -> None:
     n = 4
     problem = Constrained(

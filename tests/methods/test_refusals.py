@@ -89,7 +89,6 @@ FLAT, WIDE = FlatQuotient(4, 2), FlatQuotient(24, 24)
         (LINEAR, FLAT, methods.BlockConjugateGradient(), "restriction"),
         (PLAIN, PSDCone(4), methods.BoundaryPoint(), "BoundaryPoint"),
         (HELD, PSDCone(4), methods.DualNewton(), "equations"),
-        (cut(4), FLAT, methods.LagrangeNewton(CG), "approach="),
         (cut(4), PSDCone(4), methods.LagrangeNewton(), "factor"),
         (PLAIN, FLAT, methods.LagrangeNewton(), "quadratic-fit"),
         (pair_problem(), PSDCone(24), methods.LagrangeNewton(), Ability.STRAIGHT),

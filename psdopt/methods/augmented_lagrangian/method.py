@@ -159,10 +159,12 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         problem = constrained_of(state.problem)
         inside = state.inside or self._begin(state)
         method = self._method(inside.problem, state.geometry)
-        taken, reached = 0, self._reached(state, inside)
+        taken, reached, first = 0, self._reached(state, inside), norm(inside.evaluation.factor_gradient())
         while taken < self.inside_steps and inside.outcome is Outcome.RUNNING and not reached:
             inside, taken = method.step(inside), taken + 1
             reached = self._reached(state, inside)
+        if state.idle and norm(inside.evaluation.factor_gradient()) > 0.5 * first:
+            reached = True  # by rounding
         evaluation = problem.at(inside.evaluation.factor)
         new = replace(
             state,
@@ -274,7 +276,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
                 state.infeasibility = max(state.infeasibility, violation)
         if not state.grown:
             off = max(infeasibility, settled)
-            state.aim = max(min(self.tightening * state.aim, SLIGHT * off), min(SLIGHT**2 * off, state.aim))
+            tighter = self.tightening * state.aim
+            # without a gain the same round would follow: S is then kept from being semidefinite by errors of Y alone
+            state.aim = tighter if state.idle else max(min(tighter, SLIGHT * off), min(SLIGHT**2 * off, state.aim))
         state.inside = self._begin(state)
 
     @staticmethod

@@ -18,14 +18,10 @@ from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.methods.alternating import AfterSteps, Alternating, AlternatingState, InTurns
 from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.conjugate_gradient import ConjugateGradient
-from psdopt.methods.lagrange_newton.constrained import ConstrainedNewton
 from psdopt.methods.lagrange_newton.steps import LagrangeState, LagrangeSteps, price
-from psdopt.methods.on_face import OnFace, takes_face
 
 #: Slow Newton steps in a row after which conjugate gradient takes over again: a step of it costs far less.
 PATIENCE = 3
-#: Steps of an augmented Lagrangian before the first Newton step under constraints: on max-cut problems 4 to 8 are best.
-FIRST = 6
 #: Newton steps are chosen automatically if one costs at most this number of first-order steps.
 MAX_PRICE = 60.0
 
@@ -53,32 +49,22 @@ class LagrangeNewton(InTurns[AlternatingState]):
 
     Parameters
     ----------
-    approach : the first method; it must descend, or handle constraints. None is :class:`ConjugateGradient`, under
-        constraints :class:`AugmentedLagrangian`.
-    steps : number of steps in its first turn; None is the cost of two Newton steps, or six steps under constraints.
-        With 0 the run begins with Newton steps.
+    approach : the first method, which must descend; None is :class:`ConjugateGradient`.
+    steps : number of steps in its first turn; None is the cost of two Newton steps. With 0 the run begins with Newton
+        steps.
     patience : after this many Newton steps in a row that leave more than 70 % of the residual, `approach` takes over
-        again; None is 3 steps, under constraints 8.
+        again; None is 3 steps.
 
-    Under linear constraints, lower <= A(M) <= upper, the multipliers y of the active constraints replace w; F may be
-    any function with a Hessian. A merit function globalises the Newton steps
-    (:class:`~psdopt.methods.lagrange_newton.constrained.ConstrainedNewton`). The method suits problems with
-    unique, bounded multipliers and up to a few thousand constraints: cuts, partitions, theta, plane fits. If most
-    bounds are zero, as in control, the penalty first has to rise by ten orders of magnitude, in turns of `approach`:
-    random programs of 3 to 5 states and hinf1 of SDPLIB end ``optimal``, control1 at a gap of 1.1e-5, control2 in
-    ``no_progress`` at a gap of 8e-3. After ten turns the run ends. For such problems :class:`InteriorPoint`, the
-    default, takes fewer steps.
-
-    For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.contracts.QuadraticFit`) or
-    ``constrained-fit`` (:class:`~psdopt.contracts.ConstrainedFit`) on a factor. Cost of a Newton step:
-    n³ + m³/3 + O(m² + n² r) flops, memory n² + m² (:meth:`is_efficient_for` says whether that pays off).
+    For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.contracts.QuadraticFit`) on a factor. Under linear
+    constraints :class:`AugmentedLagrangian` runs in its place. Cost of a Newton step: n³ + m³/3 + O(m² + n² r) flops,
+    memory n² + m² (:meth:`is_efficient_for` says whether that pays off).
     """
 
     approach: Method | None = None
     steps: int | None = None
     patience: int | None = None
 
-    # under constraints only the Hessian of F is required
+    # under constraints another method runs, which needs no more of F than what it needed itself before
     requires: ClassVar[Requires] = {
         "problem": (
             (Ability.GRADIENT, Ability.CONSTRAINED_FIT),
@@ -94,21 +80,12 @@ class LagrangeNewton(InTurns[AlternatingState]):
     def __post_init__(self) -> None:
         integer_or_none(self.steps, "steps", 0)
         integer_or_none(self.patience, "patience")
-        if self.approach is None:
-            return
-        constrained = isinstance(self.approach, Method) and _knows_constraints(self.approach)
-        if not isinstance(self.approach, Method) or not (self.approach.descends or constrained):
+        approach = ConjugateGradient() if self.approach is None else self.approach
+        if not isinstance(approach, Method) or not (approach.descends or isinstance(approach, AugmentedLagrangian)):
             raise InvalidInputError(f"approach must be a method that descends; found {self.approach!r}")
 
     def on(self, problem: Problem) -> Method:
-        if Ability.CONSTRAINED_FIT not in problem.abilities:
-            return self
-        method = ConstrainedNewton(
-            AugmentedLagrangian() if self.approach is None else self.approach,
-            FIRST if self.steps is None else self.steps,
-            ConstrainedNewton.patience if self.patience is None else self.patience,
-        )
-        return OnFace(method) if takes_face(method, problem) else method
+        return AugmentedLagrangian().on(problem) if Ability.CONSTRAINED_FIT in problem.abilities else self
 
     @staticmethod
     def is_efficient_for(problem: Problem, columns: int) -> bool:
@@ -131,13 +108,10 @@ class LagrangeNewton(InTurns[AlternatingState]):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> AlternatingState:
-        if Ability.CONSTRAINED_FIT not in problem.abilities:
-            require_inner("approach", self._approach, problem, geometry)
+        require_inner("approach", self._approach, problem, geometry)
         return super().init(problem, geometry, start, evaluation)
 
     def turns(self, problem: Problem, columns: int) -> Method:
-        if Ability.CONSTRAINED_FIT in problem.abilities:
-            return self.on(problem)
         count = self.steps
         if count is None:
             count = math.ceil(2.0 * price(quadratic_fit_of(problem), columns))
@@ -149,8 +123,3 @@ class LagrangeNewton(InTurns[AlternatingState]):
     @property
     def _approach(self) -> Method:
         return ConjugateGradient() if self.approach is None else self.approach
-
-
-def _knows_constraints(method: Method) -> bool:
-    needs = method.requires.get("problem", ())
-    return any(Ability.CONSTRAINTS in ((need,) if isinstance(need, str) else need) for need in needs)

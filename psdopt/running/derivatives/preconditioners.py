@@ -64,7 +64,7 @@ def tied(at: Conditions) -> Inverse:
     fit, k, Y = constrained_fit_of(at.problem), len(at.rows), at.Y
     held = fit.tied(at.evaluation, at.rows)
     S = held.gradient(at.multipliers)
-    linear = fit.bend(at.evaluation, Y) is None
+    linear = at.model is not None and at.model.conic is not None
     inverse, (first, *more) = deflated(at, S) if linear else Spectral(at, S=S).stepped()
     weigh = held.solver(*first, np.empty((k, k)), *more)
 

@@ -9,7 +9,7 @@ from psdopt import AutogradProblem, Constrained, QuadraticSDP, Status, TermSum, 
 from psdopt.certificates.constrained.cone_bound import _plus_linear, cone_bound
 from psdopt.certificates.constrained.dual_bound import Bounded, dual_bound
 from psdopt.certificates.constrained.face_multipliers import handed_out
-from psdopt.methods import InteriorPoint, LagrangeNewton
+from psdopt.methods import AugmentedLagrangian, InteriorPoint
 from psdopt.problems.composite import Composite
 from psdopt.terms import LeastSquares, MeasuredTerm, QuadraticForms
 from tests.constraints.faces.test_face import E, centred, hidden
@@ -186,7 +186,7 @@ def test_a_linear_part_is_a_term_of_a_sum_and_an_own_problem_elsewhere() -> None
 
 def test_multipliers_are_handed_out_with_a_slack_that_is_semidefinite_to_tolerance() -> None:
     for problem in (hidden(E(0, 0, 100.0) + E(3, 3) + E(1, 2, 7.0)), centred(6, np.ones(6))):
-        for method in (InteriorPoint(), LagrangeNewton()):
+        for method in (InteriorPoint(), AugmentedLagrangian()):
             certificate = solve(problem, method=method).certificate
             y, C = certificate.constraints.multipliers, problem.conic.C.toarray()
             low = np.linalg.eigvalsh(problem.conic.slack(y).toarray())[0]

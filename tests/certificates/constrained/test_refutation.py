@@ -9,7 +9,7 @@ from psdopt.certificates.constrained import refutation
 from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import _rounded, proven_infeasible
-from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint
 
 
 def test_a_proof_of_infeasibility_must_hold(solved) -> None:
@@ -149,7 +149,7 @@ def test_multipliers_that_are_small_are_left_out_of_a_proof() -> None:
     assert all(y[1] != 0.0 for y in kept)
 
 
-METHODS = [None, AugmentedLagrangian(), BoundaryPoint(), LagrangeNewton(), InteriorPoint()]
+METHODS = [None, AugmentedLagrangian(), BoundaryPoint(), InteriorPoint()]
 
 
 def linear(C, *groups) -> Constrained:

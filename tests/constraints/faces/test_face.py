@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, Status, certify, constraints, solve
 from psdopt.constraints.faces import combined_rows
-from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint, LagrangeNewton
+from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint
 from psdopt.running.choose import choose
 from tests.graphs import random_laplacian
 
@@ -47,7 +47,7 @@ def test_what_is_a_face_and_what_is_none() -> None:
         assert face_of(group) is None
 
 
-@pytest.mark.parametrize("method", [None, AugmentedLagrangian(), LagrangeNewton(), LagrangeNewton(steps=0)])
+@pytest.mark.parametrize("method", [None, AugmentedLagrangian()])
 @pytest.mark.parametrize("curved", [False, True])
 def test_zero_is_optimal_where_nothing_else_is_feasible(method, curved) -> None:
     F = QuadraticSDP(A=np.eye(3), C=np.diag([1.0, -2.0, 3.0])) if curved else QuadraticSDP(C=np.diag([1.0, -2.0, 3.0]))
@@ -107,7 +107,7 @@ def test_linear_programs_on_a_face_need_no_bound_on_the_trace() -> None:
 
 def test_partitions_are_solved_to_the_last_digits() -> None:
     problem, values = partition(40), []
-    for method in (InteriorPoint(), LagrangeNewton(steps=0)):
+    for method in (InteriorPoint(), AugmentedLagrangian()):
         result = solve(problem, method=method, tol=1e-7)
         assert result.status is Status.OPTIMAL
         S = problem.conic.slack(result.certificate.constraints.multipliers).toarray()
@@ -118,9 +118,9 @@ def test_partitions_are_solved_to_the_last_digits() -> None:
     assert values[0] == pytest.approx(values[1], rel=2e-7)
 
 
-def test_large_partitions_are_left_to_newton_on_factor_and_multipliers() -> None:
+def test_large_partitions_are_left_to_an_augmented_lagrangian() -> None:
     assert isinstance(choose(partition(40), None, None)[1], InteriorPoint)
-    assert choose(partition(1200), None, None)[1] == LagrangeNewton(steps=0)
+    assert choose(partition(1200), None, None)[1] == AugmentedLagrangian()
 
 
 def test_rows_that_are_zero_leave_the_other_ones() -> None:
@@ -128,14 +128,14 @@ def test_rows_that_are_zero_leave_the_other_ones() -> None:
         QuadraticSDP(C=np.diag([1.0, -2.0, 3.0])),
         [constraints.entries([0], [0], 3, 0.0), constraints.entries([1, 2], [1, 2], 3, 1.0)],
     )
-    for method in (None, AugmentedLagrangian(), InteriorPoint(), BoundaryPoint(), LagrangeNewton(steps=0)):
+    for method in (None, AugmentedLagrangian(), InteriorPoint(), BoundaryPoint()):
         result = solve(problem, method=method)
         assert result.status is Status.OPTIMAL
         assert result.value == pytest.approx(2.0, rel=2e-6)
 
 
 N = 4
-METHODS = [None, InteriorPoint(), AugmentedLagrangian(), LagrangeNewton(), BoundaryPoint()]
+METHODS = [None, InteriorPoint(), AugmentedLagrangian(), BoundaryPoint()]
 
 
 def E(i: int, j: int, weight: float = 1.0, n: int = N) -> np.ndarray:
