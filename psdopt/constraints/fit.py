@@ -10,12 +10,9 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.couplings import Couplings
 from psdopt.constraints.model import ConstrainedModel
-from psdopt.contracts.gradient import dense_gradient
-from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, scaled
 from psdopt.linalg.ridged import ridged_solver
-from psdopt.terms.base import combine
 
 
 class ModelFit:
@@ -23,7 +20,7 @@ class ModelFit:
 
     def __init__(self, problem: ConstrainedModel) -> None:
         self.forms = problem.forms
-        self.problem, self.size = problem, problem.m
+        self.problem = problem
         self.norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
         self._last: tuple[NDArray[np.intp], Couplings] | None = None
 
@@ -34,7 +31,7 @@ class ModelFit:
         return empty if face is None else np.union1d(face.rows, empty)
 
     def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Tied:
-        return Tied(self, evaluation, rows)
+        return Tied(self, rows)
 
     def coupled(self, rows: NDArray[np.intp]) -> Couplings:
         """The couplings of the A_t / |A_t| of `rows`. The result of the last call is kept."""
@@ -50,36 +47,10 @@ class ModelFit:
 
 
 class Tied:
-    """:class:`~psdopt.contracts.Coupled` of the constraints `rows` at one M, each held to a bound."""
+    """The constraints `rows`, each held to a bound."""
 
-    def __init__(self, fit: ModelFit, evaluation: Evaluation, rows: NDArray[np.intp]) -> None:
-        self.fit, self.evaluation, self.rows = fit, evaluation, rows
-        self.measurement = fit.problem.measurement
-
-    @property
-    def curvatures(self) -> Array:
-        return np.full(len(self.rows), np.inf)
-
-    def block(self, V: Array) -> Images:
-        return Images(self.measurement.maps, V)
-
-    def gradient(self, w: Array) -> Array:
-        """S(w) for all multipliers w. O(n²) and the entries for a linear F, n products with ∇F otherwise."""
-        problem = self.fit.problem
-        if problem.conic is not None:
-            return np.asarray(problem.conic.slack(w).toarray())
-        assert self.fit.forms is not None
-        S = dense_gradient(self.evaluation)
-        self.fit.forms.add_to(S, w)
-        return np.asarray(0.5 * (S + S.T))
-
-    def pair(self, U: Images, V: Images) -> Array:
-        return self.measurement.pair(U, V)[self.rows]
-
-    def force(self, w: Array, V: Images) -> Array:
-        full = np.zeros(self.fit.size)
-        full[self.rows] = w
-        return combine(self.measurement.adjoint(full, V), V.factor.shape)
+    def __init__(self, fit: ModelFit, rows: NDArray[np.intp]) -> None:
+        self.fit, self.rows = fit, rows
 
     def solver(self, P: Array, Q: Array, work: Array, *more: tuple[Array, Array]) -> Callable[[Array], Array]:
         """The system with rows of norm one and a ridge for redundant rows. m³/3 flops and the products A_s P A_t Q.

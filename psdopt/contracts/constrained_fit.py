@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -9,8 +10,15 @@ from numpy.typing import NDArray
 
 from psdopt.contracts.abilities import Ability, offered
 from psdopt.contracts.problem import Evaluation
-from psdopt.contracts.quadratic_fit import Coupled
 from psdopt.linalg.arrays import Array
+
+
+class TiedRows(Protocol):
+    """Constraints that are held to bounds."""
+
+    def solver(self, P: Array, Q: Array, work: Array, *more: tuple[Array, Array]) -> Callable[[Array], Array]:
+        """q ↦ K⁻¹ q for K = [tr(A_s P A_t Q)], a sum of such over `more` pairs; the rest as in
+        :class:`~psdopt.contracts.Coupled`."""
 
 
 class ConstrainedFit(Protocol):
@@ -34,11 +42,8 @@ class ConstrainedFit(Protocol):
     def held(self) -> NDArray[np.intp]:
         """Constraints that every M of the smallest known face of the cone meets, so that they are never tied."""
 
-    def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> Coupled:
-        """The constraints `rows` as a fit of infinite curvature h: the system of a multiplier has no ridge 1/h.
-
-        The fit's `gradient` takes all multipliers y (m,); its other members involve the tied constraints only.
-        """
+    def tied(self, evaluation: Evaluation, rows: NDArray[np.intp]) -> TiedRows:
+        """The constraints `rows` at M."""
 
 
 @runtime_checkable

@@ -41,18 +41,9 @@ class LagrangeSystem:
 
         The measurements' rates of change are 2 ⟨A_t, Y Xᵀ⟩ = (w + v − own)_t / h_t.
         """
-        X, v = self.solve(-self.pull, (own - w) / self.fit.curvatures)
-        return X, w + v
-
-    def solve(self, R: Array, q: Array) -> tuple[Array, Array]:
-        """(X, v) for any R (n, r) and q (m,)."""
-        held = (R.T @ self._inverse).T  # for few columns in half the time of the product from the left
-        X, v = self.bend(q + 2.0 * self.fit.pair(self.Y, self.fit.block(held)))
-        return np.add(X, held, out=X), v
-
-    def force(self, v: Array) -> Array:
-        """Σ_t v_t A_t Y, (n, r)."""
-        return self.fit.force(v, self.Y)
+        held = -(self.pull.T @ self._inverse).T  # for few columns in half the time of the product from the left
+        X, v = self.bend((own - w) / self.fit.curvatures + 2.0 * self.fit.pair(self.Y, self.fit.block(held)))
+        return np.add(X, held, out=X), w + v
 
     def bend(self, stretch: Array) -> tuple[Array, Array]:
         """(Z, v) for R = 0 and q = `stretch`, ⟨A_t, X Xᵀ⟩ (m,): the second-order part that Newton's move leaves out.
@@ -60,13 +51,8 @@ class LagrangeSystem:
         Along the arc Y + mu X + mu² Z the coefficients of mu² in the measurements are v_t / h_t.
         """
         v = self._solve(0.5 * stretch)
-        Z = (self.force(v).T @ self._inverse).T
+        Z = (self.fit.force(v, self.Y).T @ self._inverse).T
         return np.negative(Z, out=Z), v
-
-
-def lacking(S: Array, damping: float) -> float:
-    """−λ_min(S) where S + `damping` I is indefinite; else 0, from a Cholesky factor: n³/3."""
-    return 0.0 if factor_above(S, -damping) is not None else max(-float(np.linalg.eigvalsh(S)[0]), 0.0)
 
 
 def damped_inverse(S: Array, damping: float) -> tuple[float, Array]:

@@ -61,11 +61,9 @@ def own(at: Conditions) -> Inverse:
 def tied(at: Conditions) -> Inverse:
     """The system with a multiple of I for ∇²F and the d_j of :class:`Spectral` in steps; for a linear F
     :func:`deflated`. Exact but for that."""
-    fit, k, Y = constrained_fit_of(at.problem), len(at.rows), at.Y
-    held = fit.tied(at.evaluation, at.rows)
-    S = held.gradient(at.multipliers)
+    held, k, Y = constrained_fit_of(at.problem).tied(at.evaluation, at.rows), len(at.rows), at.Y
     linear = at.model is not None and at.model.conic is not None
-    inverse, (first, *more) = deflated(at, S) if linear else Spectral(at, S=S).stepped()
+    inverse, (first, *more) = deflated(at) if linear else Spectral(at).stepped()
     weigh = held.solver(*first, np.empty((k, k)), *more)
 
     def apply(R: Array, q: Array) -> tuple[Array, Array]:
@@ -76,7 +74,7 @@ def tied(at: Conditions) -> Inverse:
     return apply
 
 
-def deflated(at: Conditions, S: Array) -> tuple[Inverse, list[tuple[Array, Array]]]:
+def deflated(at: Conditions) -> tuple[Inverse, list[tuple[Array, Array]]]:
     """X ↦ G X and the pair Y Yᵀ, G, where G is the inverse of S beyond the range of Y and 1/δ on it, δ = √eps |S|.
 
     S maps the range to 0. With δ in place of that zero a solution is wrong by δ/|S| in the range, and by eps |S|/δ
@@ -86,7 +84,7 @@ def deflated(at: Conditions, S: Array) -> tuple[Inverse, list[tuple[Array, Array
     """
     Q, delta = np.linalg.qr(at.Y)[0], ROOT_EPS * at.unit
     P = Q @ Q.T
-    _, G = damped_inverse(S + at.unit * P, delta)
+    _, G = damped_inverse(at.slack + at.unit * P, delta)
     G += (1.0 / delta - 1.0 / at.unit) * P
     # for few columns in half the time of the product from the left
     return lambda R, q: ((R.T @ G).T, q), [(at.Y @ at.Y.T, G)]

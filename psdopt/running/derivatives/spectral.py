@@ -24,8 +24,8 @@ class Spectral:
     Attributes: `exact`, whether F bends along it as a multiple of I would, and all σ_i + κ d_j are positive.
     """
 
-    def __init__(self, at: Conditions, C: Array | None = None, S: Array | None = None) -> None:
-        Y, S = at.Y, at.slack if S is None else S
+    def __init__(self, at: Conditions, C: Array | None = None) -> None:
+        Y, S = at.Y, at.slack
         Z = Y if C is None else C.T @ Y
         kappa, multiple = curvature(at, C)
         if C is not None:
