@@ -263,7 +263,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         low = near and not self._binds(state) and -math.inf < state.bound < state.evaluation.value
         # a gap that is larger than the violation is due to S: a larger penalty would only make its errors larger
         gap = relative_gap(problem, state.evaluation, state.bound) if low else 0.0
-        if infeasibility > max(share * last, settled, gap) and not state.grown:
+        if infeasibility > max(share * last, settled, gap) and not state.grown and not state.vanished:
             state.sigma = min(state.sigma / share, MINOR / EPS * state.base)
         if self._relative(state) <= FEASIBLE / SLIGHT:
             self._meet(state)
