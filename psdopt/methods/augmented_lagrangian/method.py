@@ -163,7 +163,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         while taken < self.inside_steps and inside.outcome is Outcome.RUNNING and not reached:
             inside, taken = method.step(inside), taken + 1
             reached = self._reached(state, inside)
-        if state.idle and norm(inside.evaluation.factor_gradient()) > 0.5 * first:
+        met = state.infeasibility <= MINOR * FEASIBLE
+        if state.idle and met and norm(inside.evaluation.factor_gradient()) > 0.5 * first:
             reached = True  # by rounding
         evaluation = problem.at(inside.evaluation.factor)
         new = replace(
@@ -276,9 +277,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
                 state.infeasibility = max(state.infeasibility, violation)
         if not state.grown:
             off = max(infeasibility, settled)
-            tighter = self.tightening * state.aim
-            # without a gain the same round would follow: S is then kept from being semidefinite by errors of Y alone
-            state.aim = tighter if state.idle else max(min(tighter, SLIGHT * off), min(SLIGHT**2 * off, state.aim))
+            least, state.aim = min(SLIGHT**2 * off, state.aim), self.tightening * state.aim
+            if not state.idle or off > settled:  # else errors of Y alone keep S from being semidefinite
+                state.aim = max(min(state.aim, SLIGHT * off), least)
         state.inside = self._begin(state)
 
     @staticmethod

@@ -108,10 +108,13 @@ class LagrangeNewton(InTurns[AlternatingState]):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> AlternatingState:
-        require_inner("approach", self._approach, problem, geometry)
+        if Ability.CONSTRAINED_FIT not in problem.abilities:
+            require_inner("approach", self._approach, problem, geometry)
         return super().init(problem, geometry, start, evaluation)
 
     def turns(self, problem: Problem, columns: int) -> Method:
+        if Ability.CONSTRAINED_FIT in problem.abilities:
+            return self.on(problem)
         count = self.steps
         if count is None:
             count = math.ceil(2.0 * price(quadratic_fit_of(problem), columns))
