@@ -184,13 +184,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             self._end_round(new)
         elif new.waited % LONG == 0 and self._resizes(new, beyond=new.point.shape[1]):
             self._grow(new, inside.evaluation)
-        new.extras = {
-            "sigma": new.sigma,
-            "infeasibility": new.infeasibility,
-            "rounds": float(new.rounds),
-            "inside_steps": float(new.steps),
-            "dual_bound": new.bound,
-        }
+        counts = {"rounds": float(new.rounds), "inside_steps": float(new.steps)}
+        new.extras = {"sigma": new.sigma, "infeasibility": new.infeasibility, **counts, "dual_bound": new.bound}
         # in units of 2 |S Y|, and small only where the certificate will hold
         relative, scale = self._relative(new), stationarity_scale(problem, new.evaluation.value, new.evaluation.size)
         new.gradient_norm = 2.0 * relative * scale if scale > 0.0 else relative
@@ -264,7 +259,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         low = near and not self._binds(state) and -math.inf < state.bound < state.evaluation.value
         # a gap that is larger than the violation is due to S: a larger penalty would only make its errors larger
         gap = relative_gap(problem, state.evaluation, state.bound) if low else 0.0
-        if infeasibility > max(share * last, settled, gap) and not state.grown and not state.vanished:
+        gone = state.vanished and problem.allows_zero
+        if infeasibility > max(share * last, settled, gap) and not state.grown and not gone:
             state.sigma = min(state.sigma / share, MINOR / EPS * state.base)
         if self._relative(state) <= FEASIBLE / SLIGHT:
             self._meet(state)
