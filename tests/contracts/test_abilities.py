@@ -95,7 +95,6 @@ def test_a_constrained_problem_offers_one_and_keeps_it() -> None:
     fit = constrained_fit_of(problem)
     assert fit is constrained_fit_of(problem)
     assert fit.norms.tolist() == [1.0, 1.0, 1.0]
-    assert psdopt.compatible(problem, psdopt.FlatQuotient(3, 2), psdopt.LagrangeNewton())
 
 
 def test_others_are_told_the_member_that_is_missing() -> None:
@@ -103,10 +102,6 @@ def test_others_are_told_the_member_that_is_missing() -> None:
         IncompatibleError, match=r"must have constrained_fit\(\), which returns a psdopt.contracts.ConstrainedFit"
     ):
         constrained_fit_of(psdopt.QuadraticSDP(C=np.eye(3)))
-    free = psdopt.QuadraticSDP(C=np.eye(3))
-    verdict = psdopt.compatible(free, psdopt.FlatQuotient(3, 2), psdopt.LagrangeNewton())
-    assert not verdict
-    assert "constrained-fit" in verdict.message
     assert MEMBERS[psdopt.Ability.CONSTRAINED_FIT] == ("constrained_fit", "constrained")
 
 
@@ -118,7 +113,6 @@ def test_data_whose_entries_are_not_at_hand_have_none() -> None:
     assert psdopt.Ability.CONSTRAINED_FIT not in problem.abilities
     with pytest.raises(IncompatibleError, match="entries"):
         problem.constrained_fit()
-    assert not psdopt.compatible(problem, psdopt.FlatQuotient(3, 2), psdopt.LagrangeNewton())
 
 
 def test_curvature_of_any_kind_will_do() -> None:

@@ -89,7 +89,7 @@ FLAT, WIDE = FlatQuotient(4, 2), FlatQuotient(24, 24)
         (LINEAR, FLAT, methods.BlockConjugateGradient(), "restriction"),
         (PLAIN, PSDCone(4), methods.BoundaryPoint(), "BoundaryPoint"),
         (HELD, PSDCone(4), methods.DualNewton(), "equations"),
-        (cut(4), PSDCone(4), methods.LagrangeNewton(), "factor"),
+        (cut(4), FLAT, methods.LagrangeNewton(), "these work: AugmentedLagrangian"),
         (PLAIN, FLAT, methods.LagrangeNewton(), "quadratic-fit"),
         (pair_problem(), PSDCone(24), methods.LagrangeNewton(), Ability.STRAIGHT),
         (pair_problem(), WIDE, methods.LagrangeNewton(methods.BlockConjugateGradient()), "lacks restriction here"),

@@ -253,7 +253,6 @@ def claiming(ability):
     (Ability.SPLIT, FlatQuotient(5, 2), ADMM()),
     (Ability.STREAM, FlatQuotient(5, 2), OnlineRiemannianGradient()),
     (Ability.QUADRATIC_FIT, FlatQuotient(5, 2), LagrangeNewton()),
-    (Ability.CONSTRAINED_FIT, FlatQuotient(5, 2), LagrangeNewton()),
     (Ability.CONSTRAINTS, FlatQuotient(5, 2), AugmentedLagrangian()),
     (Ability.CONIC, PSDCone(5), InteriorPoint()),
     (Ability.CONIC, PSDCone(5), BoundaryPoint()),

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from psdopt.checks import integer_or_none
-from psdopt.contracts.abilities import Ability, Requires, require_inner
+from psdopt.contracts.abilities import Ability, Requires, on_factors, require_inner
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Evaluation, Problem
@@ -16,7 +16,6 @@ from psdopt.contracts.quadratic_fit import quadratic_fit_of
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.limits import FACTOR_ORDER
 from psdopt.methods.alternating import AfterSteps, Alternating, AlternatingState, InTurns
-from psdopt.methods.augmented_lagrangian.method import AugmentedLagrangian
 from psdopt.methods.conjugate_gradient import ConjugateGradient
 from psdopt.methods.lagrange_newton.steps import LagrangeState, LagrangeSteps, price
 
@@ -55,8 +54,8 @@ class LagrangeNewton(InTurns[AlternatingState]):
     patience : after this many Newton steps in a row that leave more than 70 % of the residual, `approach` takes over
         again; None is 3 steps.
 
-    For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.contracts.QuadraticFit`) on a factor. Under linear
-    constraints :class:`AugmentedLagrangian` runs in its place. Cost of a Newton step: n³ + m³/3 + O(m² + n² r) flops,
+    For a problem with the ability ``quadratic-fit`` (:class:`~psdopt.contracts.QuadraticFit`) on a factor; under linear
+    constraints :class:`AugmentedLagrangian` takes its place. Cost of a Newton step: n³ + m³/3 + O(m² + n² r) flops,
     memory n² + m² (:meth:`is_efficient_for` says whether that pays off).
     """
 
@@ -64,15 +63,7 @@ class LagrangeNewton(InTurns[AlternatingState]):
     steps: int | None = None
     patience: int | None = None
 
-    # under constraints another method runs, which needs no more of F than what it needed itself before
-    requires: ClassVar[Requires] = {
-        "problem": (
-            (Ability.GRADIENT, Ability.CONSTRAINED_FIT),
-            (Ability.EXACT_LINE, Ability.CONSTRAINED_FIT),
-            (Ability.QUADRATIC_FIT, Ability.CONSTRAINED_FIT),
-        ),
-        "geometry": (Ability.FACTOR, Ability.STRAIGHT),
-    }
+    requires: ClassVar[Requires] = on_factors(Ability.GRADIENT, Ability.EXACT_LINE, Ability.QUADRATIC_FIT)
     descends: ClassVar[bool] = True
     scale_invariant: ClassVar[bool] = True
     unit_invariant: ClassVar[bool] = True
@@ -80,12 +71,8 @@ class LagrangeNewton(InTurns[AlternatingState]):
     def __post_init__(self) -> None:
         integer_or_none(self.steps, "steps", 0)
         integer_or_none(self.patience, "patience")
-        approach = ConjugateGradient() if self.approach is None else self.approach
-        if not isinstance(approach, Method) or not (approach.descends or isinstance(approach, AugmentedLagrangian)):
+        if not isinstance(self._approach, Method) or not self._approach.descends:
             raise InvalidInputError(f"approach must be a method that descends; found {self.approach!r}")
-
-    def on(self, problem: Problem) -> Method:
-        return AugmentedLagrangian().on(problem) if Ability.CONSTRAINED_FIT in problem.abilities else self
 
     @staticmethod
     def is_efficient_for(problem: Problem, columns: int) -> bool:
@@ -108,13 +95,10 @@ class LagrangeNewton(InTurns[AlternatingState]):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> AlternatingState:
-        if Ability.CONSTRAINED_FIT not in problem.abilities:
-            require_inner("approach", self._approach, problem, geometry)
+        require_inner("approach", self._approach, problem, geometry)
         return super().init(problem, geometry, start, evaluation)
 
     def turns(self, problem: Problem, columns: int) -> Method:
-        if Ability.CONSTRAINED_FIT in problem.abilities:
-            return self.on(problem)
         count = self.steps
         if count is None:
             count = math.ceil(2.0 * price(quadratic_fit_of(problem), columns))

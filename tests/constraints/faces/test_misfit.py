@@ -31,7 +31,7 @@ def test_equations_miss_their_bounds_by_the_error_of_the_basis(turn) -> None:
     assert 0.01 * turn * np.linalg.norm(b) <= np.linalg.norm(found) <= 10.0 * turn * np.linalg.norm(b)
     # y with WᵀA*(y)W = 0 would prove any bound: yᵀb is not zero, but what the equations miss of it
     y = np.linalg.svd(there.B.toarray())[0][:, -1]
-    assert 1e-14 < abs(y @ b)
+    assert abs(y @ b) > 1e-14
     assert y @ found == pytest.approx(y @ b, rel=1e-3, abs=1e-14)
 
 
