@@ -9,14 +9,17 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from psdopt.certificates.constrained.cone_bound import cone_bound
 from psdopt.certificates.constrained.dual_bound import Bounded, dual_bound
 from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.certificates.constrained.refutation import LEAST, distinct
+from psdopt.certificates.constrained.slack import slack_operator
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.contracts.problem import Evaluation
-from psdopt.linalg.arrays import Array, inner
+from psdopt.linalg.arrays import Array, inner, scaled
+from psdopt.linalg.least_squares import least_squares
 from psdopt.linalg.tolerances import MINOR, SLIGHT
 
 #: If rounding of S spoils the bound, multipliers of homogeneous equations are also tried at these shares of their size.
@@ -90,14 +93,23 @@ class BoundSearch:
         return replace(best, bound=None) if overflows else best
 
 
-def plain(problem: ConstrainedModel, y: Array) -> list[Array]:
-    """Multipliers near y with fewer digits, for M = 0: y without its small entries, also rounded to single precision.
+def plain(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> list[Array]:
+    """Multipliers near y, for M = 0: y without its small entries, these in single precision, and those of least |S|.
 
     At M = 0 only a bound equal to F(0) proves optimality, and rounding of y leaves a gap to F(0). With few digits there
-    may be no gap: a coefficient cancels exactly, or a multiplier is zero.
+    may be no gap: a coefficient cancels exactly, or a multiplier is zero. Where S = 0 is possible, its eigenvalues are
+    those of the errors of y, which least squares take away.
     """
     size = np.abs(problem.norms * y)
     kept = np.where(size > MINOR * size.max(initial=0.0), y, 0.0)
     with np.errstate(over="ignore"):
         short = kept.astype(np.float32).astype(np.float64)
-    return [each for each in (kept, short) if np.all(np.isfinite(each))]
+    tried, forms = [kept, short], problem.forms
+    S = None if forms is None else slack_operator(problem, evaluation, kept)
+    if forms is not None and isinstance(S, (np.ndarray, sp.csr_array)):
+        used, weights = np.flatnonzero(kept), np.sqrt(1.0 / forms.halves)
+        nearest = kept.copy()
+        rows = scaled(forms.B, columns=1.0 / weights)[used]
+        nearest[used] -= least_squares(sp.csr_array(rows.T), weights * np.asarray(S[forms.i, forms.j]).ravel())
+        tried.append(nearest)
+    return [each for each in tried if np.all(np.isfinite(each))]

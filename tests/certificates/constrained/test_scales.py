@@ -9,6 +9,8 @@ import pytest
 
 from psdopt import Ability, AutogradProblem, Constrained, QuadraticSDP, TermSum, certify, constraints, solve
 from psdopt.certificates.constrained import scales
+from psdopt.certificates.constrained.best_bound import BoundSearch
+from psdopt.certificates.constrained.certify import _zero_to_rounding
 from psdopt.linalg import deadline
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, QuadraticForms
 
@@ -186,8 +188,18 @@ def test_at_zero_the_rounding_of_multipliers_refutes_no_minimum(c: float, roundi
     problem, y = off_diagonal(c), np.zeros(4)
     y[0] = -4.0 * c * (1.0 + roundings * np.finfo(float).eps)
     assert certify(problem, np.zeros((3, 1)), dual=y).proves(1e-6)
-    y[0] = -4.0 * c * (1.0 + 1e-12)
-    assert not certify(problem, np.zeros((3, 1)), dual=y).proves(1e-6)
+    at, y[0] = problem.at(np.zeros((3, 1))), -4.0 * c * (1.0 + 1e-12)
+    best = BoundSearch(problem, at, 0.0, None, 0, "full").of(y)
+    assert not _zero_to_rounding(problem, best, at.value, scales.gradient_size(problem, at))
+
+
+@pytest.mark.parametrize("error", [1e-12, -1e-9, 1e-3])
+def test_at_zero_least_squares_take_errors_of_multipliers_away(error: float) -> None:
+    problem, y = off_diagonal(1.0 / 3.0), np.array([-4.0 / 3.0 * (1.0 + error), 0.0, 0.0, 0.0])
+    found = certify(problem, np.zeros((3, 1)), dual=y)
+    assert found.proves(1e-6)
+    assert found.constraints.multipliers[0] == pytest.approx(-4.0 / 3.0, rel=1e-14)
+    assert not certify(off_diagonal(-1.0), np.zeros((3, 1)), dual=y).proves(1e-6)  # F falls there
 
 
 def fourth() -> tuple[Constrained, Any]:
