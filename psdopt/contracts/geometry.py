@@ -35,6 +35,8 @@ class Defect:
     allowed: float
 
     def __str__(self) -> str:
+        if "found" in self.reason:  # it says all, as that of a wrong shape
+            return self.reason
         return f"{self.reason}: {self.magnitude:.3g}, allowed {self.allowed:.3g}"
 
 

@@ -6,9 +6,10 @@ import math
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from psdopt.certificates.scales import reference_value
-from psdopt.checks import finite
+from psdopt.checks import brief, finite
 from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.gradient import dense_gradient
@@ -16,7 +17,7 @@ from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import held, is_device_array, require_host
-from psdopt.errors import InvalidInputError
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.linalg.arrays import as_array, finite_value, norm, orthonormal_columns
 from psdopt.linalg.checked_operator import Negative
 from psdopt.linalg.extreme import smallest_eigenpair
@@ -61,6 +62,9 @@ def plain_start(
         if start.n != problem.n:
             raise InvalidInputError(f"start must be of order {problem.n}; found {start.n}")
         start = geometry.from_matrix(start)
+    elif isinstance(start, str) or sp.issparse(start):
+        found = brief(start) if isinstance(start, str) else "a sparse array"
+        raise InvalidTypeError(f"start must be an array or a point of {geometry!r}; found {found}")
     elif isinstance(start, np.ndarray):
         start = np.array(finite(start, "start"))
     elif is_device_array(start):

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 
 from psdopt import AutogradProblem, EntryFit, LowRankPSD, Problem, QuadraticSDP, Status, TermSum, solve
 from psdopt.contracts.geometry import Geometry
+from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone
 from psdopt.methods import BILGO, ConjugateGradient
 from psdopt.running.starts import ROOM, starting_point
@@ -161,3 +162,14 @@ def test_a_result_without_a_value_is_saved_and_loaded(tmp_path):
     loaded = type(result).load(tmp_path / "cut.npz")
     assert loaded.status is Status.OUT_OF_MEMORY
     assert np.isnan(loaded.value)
+
+
+@pytest.mark.parametrize(("start", "found"), [
+    ("zero", "found 'zero'"),
+    (sp.eye_array(N), "found a sparse array"),
+    (np.ones((2, 2)), r"a factor must have shape \(6, 2\); found \(2, 2\)$"),
+    (1j * np.ones((N, 2)), "must hold real numbers"),
+])  # fmt: skip
+def test_a_start_that_is_no_point_gets_one_sentence(start, found):
+    with pytest.raises((InvalidInputError, InvalidTypeError), match=found):
+        solve(problem(), FlatQuotient(N, 2), ConjugateGradient(), start=start)
