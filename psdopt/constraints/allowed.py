@@ -89,7 +89,10 @@ class Allowed(ConstraintSet):
         return bound if self.cones is None else np.where(self.cones.member, self.cones.offset, bound)
 
     def support(self, y: Array) -> float:
-        """σ(y) = sup ⟨y, a⟩ = Σ_t max(y_t lower_t, y_t upper_t) + Σ_k ⟨y_k, b_k⟩ over cones, y admissible; rounded once."""
+        """σ(y) = sup ⟨y, a⟩ = Σ_t max(y_t lower_t, y_t upper_t) + Σ_k ⟨y_k, b_k⟩ over cones, for an admissible y.
+
+        The sum of the products is rounded once.
+        """
         used = y != 0.0
         products, errors = two_products(y[used], self.bound(y)[used])
         return math.fsum(np.concatenate([products, errors[np.isfinite(errors)]]).tolist())
