@@ -316,11 +316,6 @@ class ConstrainedModel(Composite):
         """σ(y) = sup ⟨y, a⟩ over the allowed values a, for an admissible y."""
         return self.allowed.support(y)
 
-    def most_support(self, y: Array) -> float:
-        """σ(y), or that of the right-hand sides b − r which a face that was searched for can meet, if it is larger."""
-        face = self.face
-        return self.support(y) - (0.0 if face is None or face.missed is None else min(float(y @ face.missed), 0.0))
-
     def at(self, Y: Array) -> ConstrainedEvaluation:
         there = self.problem.at(Y)
         return ConstrainedEvaluation(self, there.factor, [there])

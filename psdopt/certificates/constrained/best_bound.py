@@ -93,7 +93,7 @@ class BoundSearch:
         return replace(best, bound=None) if overflows else best
 
 
-def plain(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> list[Array]:
+def near_at_zero(problem: ConstrainedModel, evaluation: Evaluation, y: Array) -> list[Array]:
     """Multipliers near y, for M = 0: y without its small entries, these in single precision, and those of least |S|.
 
     At M = 0 only a bound equal to F(0) proves optimality, and rounding of y leaves a gap to F(0). With few digits there

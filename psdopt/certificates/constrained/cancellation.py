@@ -22,6 +22,12 @@ from psdopt.linalg.compensated import grouped_products
 from psdopt.linalg.tolerances import ROUNDINGS
 
 
+def most_support(problem: ConstrainedModel, y: Array) -> float:
+    """σ(y), or that of the right-hand sides b − r which a face that was searched for can meet, if it is larger."""
+    face = problem.face
+    return problem.support(y) - (0.0 if face is None or face.missed is None else min(float(y @ face.missed), 0.0))
+
+
 def without_cancellation(problem: ConstrainedModel, evaluation: Evaluation, y: Array, S: Any) -> Any:
     """S, or the same with an A*(y) that is exact to its own rounding, where the terms of a block exceed others by far.
 

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from psdopt.certificates.certificate import Certificate, ConstraintRecord
-from psdopt.certificates.constrained.best_bound import BoundSearch, plain
+from psdopt.certificates.constrained.best_bound import BoundSearch, near_at_zero
 from psdopt.certificates.constrained.dual_bound import Bounded
 from psdopt.certificates.constrained.face_multipliers import handed_out
 from psdopt.certificates.constrained.least_multipliers import least_multipliers
@@ -58,7 +58,7 @@ def certify_constrained(
     allowed = tol * min(problem.duality.value_unit(value, trace) or 0.0, unit_of(value))
     # if ∇F(M) = 0, y = 0 proves without rounding that a feasible M is a solution
     others = [np.zeros(problem.m)] if size == 0.0 else []
-    others += plain(problem, evaluation, given.y) if trace == 0.0 else []
+    others += near_at_zero(problem, evaluation, given.y) if trace == 0.0 else []
     search = BoundSearch(problem, evaluation, allowed, start, seed, proof)
     best = search.best(given, others, dual, 0.5 * tol * unit_of(value) if proof == "needed" else math.inf)
     limit = problem.trace_limit

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from psdopt.certificates.constrained.cancellation import exact_adjoint
+from psdopt.certificates.constrained.cancellation import exact_adjoint, most_support
 from psdopt.certificates.constrained.slack import adjoint_operator
 from psdopt.certificates.curved_bound import curved_gap
 from psdopt.certificates.dense_proof import DenseProof
@@ -55,7 +55,7 @@ def cone_bound(problem: ConstrainedModel, Y: Array, y: Array, most: float) -> fl
     gaps = [gap for each in evaluation.curvatures() if (gap := curved_gap(S, Y, each, most=most)) < most]
     if not gaps and (gap_near := DenseProof(evaluation, S).gap(most)) is not None:
         gaps = [gap_near]
-    return float(evaluation.value) - min(gaps) - problem.most_support(y) if gaps else None
+    return float(evaluation.value) - min(gaps) - most_support(problem, y) if gaps else None
 
 
 def _plus_linear(F: Problem, A: Array) -> Problem:

@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.linalg import LinearOperator
 
-from psdopt.certificates.constrained.cancellation import without_cancellation
+from psdopt.certificates.constrained.cancellation import most_support, without_cancellation
 from psdopt.certificates.constrained.definite_slack import proven_semidefinite
 from psdopt.certificates.constrained.log_det_bound import log_det_bound
 from psdopt.certificates.constrained.slack import pair_by_factor, slack_eigenpair, slack_operator
@@ -134,7 +134,7 @@ def dual_bound(
     if pair.lower_bound < 0.0 < definite:
         y, S, pair = _shortened(problem, evaluation, y, pair)
     low, limit = pair.lower_bound, problem.trace_limit
-    base = offset - problem.most_support(y)
+    base = offset - most_support(problem, y)
     bound: float | None = base
     if limit is not None:
         bound = base + low * (limit.least if low > 0.0 else limit.value)

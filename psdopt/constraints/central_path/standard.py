@@ -309,9 +309,13 @@ def _taken(
 def _apart(conic: Conic, rows: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Which of the equations `rows` have entries in blocks of order one alone, no two of them in the same block.
 
-    Those with the fewest entries come first. None if they are too few to be worth eliminating before the others.
+    Those with the fewest entries come first. None if they are too few to be worth eliminating before the others, or the
+    system is small or sparse.
     """
-    B, apart = sp.csr_array(conic.forms.B[rows]), np.zeros(len(rows), dtype=bool)
+    apart = np.zeros(len(rows), dtype=bool)
+    if len(rows) <= SMALL_ORDER or conic.sparse:
+        return apart
+    B = sp.csr_array(conic.forms.B[rows])
     single = np.bincount(conic.label)[conic.label[conic.forms.i]] == 1
     alone = np.flatnonzero(np.diff(sp.csr_array(B[:, ~single]).indptr) == 0)
     counts, taken = np.diff(B.indptr), np.zeros(B.shape[1], dtype=bool)

@@ -259,7 +259,7 @@ def bounded_entries(n: int) -> Conic:
 
 
 def test_rows_that_meet_no_other_of_them_come_first() -> None:
-    n = 5
+    n = 12
     p = n * (n - 1) // 2
     form = StandardForm(bounded_entries(n))
     assert form.apart == p
@@ -267,3 +267,4 @@ def test_rows_that_meet_no_other_of_them_come_first() -> None:
     assert np.array_equal(meet != 0.0, np.eye(p, dtype=bool))
     assert sorted(form.source[:p]) == list(range(2 * p, 3 * p))
     assert StandardForm(conic_of()).apart == 0
+    assert StandardForm(bounded_entries(3)).apart == 0  # the system is small

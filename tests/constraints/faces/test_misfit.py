@@ -5,6 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.certificates.constrained.cancellation import most_support
 from psdopt.constraints.faces.congruence import carried_forms
 from psdopt.constraints.faces.misfit import misfit
 from psdopt.constraints.measurements import SparseForms
@@ -49,7 +50,7 @@ def test_what_is_missed_raises_the_support_of_a_searched_face_only() -> None:
     face = program.face
     assert face.searched
     for y in (face.missed, -face.missed):
-        assert program.most_support(y) == program.support(y) + max(-y @ face.missed, 0.0)
+        assert most_support(program, y) == program.support(y) + max(-y @ face.missed, 0.0)
     plain = Constrained(QuadraticSDP(C=np.eye(3)), constraints.entries([0], [0], 3, 0.0))
     assert plain.face.missed is None
-    assert plain.most_support(np.ones(1)) == 0.0
+    assert most_support(plain, np.ones(1)) == 0.0
