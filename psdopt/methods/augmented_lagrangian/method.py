@@ -163,9 +163,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         while taken < self.inside_steps and inside.outcome is Outcome.RUNNING and not reached:
             inside, taken = method.step(inside), taken + 1
             reached = self._reached(state, inside)
-        met = state.infeasibility <= MINOR * FEASIBLE
-        if state.idle and met and norm(inside.evaluation.factor_gradient()) > 0.5 * first:
-            reached = True  # by rounding
+        fine = state.aim < SLIGHT**2 * MINOR * FEASIBLE and state.infeasibility <= MINOR * FEASIBLE
+        if fine and norm(inside.evaluation.factor_gradient()) > 0.5 * first:
+            reached = True  # what is left of the gradient is rounding
         evaluation = problem.at(inside.evaluation.factor)
         new = replace(
             state,
