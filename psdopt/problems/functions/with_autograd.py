@@ -15,10 +15,11 @@ from autograd.extend import vspace
 from autograd.tracer import isbox
 
 from psdopt.linalg.arrays import Array
-from psdopt.problems.functions import autograd_indexing
+from psdopt.problems.functions import autograd_indexing, autograd_powers
 from psdopt.problems.functions.backend import Backend, Local
 
 autograd_indexing.register()
+autograd_powers.register()
 
 
 @contextmanager
