@@ -16,7 +16,7 @@ from psdopt.interop._cone_hermitian import twins
 from psdopt.interop._cone_objective import objective, square_root
 from psdopt.interop._cone_program import ConeProgram
 from psdopt.interop._elimination import Elimination, eliminate, merged, pruned, violated
-from psdopt.linalg.arrays import Array, row_dots
+from psdopt.linalg.arrays import Array, gathered_row_dots
 from psdopt.linalg.tolerances import EPS
 from psdopt.problems.term_sum import TermSum
 from psdopt.terms.log_det import LogDet
@@ -108,7 +108,7 @@ class PrimalForm:
 
     def direction(self, D: Array) -> Array:
         """The change of x as M grows along D Dᵀ: a ray of the program where A(D Dᵀ) is within bounds for ever."""
-        return np.asarray(self.K @ row_dots(D[self.i], D[self.j]))
+        return np.asarray(self.K @ gathered_row_dots(self.i, self.j, D, D))
 
     def refutation(self, w: Array) -> Array:
         """Multipliers w (m,) as a proof for the program: y (R,) with Aᵀy = 0, bᵀy = σ(w), and A*(w) on PSD rows."""
@@ -187,7 +187,7 @@ class DualForm:
     def _multipliers(self, Y: Array, gradient: Array) -> Array:
         """y with gradient + Aᵀy = 0 and Y Yᵀ as multipliers of inequalities and PSD rows."""
         y, p = np.zeros(len(self.program.b)), self.program
-        y[p.zero :] = np.where(self.i == self.j, 1.0, 2.0) * row_dots(Y[self.i], Y[self.j])
+        y[p.zero :] = np.where(self.i == self.j, 1.0, 2.0) * gathered_row_dots(self.i, self.j, Y, Y)
         y = self.elimination.multipliers(gradient, y)
         return y if self.twins is None else self.twins.averaged(y)
 

@@ -47,6 +47,20 @@ def multiplied(numbers: Array, i: NDArray[Any], j: NDArray[Any], shape: tuple[in
     return A
 
 
+def add_block(M: Array, rows: NDArray[np.intp], K: Array) -> None:
+    """M[rows, rows] += K, for ascending `rows`."""
+    k = len(rows)
+    if k and rows[-1] - rows[0] == k - 1:
+        M[rows[0] : rows[0] + k, rows[0] : rows[0] + k] += K
+    else:
+        M[rows[:, None], rows] += K
+
+
+def add_sparse(M: Array, A: sp.csr_array) -> None:
+    """M += A, in time of the entries of A, whose places are all different."""
+    M[np.arange(A.shape[0]).repeat(np.diff(A.indptr)), A.indices] += A.data
+
+
 def components(i: NDArray[Any], j: NDArray[Any], n: int) -> NDArray[np.intp]:
     """The number of the connected component of each of n nodes, (n,), in the order of their first nodes; edges (i, j).
 

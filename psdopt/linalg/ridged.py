@@ -11,6 +11,7 @@ from scipy.linalg.blas import dsymv
 from scipy.linalg.lapack import dpotrf, dpotrs
 
 from psdopt.linalg.arrays import Array, for_products, norm
+from psdopt.linalg.entries import add_sparse
 from psdopt.linalg.limits import ROUNDS
 from psdopt.linalg.tolerances import EPS, MINOR, ROUNDINGS
 
@@ -18,7 +19,7 @@ from psdopt.linalg.tolerances import EPS, MINOR, ROUNDINGS
 RIDGES = tuple(ROUNDINGS * EPS * share for share in (0.0, 1.0, 1.0 / MINOR, 1.0 / MINOR**2))
 
 
-def ridged_solver(M: Array, first: int = 0) -> Callable[[Array], Array]:
+def ridged_solver(M: Array) -> Callable[[Array], Array]:
     """right ↦ M⁻¹ right for a symmetric positive semidefinite M (m, m), by its upper triangle, with refinement.
 
     M is factorised in the units D in which its diagonal is one, D M D + ridge I, with the least ridge that makes it
@@ -26,10 +27,10 @@ def ridged_solver(M: Array, first: int = 0) -> Callable[[Array], Array]:
     halves the residual, then removes the effect of the ridge in the range of M; components along the null space stay
     small. M is not changed, and must not change while the solver is in use. m³/3 flops, 4 m² per use and 4 m² more for
     each round; memory m² besides M. Raises numpy.linalg.LinAlgError where M is not finite, or not definite with the
-    largest ridge. `first` : as in :func:`ridged_factor`.
+    largest ridge.
     """
     M = np.ascontiguousarray(M)
-    factor, scale = ridged_factor(M, first)
+    factor, scale = ridged_factor(M)
     if not len(M):
         return np.zeros_like
     # with rows stored one after the other, the upper triangle is LAPACK's lower one
@@ -52,39 +53,61 @@ def sparse_ridged_solver(M: sp.csc_array) -> Callable[[Array], Array]:
     return lambda right: refined(lambda b: scale * factor.solve(scale * b), lambda b, w: b - M @ w, scale, right)
 
 
-def ridged_factor(M: Array, first: int = 0) -> tuple[Array, Array]:
-    """(L, d): the Cholesky factor of d_i M_ij d_j + ridge I in the lower triangle of Lᵀ, d_i = M_ii^-½. m³/3 flops.
+def arrow_ridged_solver(d: Array, E: sp.csr_array, M: Array) -> Callable[[Array], Array]:
+    """:func:`ridged_solver` for [[diag d, E], [Eᵀ, M]], d (f,), E (f, k) sparse and M (k, k) by its upper triangle.
 
-    `first` : between so many first rows M is zero. Then (m − first)³/3, and products of what joins them to the others.
+    The first f unknowns are eliminated: k³/3 flops, and products of the sparse rows of E. M is not changed.
     """
+    f, M = len(d), np.ascontiguousarray(M)
+    scale = _units(np.concatenate([d, M.diagonal()]), np.isfinite(E.data).all())
+    own, units = scale[:f], scale[f:]
+    joined: Any = for_products(sp.csr_array(sp.diags_array(own) @ E @ sp.diags_array(units)))
+    for ridge in RIDGES:
+        top = d * own**2 + ridge
+        if not np.all(top > 0.0):
+            continue
+        rest = _shifted(M, units, ridge)
+        if isinstance(joined, np.ndarray):
+            rest -= joined.T @ (joined * (1.0 / top)[:, None])
+        else:
+            add_sparse(rest, sp.csr_array(joined.T @ sp.diags_array(-1.0 / top) @ joined))
+        if dpotrf(rest.T, lower=1, clean=0, overwrite_a=1)[1] == 0:
+            break
+    else:
+        raise np.linalg.LinAlgError("the system of the multipliers is not definite")
+
+    def once(b: Array) -> Array:
+        b = scale * b
+        first = b[:f] / top
+        others = dpotrs(rest.T, b[f:] - joined.T @ first, lower=1)[0]
+        return np.asarray(scale * np.concatenate([first - (joined @ others) / top, others]))
+
+    def off(b: Array, w: Array) -> Array:
+        first, others = w[:f], w[f:]
+        below = dsymv(-1.0, M.T, others, beta=1.0, y=b[f:] - E.T @ first, lower=1)
+        return np.concatenate([b[:f] - d * first - E @ others, below])
+
+    return lambda right: refined(once, off, scale, right)
+
+
+def ridged_factor(M: Array) -> tuple[Array, Array]:
+    """(L, d): the Cholesky factor of d_i M_ij d_j + ridge I in the lower triangle of Lᵀ, d_i = M_ii^-½. m³/3 flops."""
     scale = _units(M.diagonal(), True)
-    factor = np.empty_like(M)
     for ridge in RIDGES if len(M) else ():
-        np.multiply(M, scale, out=factor)
-        factor *= scale[:, None]
-        factor.reshape(-1)[:: len(M) + 1] += ridge
-        if _factorised(factor, first):
+        factor = _shifted(M, scale, ridge)
+        if dpotrf(factor.T, lower=1, clean=0, overwrite_a=1)[1] == 0:
             return factor, scale
     if len(M):
         raise np.linalg.LinAlgError("the system of the multipliers is not definite")
-    return factor, scale
+    return np.empty_like(M), scale
 
 
-def _factorised(M: Array, first: int) -> bool:
-    """Whether M (m, m) is definite; its upper triangle becomes Lᵀ. Between the `first` rows it is zero."""
-    if not first:
-        return bool(dpotrf(M.T, lower=1, clean=0, overwrite_a=1)[1] == 0)
-    d = M.diagonal()[:first].copy()
-    if not np.all(d > 0.0):
-        return False
-    roots = np.sqrt(d)
-    M[:first, first:] /= roots[:, None]
-    M.reshape(-1)[: first * (len(M) + 1) : len(M) + 1] = roots
-    joined: Any = for_products(sp.csr_array(M[:first, first:]))
-    rest = np.asarray(M[first:, first:] - joined.T @ joined)
-    definite = dpotrf(rest.T, lower=1, clean=0, overwrite_a=1)[1] == 0
-    M[first:, first:] = rest
-    return bool(definite)
+def _shifted(M: Array, scale: Array, ridge: float) -> Array:
+    """d_i M_ij d_j + ridge I, a new array."""
+    shifted: Array = M * scale
+    shifted *= scale[:, None]
+    shifted.reshape(-1)[:: len(M) + 1] += ridge
+    return shifted
 
 
 def _sparse_factor(M: sp.csc_array) -> Any:

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt.linalg import entries
-from psdopt.linalg.entries import by_entries, chosen_rows, components, entries_of, multiplied
+from psdopt.linalg.entries import add_block, add_sparse, by_entries, chosen_rows, components, entries_of, multiplied
 
 
 def places(rng: np.random.Generator, shape: tuple[int, int], count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -64,3 +64,21 @@ def test_a_path_is_one_component() -> None:
     n = 64
     at = np.random.default_rng(0).permutation(n)
     assert not np.any(components(at[1:], at[:-1], n))
+
+
+@pytest.mark.parametrize("rows", [[], [3], [2, 3, 4], [0, 2, 5]], ids=str)
+def test_blocks_are_added_where_they_belong(rows) -> None:
+    rng, rows = np.random.default_rng(0), np.array(rows, dtype=np.intp)
+    M, K = rng.standard_normal((6, 6)), rng.standard_normal((len(rows), len(rows)))
+    expected = M.copy()
+    expected[np.ix_(rows, rows)] += K
+    add_block(M, rows, K)
+    assert np.array_equal(M, expected)
+
+
+def test_sparse_arrays_are_added_entry_by_entry() -> None:
+    rng = np.random.default_rng(1)
+    M, A = rng.standard_normal((6, 10)), by_entries(*places(rng, (6, 10), 17), (6, 10))
+    expected = M + A.toarray()
+    add_sparse(M, A)
+    assert np.array_equal(M, expected)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt.linalg.ridged import ridged_solver, sparse_ridged_solver
+from psdopt.linalg.ridged import arrow_ridged_solver, ridged_solver, sparse_ridged_solver
 
 
 def sparse_of(M: np.ndarray) -> Callable[[np.ndarray], np.ndarray]:
@@ -134,12 +134,19 @@ def test_rows_that_do_not_meet_are_eliminated_first_with_the_same_solution(densi
         K[-1, -1] = K[-2, -2]
     right = K @ rng.standard_normal(m)
     units = np.sqrt(K.diagonal())
-    for w in (ridged_solver(K, first)(right), ridged_solver(K)(right)):
+    E, M = sp.csr_array(K[:first, first:]), K[first:, first:].copy()
+    M[np.tril_indices(m - first, -1)] = np.nan  # the upper triangle alone counts
+    for w in (arrow_ridged_solver(K.diagonal()[:first], E, M)(right), ridged_solver(K)(right)):
         assert np.linalg.norm((K @ w - right) / units) <= 1e-10 * np.linalg.norm(right / units)
 
 
-def test_a_system_whose_first_rows_are_not_definite_is_refused() -> None:
-    K = np.eye(4)
-    K[1, 1] = -1.0
-    with pytest.raises(np.linalg.LinAlgError, match="not definite"):
-        ridged_solver(K, 2)
+@pytest.mark.parametrize(("d", "E", "M", "found"), [
+    ([1.0, -1.0], 0.0, 1.0, "not definite"),
+    ([1.0, 1.0], 0.0, -1.0, "not definite"),
+    ([1.0, 1.0], 0.8, 1.0, "not definite"),
+    ([1.0, np.nan], 0.0, 1.0, "not finite"),
+    ([1.0, 1.0], np.inf, 1.0, "not finite"),
+])  # fmt: skip
+def test_a_system_that_is_not_definite_in_either_part_is_refused(d, E, M, found) -> None:
+    with pytest.raises(np.linalg.LinAlgError, match=found):
+        arrow_ridged_solver(np.array(d), sp.csr_array(np.full((2, 1), E)), np.full((1, 1), M))

@@ -16,7 +16,8 @@ from psdopt.constraints.limits import FLOPS, NUMBERS, SPARED
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.cone_steps import lower_factor
-from psdopt.linalg.ridged import refined, ridged_factor, ridged_solver, sparse_ridged_solver
+from psdopt.linalg.entries import add_sparse
+from psdopt.linalg.ridged import arrow_ridged_solver, refined, ridged_factor, ridged_solver, sparse_ridged_solver
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
 
@@ -37,13 +38,20 @@ def schur_solver(form: StandardForm, metrics: Sequence[Metric]) -> Callable[[Arr
         deadline.ask()
         total = sum((metric.sparse() for metric in metrics[1:]), metrics[0].sparse())
         return sparse_ridged_solver(sp.csc_array(total if soft is None else total + sp.diags_array(soft)))
-    M = np.zeros((form.m, form.m))
-    for k, metric in enumerate(metrics):
+    M, f = np.zeros((form.m, form.m)), form.apart
+    whole = [metric for metric in metrics if not f or not isinstance(metric, OrthantMetric)]
+    for k, metric in enumerate(whole):
         deadline.ask()
         metric.add_to(M, fresh=k == 0)
     if soft is not None:
         M[np.diag_indices(form.m)] += soft
-    return ridged_solver(M, form.apart)
+    if not f:
+        return ridged_solver(M)
+    # the rows apart have entries in blocks of order one alone
+    singles = next(metric.sparse() for metric in metrics if isinstance(metric, OrthantMetric))
+    rest, d = np.ascontiguousarray(M[f:, f:]), M.diagonal()[:f] + singles.diagonal()[:f]
+    add_sparse(rest, singles[f:, f:])
+    return arrow_ridged_solver(d, singles[:f, f:], rest)
 
 
 class RootedSystem:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.limits import NUMBERS, SPARSE
 from psdopt.linalg.arrays import Array, both_ways, for_products
+from psdopt.linalg.entries import add_block
 from psdopt.linalg.limits import CACHED
 from psdopt.linalg.tolerances import rounding
 from psdopt.terms.entry_coupling import entry_coupling
@@ -71,7 +72,7 @@ class Couplings:
             if np.any(self.signs < 0.0):
                 K *= self.signs
                 K *= self.signs[:, None]
-            _add(M, outer, K)
+            add_block(M, outer, K)
             if len(self.places):
                 i, j = self.i[self.places], self.j[self.places]
                 W = left[i] * right[j]
@@ -131,7 +132,7 @@ class Couplings:
             K *= w[:, None]
         else:
             K = self.B_light @ np.asarray(self.B_light @ K).T
-        _add(M, self.light, K)
+        add_block(M, self.light, K)
 
     def _rank_one(
         self, used: NDArray[np.intp], counts: NDArray[np.intp]
@@ -236,15 +237,6 @@ def _root(i: NDArray[np.intp], j: NDArray[np.intp], w: Array, k: int) -> tuple[N
     a = np.sqrt(np.abs(d)) * np.where(sign * A[0] < 0.0, -1.0, 1.0)  # the first row gives the signs
     off = np.abs(A - sign * np.outer(a, a))
     return (at, a, sign) if float(off.max()) <= rounding(float(np.abs(w).max()), k) else None
-
-
-def _add(M: Array, rows: NDArray[np.intp], K: Array) -> None:
-    """M[rows, rows] += K, symmetric."""
-    k = len(rows)
-    if np.array_equal(rows, np.arange(k)):
-        M[:k, :k] += K
-    else:
-        M[rows[:, None], rows] += K
 
 
 class BatchedCouplings:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
@@ -12,6 +11,7 @@ from numpy.typing import NDArray
 from psdopt.constraints.central_path.vectors import LocalVector, VectorMetric, VectorPart
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.cone_steps import boundary, smoothed
+from psdopt.linalg.entries import add_sparse
 from psdopt.linalg.tolerances import rounding
 
 
@@ -105,9 +105,8 @@ class OrthantMetric(VectorMetric):
         """M (m, m) += B diag(h) Bᵀ."""
         if isinstance(self.part.forth, np.ndarray):
             M += (self.part.forth * self.h) @ self.part.back
-            return
-        products: Any = self.sparse().tocoo()
-        M[products.coords] += products.data
+        else:
+            add_sparse(M, self.sparse())
 
     def root(self) -> Array:
         """B diag(√h), (m, p)."""

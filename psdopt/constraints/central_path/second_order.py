@@ -11,9 +11,11 @@ from numpy.typing import NDArray
 
 from psdopt.constraints.central_path.vectors import LocalVector, VectorMetric, VectorPart
 from psdopt.constraints.cones import onto_cones
+from psdopt.constraints.limits import SPARSE
 from psdopt.linalg import deadline
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.cone_steps import boundary, smoothed
+from psdopt.linalg.entries import add_block, add_sparse, chosen_rows
 from psdopt.linalg.tolerances import rounding
 
 
@@ -170,19 +172,30 @@ class SecondOrderMetric(VectorMetric):
         return np.asarray(np.concatenate([first[:, None], rest], axis=1) * (self.theta**s)[:, None])
 
     def sparse(self) -> sp.csr_array:
-        """A H Aᵀ (m, m): a diagonal matrix and one of rank one for each cone between A and Aᵀ."""
-        shape, squares = self.w.shape, self.theta**2
-        signs = np.ones(shape)
-        signs[:, 0] = -1.0
-        D = sp.diags_array((squares[:, None] * signs).reshape(-1))
-        P = self.part.B @ _by_cone(shape, self.w.reshape(-1))
-        back = sp.csr_array(self.part.back)
-        return sp.csr_array(self.part.B @ (D @ back) + P @ (sp.diags_array(2.0 * squares) @ P.T))
+        """A H Aᵀ (m, m)."""
+        squares, heads = self._sparse_parts()
+        return sp.csr_array(squares + heads @ heads.T)
+
+    def _sparse_parts(self) -> tuple[sp.csr_array, sp.csr_array]:
+        """−A θ² J Aᵀ (m, m), and P (m, K) with A H Aᵀ = −A θ² J Aᵀ + P Pᵀ: a column √2 θ A w for each cone."""
+        squares = np.repeat(self.theta[:, None] ** 2, self.w.shape[1], axis=1)
+        squares[:, 0] *= -1.0
+        weights = math.sqrt(2.0) * self.theta[:, None] * self.w
+        D, back = sp.diags_array(squares.reshape(-1)), sp.csr_array(self.part.back)
+        P = self.part.B @ _by_cone(self.w.shape, weights.reshape(-1))
+        return sp.csr_array(self.part.B @ (D @ back)), sp.csr_array(P)
 
     def add_to(self, M: Array, fresh: bool) -> None:
         """M (m, m) += A H Aᵀ."""
         if not isinstance(self.part.forth, np.ndarray):
-            M += self.sparse().toarray()
+            squares, heads = self._sparse_parts()
+            add_sparse(M, squares)
+            rows, counts = np.flatnonzero(np.diff(heads.indptr)), np.bincount(heads.indices, minlength=len(self.w))
+            if len(rows) ** 2 * len(self.w) > SPARSE * np.sum(counts.astype(float) ** 2):
+                add_sparse(M, sp.csr_array(heads @ heads.T))
+            else:
+                few = chosen_rows(heads, rows).toarray()
+                add_block(M, rows, few @ few.T)
             return
         few = self.part.forth.reshape(-1, *self.w.shape)
         P = np.einsum("mkd,kd->mk", few, self.theta[:, None] * self.w)

@@ -288,3 +288,22 @@ def test_the_centre_of_the_path_needs_no_move() -> None:
     dx, dz = part.local(x, z, part.factor(x), part.factor(z), None, False).along(0.3, v)
     assert not np.any(dz)
     assert np.abs(dx).max() <= 1e-13 * norm(x)
+
+
+@pytest.mark.parametrize("shared", [1, 2, 60])
+def test_cones_in_few_rows_are_added_to_a_large_sum_as_blocks_or_entry_by_entry(shared) -> None:
+    """60 cones, a row of each, or the first two rows in all; or one cone in 60 rows."""
+    rng, m, cones = np.random.default_rng(14), 200, 60 if shared < 60 else 1
+    rows = 5 + (np.arange(cones)[:, None] + np.arange(shared)) * (shared != 2) + np.arange(shared) * (shared == 2)
+    numbers = rng.standard_normal((cones, shared, D))
+    at = np.broadcast_to((np.arange(cones) * D)[:, None, None] + np.arange(D), numbers.shape)
+    B = sp.csr_array((numbers.ravel(), (np.repeat(rows.ravel(), D), at.ravel())), shape=(m, cones * D))
+    part = SecondOrder(np.arange(cones * D).reshape(cones, D), np.zeros((cones, D)), B)
+    part.forth, part.back = B, sp.csr_array(B.T)  # as for larger numbers of rows
+    x = np.abs(rng.standard_normal((cones, D)))
+    x[:, 0] += 2.0 * D
+    metric = scaling(part, x, x[::-1])
+    expected, found = metric.sparse().toarray(), np.full((m, m), 3.0)
+    metric.add_to(found, False)
+    assert np.count_nonzero(expected) == {1: 60, 2: 4, 60: 3600}[shared]
+    assert np.allclose(found - 3.0, expected, rtol=0, atol=1e-13 * np.abs(expected).max() + 1e-14)

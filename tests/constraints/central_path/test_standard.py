@@ -5,6 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from psdopt import Constrained, QuadraticSDP, constraints
+from psdopt.constraints.central_path.coupled_systems import schur_solver
+from psdopt.constraints.central_path.orthant import OrthantMetric
+from psdopt.constraints.central_path.semidefinite import Semidefinite, SemidefiniteMetric
 from psdopt.constraints.central_path.standard import StandardForm
 from psdopt.constraints.conic import Conic
 from psdopt.linalg.arrays import norm
@@ -268,3 +271,25 @@ def test_rows_that_meet_no_other_of_them_come_first() -> None:
     assert sorted(form.source[:p]) == list(range(2 * p, 3 * p))
     assert StandardForm(conic_of()).apart == 0
     assert StandardForm(bounded_entries(3)).apart == 0  # the system is small
+
+
+def test_the_system_is_solved_alike_with_the_rows_apart_first_or_not() -> None:
+    form = StandardForm(bounded_entries(12))
+    rng, metrics = np.random.default_rng(5), []
+    for part in form.parts:
+        if isinstance(part, Semidefinite):
+            n = len(part.C[0])
+            L, K = (np.tril(rng.standard_normal((1, n, n))) + 4.0 * np.eye(n) for _ in range(2))
+            metrics.append(SemidefiniteMetric(part, L @ L.mT, K.mT @ K, L, K))
+        else:
+            metrics.append(OrthantMetric(part, 10.0 ** rng.uniform(-6.0, 6.0, part.C.size)))
+    K = np.zeros((form.m, form.m))
+    for k, metric in enumerate(metrics):
+        metric.add_to(K, fresh=k == 0)
+    K = np.triu(K) + np.triu(K, 1).T
+    right = K @ rng.standard_normal(form.m)
+    units = np.sqrt(K.diagonal())
+    first = schur_solver(form, metrics)(right)
+    form.apart = 0
+    for w in (first, schur_solver(form, metrics)(right)):
+        assert np.linalg.norm((K @ w - right) / units) <= 1e-9 * np.linalg.norm(right / units)

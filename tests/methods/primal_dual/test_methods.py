@@ -86,7 +86,7 @@ def test_a_chain_of_blocks_is_solved_by_sparse_systems(monkeypatch) -> None:
     assert problem.conic.sparse
     dense, sparse = [], []
     systems = "psdopt.constraints.central_path.coupled_systems"
-    monkeypatch.setattr(f"{systems}.ridged_solver", lambda M, first: dense.append(M.shape) or ridged_solver(M, first))
+    monkeypatch.setattr(f"{systems}.ridged_solver", lambda M: dense.append(M.shape) or ridged_solver(M))
     monkeypatch.setattr(f"{systems}.sparse_ridged_solver", lambda M: sparse.append(M.nnz) or sparse_ridged_solver(M))
     result = solve(problem, PSDCone(problem.n), InteriorPoint())
     assert result.status is Status.OPTIMAL
