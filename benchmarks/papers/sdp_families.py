@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
 
 from benchmarks.papers.data import Array
 from benchmarks.papers.power_flow import power_flow, tiled
@@ -35,7 +36,7 @@ def symmetric_basis(n: int) -> Iterator[Array]:
 
 def diagonal_of(*blocks: Array) -> Array:
     """The block diagonal matrix."""
-    return np.asarray(sp.block_diag(blocks).toarray())
+    return block_diag(*blocks)
 
 
 def control(n: int, seed: int = 0) -> Constrained:
@@ -181,7 +182,7 @@ def box(n: int, seed: int = 0) -> Constrained:
     """min ⟨Q, M⟩, M_ii + s_i = 1, s >= 0, Q a random sparse matrix: a box under a quadratic, as in qpG."""
     rng = np.random.default_rng(seed)
     Q = sp.triu(sp.random(n, n, density=min(1.0, 8.0 / n), random_state=rng, data_rvs=rng.standard_normal))
-    C = sp.csr_array(sp.block_diag([Q + Q.T, sp.csr_array((n, n))]))
+    C = sp.csr_array(sp.block_diag([sp.csr_array(Q + Q.T), sp.csr_array((n, n))]))
     i = np.arange(2 * n)
     B = sp.csr_array(sp.hstack([sp.eye_array(n), sp.eye_array(n)]))
     return Constrained(

@@ -15,7 +15,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import rounding
+from psdopt.linalg.tolerances import SLIGHT, rounding
 from psdopt.methods.factor_moves import compressed
 from psdopt.methods.searches.preconditioning import PRECONDITIONERS, gram_inverse, resolved
 
@@ -57,8 +57,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
 
     Parameters
     ----------
-    inner : largest number of Hessian products per step, at least 1.
-    share : of |g|, in (0, 1). With a tenth, losses of distances and of entries took up to half as many products again.
+    inner : largest number of Hessian products per step, at least 1. share : of |g|, in (0, 1).
     narrow : whether to drop columns that M does not need (:func:`~psdopt.methods.factor_moves.compressed`). Where
         M needs fewer than Y has, F is flat to second order in the others, and each step shrinks them by a constant
         factor only. ``solve`` narrows where it may add columns again.
@@ -69,7 +68,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     """
 
     inner: int = 200
-    share: float = 0.3
+    share: float = SLIGHT
     narrow: bool = False
     preconditioner: str = "auto"
 

@@ -44,7 +44,8 @@ class Thresholds:
     unlike_few : the entries of a nuclear norm whose relative distance from all matrices of log m columns is larger have
         solutions of high rank, found by splitting: at orders 120 to 500 it took a sixth to a tenth of the time of the
         augmented Lagrangian at distances of .0015 to .05, and up to four times as long for exact entries of order 800.
-    second_order : up to this number n r of unknowns, 128², a Newton step costs no more than what it saves.
+    second_order : up to this number n r of unknowns, 128², Newton steps begin once conjugate gradient has settled, and
+        after a hundred of its steps beyond.
     cheap : up to this number of flops a factorisation is cheap for any blocks (m = 1,442), and an interior point
         method, the most reliable one, is chosen.
     fast : up to this number of flops (m = 766) Newton steps are faster than splitting whatever the blocks: at 2e7

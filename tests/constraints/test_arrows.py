@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from psdopt import Constrained, InteriorPoint, QuadraticSDP, Status, certify, constraints, read_sdpa, solve
 from psdopt.constraints.allowed import Allowed
@@ -23,7 +24,7 @@ def arrow(a: float, u: np.ndarray, hub: int = 0) -> np.ndarray:
 
 def of_blocks(C: list[np.ndarray], *forms: list[np.ndarray], order: np.ndarray | None = None) -> Conic:
     """⟨A_t, M⟩ = 1 with these diagonal blocks, rows of M in another `order`."""
-    whole = [sp.block_diag(parts, format="csr") for parts in (C, *forms)]
+    whole = [sp.csr_array(block_diag(*parts)) for parts in (C, *forms)]
     if order is not None:
         whole = [A[order][:, order] for A in whole]
     return Constrained(QuadraticSDP(C=0.5 * whole[0]), constraints.sparse_forms(whole[1:], 1.0)).conic
@@ -147,7 +148,7 @@ def programs_of_arrows(seed: int, units: np.ndarray | None = None) -> Constraine
 
     def blocks() -> np.ndarray:
         parts = [arrow(rng.standard_normal(), rng.standard_normal(k), 1) for k in (3, 2, 3)]
-        return sp.block_diag([*parts, symmetric(rng, 3), [[rng.standard_normal()]]]).toarray()
+        return block_diag(*parts, symmetric(rng, 3), [[rng.standard_normal()]])
 
     d = np.ones(15) if units is None else units
     A, m = [blocks() for _ in range(6)], 6

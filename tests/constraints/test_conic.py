@@ -141,7 +141,7 @@ def test_complements_are_sparse_where_that_is_cheaper(lower, upper) -> None:
     whole = Constrained(QuadraticSDP(C=np.eye(40)), constraints.diagonal(40, 1.0)).conic
     assert not whole.sparse
     held = [constraints.diagonal(310, 1.0), constraints.entries(np.arange(0, 310, 62), np.arange(1, 310, 62), 310, 0.0)]
-    C = sp.block_diag([np.ones((62, 62))] * 5, format="csr")
+    C = sp.block_diag([sp.csr_array(np.ones((62, 62)))] * 5, format="csr")
     fifths = Constrained(QuadraticSDP(C=C), held).conic  # a fifth of the pairs meet: few, not few enough
     assert len(fifths.blocks) == 5
     assert fifths.meetings < fifths.m**2 < SPARSE * fifths.meetings

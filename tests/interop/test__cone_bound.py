@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from psdopt import certify
 from psdopt.interop._cone_bound import INSIDE, bounded, factor_of, multipliers_of
@@ -76,7 +77,7 @@ def test_point_and_multipliers_come_back(seed, quadratic) -> None:
     G = rng.standard_normal((form.n, form.n))
     ends = np.cumsum([0, *form.program.psd])
     blocks = [G[a:b, a:b] for a, b in pairwise(ends)]
-    Y = sp.block_diag([*blocks, np.diag(np.abs(np.diagonal(G)[ends[-1] :]))]).toarray()
+    Y = block_diag(*blocks, np.diag(np.abs(np.diagonal(G)[ends[-1] :])))
     w = rng.standard_normal(form.m)
     point = form.point(Y, w)
     assert np.allclose(multipliers_of(form, point.y), w if not form.feasibility else 0.0, rtol=1e-9, atol=1e-9)

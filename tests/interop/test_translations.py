@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from psdopt import Constrained, TermSum, read_sdpa
 from psdopt.certificates.constrained.slack import slack_operator
@@ -192,7 +193,7 @@ def conic(seed: int) -> tuple[Constrained, list[int]]:
     rng = np.random.default_rng(seed)
     sizes = [int(rng.integers(1, 5)), -int(rng.integers(1, 4)), int(rng.integers(1, 5))]
     parts = [np.ones((k, k)) if k > 0 else np.eye(-k) for k in sizes]
-    i, j = np.nonzero(np.triu(sp.block_diag(parts).toarray()))
+    i, j = np.nonzero(np.triu(block_diag(*parts)))
     n, m = sum(map(abs, sizes)), int(rng.integers(1, 5))
     B = np.where(rng.random((m, len(i))) < 0.7, rng.standard_normal((m, len(i))), 0.0)
     C = sp.csr_array((rng.standard_normal(len(i)), (i, j)), shape=(n, n))

@@ -152,8 +152,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if self.inside is not None:
             require_inner("inside", self.inside, problem, geometry)
             return self.inside
-        preconditioner = "auto" if Ability.PRECONDITIONER in problem.abilities else "none"
-        newton = TruncatedNewton(share=SLIGHT, preconditioner=preconditioner)  # for rounds of few steps
+        newton = TruncatedNewton(preconditioner="auto" if Ability.PRECONDITIONER in problem.abilities else "none")
         return LBFGS() if missing_needs(newton.requires, "problem", problem.abilities) else newton
 
     def step(self, state: AugmentedLagrangianState) -> AugmentedLagrangianState:
@@ -301,8 +300,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         trace = limit.value if limit is not None else max(evaluation.size, VANISHED * state.first_length) ** 2
         unit = problem.duality.value_unit(evaluation.value, trace) or 1.0
         explained = max(state.infeasibility, math.sqrt(EPS)) * unit / max(trace, np.finfo(float).tiny)
+        slackness = SLIGHT * explained
         blocks = () if problem.conic is None else problem.conic.blocks
-        pair = slack_eigenpair(S, SLIGHT * explained, seed=state.rounds, blocks=blocks)
+        pair = slack_eigenpair(S, slackness, seed=state.rounds, blocks=blocks)
         low, Y, conic = pair.lower_bound, evaluation.factor, problem.conic
         offset = evaluation.value - float(inner(evaluation.gradient @ Y, Y)) if conic is None else conic.constant
         base = offset - problem.support(y)

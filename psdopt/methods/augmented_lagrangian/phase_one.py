@@ -18,7 +18,7 @@ from psdopt.contracts.method import Outcome
 from psdopt.geometries import FlatQuotient
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import MOST_PRODUCTS, MOST_STEPS
-from psdopt.linalg.tolerances import MINOR, SLIGHT
+from psdopt.linalg.tolerances import MINOR
 from psdopt.methods.truncated_newton import TruncatedNewton
 
 
@@ -60,7 +60,7 @@ def _nearer(problem: ConstrainedModel, columns: int | None = None) -> Iterator[A
     """Factors from a random one on, by Newton steps on the distance, to where no step is found."""
     norms = np.where(problem.norms > 0.0, problem.norms, 1.0)
     Y = as_large(problem.measurement, problem.allowed, norms, random_directions(problem.measurement, r=columns))
-    method = TruncatedNewton(share=SLIGHT, preconditioner="none")
+    method = TruncatedNewton(preconditioner="none")
     state = method.init(squared_distance(problem), FlatQuotient(*Y.shape), Y)
     yield state.evaluation.factor
     while state.outcome is Outcome.RUNNING:

@@ -5,6 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from psdopt import Constrained, QuadraticSDP, certify, constraints, solve
 from psdopt.certificates.constrained import definite_slack
@@ -67,13 +68,13 @@ def test_a_bound_block_by_block():
     A = symmetric(rng, 4)
     A = A - (np.linalg.eigvalsh(A)[0] - 0.25) * np.eye(4)  # λ_min = 0.25
     for single, expected in ((0.1, 0.1), (3.0, 0.25), (-0.2, -0.2)):
-        S = sp.csr_array(sp.block_diag([A, [[single]], [[5.0]]]))
+        S = sp.csr_array(sp.block_diag([sp.csr_array(A), [[single]], [[5.0]]]))
         blocks = [np.arange(4), np.array([4]), np.array([5])]
         pair = slack_eigenpair(S, 0.0, None, 0, blocks)
         np.testing.assert_allclose([pair.values[0], pair.lower_bound], expected, atol=1e-12)
         assert pair.lower_bound <= expected
         np.testing.assert_allclose(S @ pair.vector, expected * pair.vector, atol=1e-10)
-    S = sp.csr_array(sp.block_diag([A - np.eye(4), [[1.0]]]))  # λ_min = −0.75
+    S = sp.csr_array(sp.block_diag([sp.csr_array(A - np.eye(4)), [[1.0]]]))  # λ_min = −0.75
     pair = slack_eigenpair(S, 0.1, None, 0, [np.arange(4), np.array([4])])
     np.testing.assert_allclose([pair.values[0], pair.lower_bound], -0.75, atol=1e-12)
     singles = sp.csr_array(sp.diags_array([3.0, -0.5, 2.0]))
@@ -135,7 +136,7 @@ def test_small_blocks_are_tried_in_extended_precision() -> None:
 
 
 def test_single_rows_count() -> None:
-    C = sp.block_diag([coupled(4, 0.5), [[2.0]], [[-1.0]]]).toarray()
+    C = block_diag(coupled(4, 0.5), [[2.0]], [[-1.0]])
     conic = diagonal_program(C)
     assert not proven_semidefinite(conic, np.zeros(6))
     assert proven_semidefinite(conic, np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.5]))
@@ -143,7 +144,7 @@ def test_single_rows_count() -> None:
 
 def repeated(parts: list[np.ndarray]) -> Conic:
     """Blocks with these C and a multiplier of each diagonal entry, S = C + diag(y)."""
-    return diagonal_program(sp.block_diag(parts).toarray())
+    return diagonal_program(block_diag(*parts))
 
 
 @pytest.mark.parametrize("limit", [2**20, 1, 3 * 36])
@@ -263,7 +264,7 @@ def test_an_arrow_does_not_hide_what_is_not_definite_beside_it() -> None:
     bad = [arrow(1.0, np.array([0.8, 0.8])), coupled(3, 0.5) - np.eye(3), arrow(1.0, np.full(5, 0.5)), -np.eye(1)]
     for at in (None, 0, 1, 2, 3):
         parts = [bad[k] if k == at else good[k] for k in range(4)]
-        conic = arrows_of(sp.block_diag(parts), [np.eye(13)])
+        conic = arrows_of(sp.block_diag([sp.csr_array(part) for part in parts]), [np.eye(13)])
         assert [stack.order for stack in conic.stacks if stack.arrow] == [3, 6]
         assert proven_semidefinite(conic, np.zeros(1)) is (at is None)
         assert proven_semidefinite(conic, np.full(1, 2.0))
@@ -276,7 +277,7 @@ def test_blocks_of_any_order_have_the_least_eigenpair_of_the_whole(large) -> Non
     parts = [coupled(k, 0.5, k) for k in (1, 3, 1, 2, 3, *([SMALL_ORDER + 6] if large else []))]
     n = sum(map(len, parts))
     order = rng.permutation(n)
-    S = sp.block_diag(parts).toarray()[np.ix_(order, order)] - 2.0 * np.eye(n)
+    S = block_diag(*parts)[np.ix_(order, order)] - 2.0 * np.eye(n)
     rows = np.repeat(np.arange(n), n), np.tile(np.arange(n), n)
     full = sp.csr_array((S.ravel(), rows), shape=(n, n))  # all zeros stored
     for given in (sp.csr_array(S), full):

@@ -5,6 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.constraints.central_path import interior_steps
@@ -31,7 +32,7 @@ def stacked_form() -> StandardForm:
 
     def blocks() -> sp.csr_array:
         parts = [rng.standard_normal((s, s)) for s in (3, 4, 3, 1, 4, 3)]
-        return sp.block_diag([P + P.T for P in parts], format="csr")
+        return sp.csr_array(block_diag(*(P + P.T for P in parts)))
 
     forms = [blocks() for _ in range(5)]
     lower, upper = np.array([1.0, 0.5, -np.inf, -1.0, 2.0]), np.array([1.0, np.inf, 2.0, 1.0, 2.0])
@@ -98,7 +99,7 @@ def test_a_step_goes_on_in_the_cone_with_its_factors(careful, form) -> None:
 
 def test_a_step_that_leaves_the_cone_is_shortened_for_all_blocks() -> None:
     pair = np.array([[1.0, 0.5], [0.5, 1.0]])
-    A = sp.block_diag([pair, pair, [[1.0]]], format="csr")
+    A = sp.csr_array(block_diag(pair, pair, [[1.0]]))
     form = StandardForm(Constrained(QuadraticSDP(C=A), constraints.sparse_forms([A], 1.0)).conic)
     eyes = np.stack([np.eye(2), np.eye(2)])
     moves = [np.stack([np.zeros((2, 2)), np.diag([-1.1, 0.0])]), np.ones(1)]
@@ -122,9 +123,9 @@ def form_of(n: int = 5, m: int = 4, repeated: int = 0) -> StandardForm:
     forms = []
     for _ in range(m):
         A = rng.standard_normal((n, n))
-        forms.append(sp.block_diag([A + A.T, [[rng.standard_normal()]]], format="csr"))
+        forms.append(sp.csr_array(block_diag(A + A.T, [[rng.standard_normal()]])))
     forms += forms[:repeated]
-    C = sp.block_diag([np.eye(n), [[1.0]]], format="csr")
+    C = sp.csr_array(block_diag(np.eye(n), [[1.0]]))
     lower = np.r_[-np.inf, np.ones(len(forms) - 1)]
     upper = np.ones(len(forms))
     group = constraints.sparse_forms(forms, lower=lower, upper=upper)
@@ -156,7 +157,7 @@ def system_of(form: StandardForm, maps: list[Metric]) -> np.ndarray:
 def paired_form() -> StandardForm:
     """Two blocks, orders 3 and 4, that share the constraints: each holds a diagonal entry of both."""
     forms = [sp.csr_array(([1.0, 1.0], ([t, 3 + t], [t, 3 + t])), shape=(7, 7)) for t in range(3)]
-    C = sp.block_diag([np.ones((3, 3)), np.ones((4, 4))], format="csr")
+    C = sp.csr_array(block_diag(np.ones((3, 3)), np.ones((4, 4))))
     return StandardForm(Constrained(QuadraticSDP(C=C), constraints.sparse_forms(forms, 1.0)).conic)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.constraints.central_path.coupled_systems import schur_solver
@@ -22,7 +23,7 @@ def conic_of(seed: int = 0) -> Conic:
         for size in (3, 2, 1):
             A = 4.0 * rng.standard_normal((size, size))
             parts.append(A + A.T)
-        return sp.block_diag(parts, format="csr")
+        return sp.csr_array(block_diag(*parts))
 
     lower = np.array([2.0, -1.0, -np.inf, 0.5, 3.0])
     upper = np.array([2.0, np.inf, 4.0, 1.5, 3.0])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from psdopt import Constrained, QuadraticSDP, constraints
 from psdopt.constraints.central_path import interior_steps
@@ -29,7 +30,7 @@ def mixed_form(seed: int = 0) -> StandardForm:
                 A = rng.standard_normal() * np.eye(s)
                 A[0, 1:] = A[1:, 0] = G[0, 1:]
             parts.append(A if kind == "arrow" else G + G.T)
-        return sp.block_diag(parts, format="csr")
+        return sp.csr_array(block_diag(*parts))
 
     forms = [blocks() for _ in range(5)]
     at = np.array([A.trace() for A in forms])

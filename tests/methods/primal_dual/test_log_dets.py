@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from psdopt import AugmentedLagrangian, Constrained, FlatQuotient, Status, TermSum, compatible, constraints, solve
 from psdopt.certificates.constrained.slack import slack_operator
@@ -68,7 +69,7 @@ def test_rows_of_all_units():
 def blocks():
     """Four blocks, of orders 3, 3, 2 and 1: with weights 2.5, 0.5, none and 0.1; their rows are mixed."""
     rng, order = np.random.default_rng(3), np.array([3, 0, 8, 6, 1, 4, 7, 2, 5])
-    C = sp.block_diag([psd(rng, k, k) + np.eye(k) for k in (3, 3, 2, 1)]).toarray()
+    C = block_diag(*(psd(rng, k, k) + np.eye(k) for k in (3, 3, 2, 1)))
     place = np.argsort(order)
     C = C[np.ix_(order, order)]
     groups = [constraints.entries(place[[0, 3]], place[[1, 4]], 9, 0.2), constraints.trace(9, lower=10.0)]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from scipy.linalg import block_diag
 
 from psdopt import Constrained, InteriorPoint, LowRankPSD, QuadraticSDP, Status, TermSum, constraints, solve
 from psdopt.constraints.faces import face, hidden_face
@@ -33,7 +34,7 @@ def blocks(moved: float, seed: int = 0) -> Constrained:
     """Blocks of order three, a cone in arrow form and single rows."""
     rng = np.random.default_rng(seed)
     arrow = np.eye(4) + np.eye(1, 4) + np.eye(1, 4).T
-    pattern = sp.block_diag([np.ones((3, 3))] * 3 + [arrow != 0.0] + [np.ones((1, 1))] * 4).toarray()
+    pattern = block_diag(*[np.ones((3, 3))] * 3, arrow != 0.0, *[np.ones((1, 1))] * 4)
     C, D = (symmetric(rng, 17) * pattern for _ in range(2))
     A = [np.eye(17), *(symmetric(rng, 17) * pattern for _ in range(8))]
     b = [np.trace(P) for P in A]
