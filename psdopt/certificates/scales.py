@@ -117,18 +117,22 @@ def value_scale(value: float, trace: float | None) -> float:
 def measured_rounding(problem: Problem, evaluation: Evaluation) -> float:
     """ROUNDINGS √n times the range of F over factors of M that are equal up to rounding; inf if F is not finite at one.
 
-    The factors are Y, and [Y 0] Q + E for random orthogonal Q and |E| = eps |Y|. A proof from an eigenvalue of S has √n
-    times the rounding of one product. Cost: F at ROTATIONS factors (n, r + 1).
+    The factors are Y, and [Y 0] Q + E for random orthogonal Q and |E| = eps |Y|; where F is the same at all of these,
+    as F = 1 + c − c may be, E grows until it is not, up to 2^9 eps |Y|. A proof from an eigenvalue of S has √n times
+    the rounding of one product. Cost: F at ROTATIONS factors (n, r + 1), rarely at four times as many.
     """
     Y = on_host(evaluation.factor)
     wide = np.column_stack([Y, np.zeros(len(Y))])
     rng = np.random.default_rng(0)
-    values = [float(evaluation.value)]
-    for _ in range(ROTATIONS):
-        E = rng.standard_normal(wide.shape)
-        Q = np.linalg.qr(rng.standard_normal((wide.shape[1],) * 2))[0]
-        values.append(finite_value(partial(_value, problem, wide @ Q + E * (EPS * norm(Y) / norm(E)))))
-    spread = max(values) - min(values)
+    values, spread = [float(evaluation.value)], 0.0
+    for size in EPS * norm(Y) * 2.0 ** np.arange(0, 12, 3):
+        for _ in range(ROTATIONS):
+            E = rng.standard_normal(wide.shape)
+            Q = np.linalg.qr(rng.standard_normal((wide.shape[1],) * 2))[0]
+            values.append(finite_value(partial(_value, problem, wide @ Q + E * (size / norm(E)))))
+        spread = max(values) - min(values)
+        if spread != 0.0:
+            break
     return ROUNDINGS * math.sqrt(problem.n) * spread if math.isfinite(spread) else math.inf
 
 

@@ -178,6 +178,7 @@ class TrustRegions(Method[TrustRegionsState]):
             # values tie long before gradients do: the gradients then decide which point is better
             if there.value <= here.value or moved.gradient_norm < 0.5 * state.gradient_norm:
                 return moved
+        radius = min(radius, 0.25 * length)  # a value that ties says nothing for the model either
         tiny = radius <= EPS * max(_reach(geometry, state.point, here, state.gradient), np.finfo(float).tiny)
         converged = state.refused >= 3 and abs(predicted) <= rounding
         return self._same(state, Outcome.STALLED if tiny or converged else Outcome.RUNNING, radius, state.refused + 1)

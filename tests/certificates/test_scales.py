@@ -134,7 +134,7 @@ def test_values_have_a_scale_of_their_own_at_a_fixed_trace_only():
     assert scales.value_scale(0.0, 1.0) == 0.0
 
 
-@pytest.mark.parametrize("c", [1.0, 1e6, 1e12])
+@pytest.mark.parametrize("c", [1.0, 1e3, 1e6, 1e9, 1e12, 1e15])
 def test_the_rounding_of_f_is_that_of_its_terms(c):
     """F = 1 + c − c: its rounding is that of c, although F is 1; of F without c it is that of 1."""
     rng = np.random.default_rng(0)
@@ -146,6 +146,15 @@ def test_the_rounding_of_f_is_that_of_its_terms(c):
         found = scales.measured_rounding(problem, problem.at(Y))
         assert 0.0 < found <= 1e3 * n * np.finfo(float).eps * c
         assert found >= 0.25 * np.finfo(float).eps * c
+
+
+def test_a_constant_has_no_rounding() -> None:
+    asked = []
+    problem = AutogradProblem(lambda M: asked.append(1) or 0.0 * anp.sum(M) + 3.0, 4, convex=True)
+    here = problem.at(np.eye(4)[:, :2])
+    asked.clear()
+    assert scales.measured_rounding(problem, here) == 0.0
+    assert 0 < len(asked) <= 1 + 4 * scales.ROTATIONS
 
 
 def test_rounding_has_no_bound_where_f_is_not_finite():
