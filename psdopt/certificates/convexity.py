@@ -169,10 +169,13 @@ def _least_difference(problem: Problem, segment: Segment) -> float | None:
 
 
 def _slope_falls(low: Evaluation, high: Evaluation, segment: Segment) -> bool:
-    """Whether ⟨∇F, B Bᵀ − A Aᵀ⟩ is less at `high` than at `low`, by more than its rounding."""
+    """Whether ⟨∇F, B Bᵀ − A Aᵀ⟩ is less at `high` than at `low`, by more than its rounding; not where F has no ∇F."""
     slopes, size = [], 0.0
     for each in (low, high):
-        parts = [0.0 if not V.size else inner(on_host(each.gradient @ V), V) for V in (segment.left, segment.right)]
+        try:
+            parts = [0.0 if not V.size else inner(on_host(each.gradient @ V), V) for V in (segment.left, segment.right)]
+        except (FloatingPointError, np.linalg.LinAlgError):
+            return False
         slopes.append(parts[1] - parts[0])
         size += sum(map(abs, parts))
     return slopes[1] - slopes[0] < -CANCELLED * EPS * size

@@ -95,10 +95,11 @@ class Driver:
             if self.calling:
                 raise
             if isinstance(error, np.linalg.LinAlgError) and math.isfinite(run.state.gradient_norm):
-                if run.geometry.closed:
+                if not run.geometry.closed:
+                    edge = f"the run has reached the boundary of {run.geometry!r}, where the formulas fail ({error})"
+                    return Status.NO_PROGRESS, f"{Status.NO_PROGRESS.value}: {edge}"
+                if not isinstance(error, FloatingPointError):
                     raise
-                edge = f"the run has reached the boundary of {run.geometry!r}, where the formulas fail ({error})"
-                return Status.NO_PROGRESS, f"{Status.NO_PROGRESS.value}: {edge}"
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({error})"
 
     def _turns(self, fresh: bool, dual: Array | None) -> Conclusion:

@@ -23,12 +23,16 @@ class Local(NamedTuple):
     product: Callable[[Array], Array]
 
 
+class NoDerivativeError(FloatingPointError, np.linalg.LinAlgError):
+    """f has no derivatives at a point, as the gradient of an inverse at a singular matrix."""
+
+
 class Backend(ABC):
     """f(x) or f(x, parameters), real, and its derivatives in double precision.
 
     Arrays are NumPy arrays, or arrays of the library where the backend was made for a device of it. `compiled` :
     whether every shape of x costs a compilation. Where f raises one of `failures`, as a Cholesky factor of a singular
-    matrix does, its value is +inf, and its derivatives raise ``numpy.linalg.LinAlgError``.
+    matrix does, its value is +inf; where they do, its derivatives raise :class:`NoDerivativeError`.
     """
 
     name: ClassVar[str]
@@ -125,9 +129,7 @@ class Backend(ABC):
         try:
             return compute(*at)
         except self.failures as error:
-            if isinstance(error, np.linalg.LinAlgError):
-                raise
-            raise np.linalg.LinAlgError(str(error)) from error
+            raise NoDerivativeError(str(error)) from error
 
     @abstractmethod
     def plain_value(self, x: Array) -> float: ...

@@ -200,11 +200,14 @@ class FunctionPlane(PlaneModel):
     def minimize(
         self, alpha: tuple[float, float] = (0.0, np.inf), beta: tuple[float, float] = (0.0, np.inf)
     ) -> tuple[float, float]:
-        """As in :class:`PlaneModel`; for alpha M alone from gradients at a few √alpha Y."""
+        """As in :class:`PlaneModel`; for alpha M alone from gradients at a few √alpha Y; (1, 0) where M has none."""
         here = self.evaluation
         if beta[1] > 0.0 or alpha != (0.0, np.inf) or not here.size > 0.0 or not math.isfinite(here.value):
             return super().minimize(alpha, beta)
-        sign = -1.0 if inner(here.factor_gradient(), here.factor) > 0.0 else 1.0
+        try:
+            sign = -1.0 if inner(here.factor_gradient(), here.factor) > 0.0 else 1.0
+        except FloatingPointError:
+            return 1.0, 0.0
         mu = here.along(sign * here.factor).minimize(np.inf if sign > 0.0 else 1.0)
         return (1.0 + sign * mu) ** 2, 0.0
 

@@ -23,6 +23,7 @@ from psdopt import (
     constraints,
     solve,
 )
+from psdopt.certificates.convexity import negative_curvature
 from psdopt.contracts.gradient import dense_gradient
 from psdopt.devices import on_host
 from psdopt.errors import InvalidInputError, InvalidTypeError, MissingDependencyError, UnknownNameError
@@ -293,6 +294,29 @@ def test_where_a_factorisation_fails_the_function_is_infinite(backend):
     assert np.isnan(case.at(np.eye(4)).along(-np.eye(4)).derivatives(1.0)).all()
     assert np.isnan(case.at(np.eye(4)).along_atom(np.ones(4)).derivatives(0.0, 0.0)[1]).all()
     assert solve(case).value == pytest.approx(4.0)
+
+
+@CASES
+@pytest.mark.parametrize("start", [np.zeros((3, 1)), np.eye(3)[:, :2]])
+def test_where_the_function_has_a_value_but_no_gradient_a_run_ends_with_a_status(of, start):
+    """That of det M in autograd inverts M: `solve` starts there, and the search for curvature meets such points."""
+
+    def function(M):
+        return anp.linalg.det(M) + 0.5 * (anp.trace(M) - 3.0) ** 2
+
+    case = FunctionProblem(function if of == "matrix" else lambda Y: function(Y @ Y.T), 3, of=of, convex=True)
+    result = solve(case, FlatQuotient(3, start.shape[1]), ConjugateGradient(), start=start)
+    assert result.status in (Status.NON_FINITE, Status.STATIONARY)  # whether a factorisation fails is up to rounding
+    assert negative_curvature(case, np.eye(3) + 0.1) is not None
+    negative_curvature(case, np.ones((3, 1)))  # raises nothing
+
+
+@pytest.mark.parametrize("backend", [installed("jax")])
+def test_a_start_where_the_function_is_no_number_ends_the_run(backend):
+    import jax.numpy as xp
+
+    case = FunctionProblem(lambda M: -xp.log(1e-9 - xp.trace(M)), 3, backend, convex=True)
+    assert solve(case, start=np.eye(3)).status is Status.NON_FINITE
 
 
 @EVERY
