@@ -220,9 +220,9 @@ class ConstrainedModel(Composite):
 
     @cached_property
     def recession_face(self) -> Face | None:
-        """The face of directions in which no constraint with a semidefinite A_t bounds the feasible set."""
+        """The face of directions in which no A_t that is semidefinite, to rounding, bounds the feasible set."""
         along = self.allowed.recession()
-        return found_face(self.forms, along.lower, along.upper, search=False)
+        return found_face(self.forms, along.lower, along.upper, search=False, least=rounding(1.0, self.n**2))
 
     @property
     def only_zero(self) -> bool:

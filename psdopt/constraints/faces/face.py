@@ -135,14 +135,20 @@ class Face:
 
 
 def found_face(
-    forms: SparseForms | None, lower: Array, upper: Array, search: bool = True, seen: bool = False
+    forms: SparseForms | None,
+    lower: Array,
+    upper: Array,
+    search: bool = True,
+    seen: bool = False,
+    least: float = ROOT_EPS,
 ) -> Face | None:
     """The face that these constraints define; None where there is none. Cost: eigenvalues of each candidate A_t.
 
     Simple combinations of equations are tried as well (:func:`~psdopt.constraints.faces.combined_rows.combined`). If
     these define no face, which may have been `seen`, a combination is searched for
     (:func:`~psdopt.constraints.faces.hidden_face.hidden_combination`), unless `search` is false. More A_t may be
-    semidefinite on the face found, and define a face of the face: the smallest one found is returned.
+    semidefinite on the face found, and define a face of the face: the smallest one found is returned. Ranges of A_t
+    that are apart by no more than `least` count as equal, which leaves a larger face.
     """
     if forms is None:
         return None
@@ -165,7 +171,7 @@ def found_face(
         parts += further if W is None else [_spanned(W[:, support] @ columns) for support, columns in further]
         stages.append(weights)
         rows = np.union1d(rows, [t for t in found if t < forms.size]).astype(np.intp)
-        face = Face(forms.n, rows, tuple(_connected(parts, forms.n)), tuple(stages), searched)
+        face = Face(forms.n, rows, tuple(_connected(parts, forms.n, least)), tuple(stages), searched)
         W = face.within if face.order > 0 else None
         if W is None:
             break
@@ -289,7 +295,7 @@ def _semidefinite(
     return rows, parts
 
 
-def _connected(parts: list[tuple[NDArray[np.intp], Array]], n: int) -> Iterator[Piece]:
+def _connected(parts: list[tuple[NDArray[np.intp], Array]], n: int, least: float) -> Iterator[Piece]:
     """Orthonormal bases of all `parts`, each columns (s, k) on s rows, joined by the rows that they share."""
     first = np.concatenate([np.full(len(rows), rows[0]) for rows, _ in parts])
     links = sp.csr_array((np.ones(len(first)), (first, np.concatenate([rows for rows, _ in parts]))), shape=(n, n))
@@ -309,5 +315,5 @@ def _connected(parts: list[tuple[NDArray[np.intp], Array]], n: int) -> Iterator[
             at += columns.shape[1]
         if stacked.shape[1] > 1:
             U, sizes, _ = np.linalg.svd(stacked, full_matrices=False)
-            stacked = np.ascontiguousarray(U[:, sizes > ROOT_EPS * sizes[0]])
+            stacked = np.ascontiguousarray(U[:, sizes > least * sizes[0]])
         yield Piece(rows, stacked)

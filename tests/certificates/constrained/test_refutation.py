@@ -4,12 +4,13 @@ import numpy as np
 import pytest
 
 from benchmarks.papers.sdp_families import qap
-from psdopt import Constrained, LowRankPSD, QuadraticSDP, Status, certify, constraints, solve
+from psdopt import Constrained, LowRankPSD, QuadraticSDP, Status, TermSum, certify, constraints, solve
 from psdopt.certificates.constrained import refutation
 from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import _rounded, proven_infeasible
 from psdopt.methods import AugmentedLagrangian, BoundaryPoint, InteriorPoint
+from psdopt.terms import IdentityForm, LinearTerm, LogDet
 
 
 def test_a_proof_of_infeasibility_must_hold(solved) -> None:
@@ -287,3 +288,16 @@ def test_a_ray_is_handed_out_only_where_nothing_refutes_it() -> None:
     assert certify(held, np.eye(2), dual=ray).unbounded
     assert not certify(held, 2.0 * np.eye(2), dual=ray).unbounded  # that matrix is not feasible
     assert certify(linear(-C, constraints.entries([1], [1], 2, 1.0)), np.eye(2), dual=ray).constraints.ray is None
+
+
+@pytest.mark.parametrize("apart", [1e-8, 1e-10, 1e-13])
+def test_nearly_collinear_points_are_not_said_to_leave_a_direction_free(apart):
+    """x_tᵀMx_t <= 1 bounds M as long as the x_t span the space, by 1/apart² in the direction that they nearly miss."""
+    X = np.array([[1.0, 1.0], [2.0, 2.0 + 2.0 * apart], [1.0, 1.0 + 3.0 * apart]])
+    along = np.array([[1.0], [-1.0]])
+    for F in (LogDet(2), LinearTerm(IdentityForm(2), -1.0)):
+        problem = Constrained(TermSum([F]), constraints.quadratic_forms(X, upper=1.0))
+        assert proven_ray(problem, along) is None
+        assert solve(problem).status not in (Status.UNBOUNDED, Status.INFEASIBLE)
+    exact = constraints.quadratic_forms(X[:1], upper=1.0)
+    assert proven_ray(Constrained(TermSum([LogDet(2)]), exact), along) is not None
