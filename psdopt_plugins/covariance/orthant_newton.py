@@ -93,7 +93,7 @@ class _Point:
         L = np.linalg.cholesky(M)
         self.log_det = 2.0 * math.fsum(np.log(np.diagonal(L)))
         self.L = L
-        off = float(np.abs(M).sum() - np.abs(np.diagonal(M)).sum())
+        off = 2.0 * float(np.abs(np.tril(M, -1)).sum())  # apart from the diagonal, which may be far larger
         self.value = float(np.vdot(S, M)) - self.log_det + alpha * off
 
     def complete(self, S: Array) -> None:
@@ -128,10 +128,10 @@ def _start(S: Array, alpha: float, weights: Array, tol: float) -> tuple[_Point, 
             np.linalg.cholesky(S - len(S) * EPS * np.diag(np.diagonal(S)))
             return _Point(S, alpha, np.asarray(np.linalg.inv(S), dtype=np.float64)), S, -math.inf, 0
         M, W, steps = dual_path(S, alpha, max(tol / SLIGHT, MINOR**2))
+        at = _point(S, alpha, M) or _Point(S, alpha, np.asarray(np.linalg.inv(W), dtype=np.float64))
     except np.linalg.LinAlgError:
         raise InvalidInputError(f"alpha must be larger for a singular covariance; found {alpha:g}") from None
-    best = _dual_value(S, weights, W)
-    return _point(S, alpha, M) or _Point(S, alpha, np.asarray(np.linalg.inv(W), dtype=np.float64)), W, best, steps
+    return at, W, _dual_value(S, weights, W), steps
 
 
 def _newton_step(S: Array, alpha: float, weights: Array, at: _Point) -> _Point | None:

@@ -111,3 +111,22 @@ def test_refusals():
         sparse_inverse(np.eye(3), -1.0)
     with pytest.raises(InvalidInputError, match="tol"):
         sparse_inverse(np.eye(3), 1.0, 0.0)
+
+
+def test_the_penalty_counts_beside_a_diagonal_of_other_units():
+    """F(M) and its gap where M_ii spans 1e30: the sum of all |M_ij| has no digit of those off the diagonal."""
+    S = np.array([[1e14, 3.0, 0.0], [3.0, 1e-13, 0.0], [0.0, 0.0, 1.0]])
+    found = sparse_inverse(S, 2.99, tol=1e-9)
+    M, penalty = found.precision, 2.0 * 2.99 * abs(found.precision[0, 1])
+    scale = np.sqrt(np.diag(M))
+    log_det = np.linalg.slogdet(M / np.outer(scale, scale))[1] + 2.0 * np.log(scale).sum()
+    assert penalty > 0.005
+    assert found.value == pytest.approx(np.sum(S * M) - log_det + penalty, abs=1e-12)
+    assert 0.0 <= found.value - found.bound <= 3e-9 or not found.converged
+
+
+def test_a_penalty_below_the_rounding_of_a_singular_covariance_is_refused():
+    units = 10.0 ** np.array([5.5, 0.5, 3.3, -6.0, -5.3, 6.1, -2.2, 3.3, 3.1])
+    X = np.random.default_rng(0).standard_normal((4, 9)) * units
+    with pytest.raises(InvalidInputError, match="alpha must be larger for a singular covariance"):
+        sparse_inverse(X.T @ X / 4, 1e-4)
