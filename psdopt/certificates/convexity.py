@@ -52,12 +52,24 @@ def doubted(problem: Problem, certificate: Certificate, factor: Array, tol: floa
     if not told or not (whole or certificate.proves(tol) or certificate.holds_within(tol)):
         return certificate
     vectors = [v for v in (certificate.eigenvector, certificate.descent) if v is not None]
-    curvature = negative_curvature(problem, factor, vectors)
+    curvature = negative_curvature(problem, factor, vectors) or _contradiction(problem, certificate, factor)
     if curvature is None:
         return certificate
     return replace(
         certificate, convex=False, negative_curvature=curvature, gap=None, gap_relative=None, dual_value=None
     )
+
+
+def _contradiction(problem: Problem, certificate: Certificate, factor: Array) -> float | None:
+    """The curvature that leads from F(M) − gap down to F(0), if F(0) is below this bound by more than its rounding.
+
+    Where F jumps, as a count does, ∇F shows nothing of it. None under constraints, and at M = 0.
+    """
+    if not certificate.above_zero or certificate.gap is None:
+        return None
+    Y, below = on_host(factor), certificate.value - certificate.value_at_zero - certificate.gap
+    noise = sum(measured_rounding(problem, problem.at(each)) for each in (Y, 0.0 * Y))
+    return -2.0 * below / norm(Y.T @ Y) ** 2 if below > noise else None
 
 
 def negative_curvature(problem: Problem, factor: Array, vectors: Sequence[Array] = ()) -> float | None:

@@ -4,7 +4,7 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import AutogradProblem, Constrained, Status, certify, constraints, solve
+from psdopt import AutogradProblem, Constrained, FunctionProblem, Status, certify, constraints, solve
 from psdopt.certificates.convexity import Segment, negative_curvature
 
 N = 5
@@ -129,3 +129,16 @@ def test_at_zero_functions_are_tried_in_all_units(unit):
 @pytest.mark.parametrize("name", CONVEX)
 def test_no_convex_function_is_refuted_at_zero(name):
     assert negative_curvature(AutogradProblem(CONVEX[name], N, convex=True), np.zeros((N, 1))) is None
+
+
+@pytest.mark.parametrize("function", [anp.floor, lambda t: anp.where(t > 1.0, 1.0, 0.0)])
+@pytest.mark.parametrize("unit", [1e-8, 1.0, 1e8])
+def test_a_bound_above_a_value_at_zero_is_none(function, unit):
+    """∇F = 0 wherever F is smooth: `optimal` was said of F(M) = 2 with F(0) = 0."""
+    jumps = FunctionProblem(lambda M: unit * function(anp.trace(M)) + 0.0 * anp.trace(M), 3, convex=True)
+    result = solve(jumps, start=2.5 * np.eye(3))
+    assert result.value <= 0.0 or not result.optimal
+    found = certify(jumps, np.eye(3))
+    assert not found.convex
+    assert found.negative_curvature < 0.0
+    assert certify(jumps, 0.1 * np.eye(3)).proves(1e-6)
