@@ -53,6 +53,9 @@ def doubted(problem: Problem, certificate: Certificate, factor: Array, tol: floa
         return certificate
     vectors = [v for v in (certificate.eigenvector, certificate.descent) if v is not None]
     curvature = negative_curvature(problem, factor, vectors) or _contradiction(problem, certificate, factor)
+    rise = abs(certificate.value - certificate.value_at_zero)
+    if curvature is None and rise <= CANCELLED * EPS * abs(certificate.value):  # M may be 0 to rounding
+        curvature = negative_curvature(problem, 0.0 * factor)
     if curvature is None:
         return certificate
     return replace(

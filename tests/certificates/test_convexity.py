@@ -142,3 +142,10 @@ def test_a_bound_above_a_value_at_zero_is_none(function, unit):
     assert not found.convex
     assert found.negative_curvature < 0.0
     assert certify(jumps, 0.1 * np.eye(3)).proves(1e-6)
+
+
+def test_a_matrix_that_is_zero_to_rounding_is_tried_in_all_units():
+    """F rises from 0 and then falls below F(0); `optimal` was said of a trace of 1e-42."""
+    waves = AutogradProblem(lambda M: 1e-6 * (anp.cos(3.0 * anp.trace(M)) + 0.1 * anp.trace(M)), 3, convex=True)
+    for factor in (np.zeros((3, 1)), 1e-21 * np.eye(3)):
+        assert not certify(waves, factor).convex
