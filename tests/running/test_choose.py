@@ -34,7 +34,7 @@ from psdopt.methods.online_gradient import OnlineRiemannianGradient
 from psdopt.methods.primal_dual import dual_values
 from psdopt.problems import AutogradProblem, QuadraticSDP, TermSum
 from psdopt.problems.quadratic_sdp import QuadraticStarts
-from psdopt.running.choose import FOR_HINGES, LIMITED, SECOND_ORDER, choose, first_rank, wide_atoms
+from psdopt.running.choose import FOR_HINGES, LARGE, LIMITED, SECOND_ORDER, choose, first_rank, wide_atoms
 from psdopt.running.compatibility import compatible, fits
 from psdopt.running.thresholds import THRESHOLDS
 from psdopt.terms import Entries, LeastSquares, LinearTerm, MeasuredTerm, PairDistances, QuadraticForms, SquaredHinge
@@ -75,6 +75,20 @@ def test_under_a_limit_of_the_rank_that_hardly_binds_lagranges_conditions_get_a_
     result, other = solve(fit, max_rank=3, rng=0), solve(fit, method=LagrangeNewton(), max_rank=3, rng=0)
     assert result.status is Status.STATIONARY
     assert result.value <= other.value + 1e-6 * abs(other.value)
+
+
+def test_newton_steps_follow_a_hundred_others_on_large_factors():
+    """Hinges as after a run of metric learning: conjugate gradient alone takes over a thousand steps."""
+    n, rng = 411, np.random.default_rng(0)
+    X, signs = rng.standard_normal((4 * n, n)), np.where(rng.random(4 * n) < 0.5, -1.0, 1.0)
+    hinges = MeasuredTerm(QuadraticForms(X), SquaredHinge(1.0 + rng.random(len(X)), signs), 1.0 / len(X))
+    F = TermSum([hinges, LinearTerm(0.01 * np.eye(n))])
+    assert choose(F, None, None)[0].rank * n > THRESHOLDS.second_order
+    assert choose(F, None, None)[1] is LARGE
+    assert choose(TermSum([LinearTerm(np.eye(n))]), FlatQuotient(n, 40), None)[1].name == "ConjugateGradient"
+    result = solve(F, rng=0, max_iterations=300)
+    assert result.optimal
+    assert [record["phase"] for record in result.history.records][:101] == [0.0] * 101
 
 
 def test_more_measurements_than_m_has_entries_are_left_to_steps_on_a_factor():
