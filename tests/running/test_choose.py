@@ -78,7 +78,7 @@ def test_under_a_limit_of_the_rank_that_hardly_binds_lagranges_conditions_get_a_
 
 
 def test_newton_steps_follow_a_hundred_others_on_large_factors():
-    """Hinges as after a run of metric learning: conjugate gradient alone takes over a thousand steps."""
+    """Squared hinges that conjugate gradient alone does not prove in 2,000 steps."""
     n, rng = 411, np.random.default_rng(0)
     X, signs = rng.standard_normal((4 * n, n)), np.where(rng.random(4 * n) < 0.5, -1.0, 1.0)
     hinges = MeasuredTerm(QuadraticForms(X), SquaredHinge(1.0 + rng.random(len(X)), signs), 1.0 / len(X))

@@ -191,6 +191,7 @@ class SecondOrderMetric(VectorMetric):
             squares, heads = self._sparse_parts()
             add_sparse(M, squares)
             rows, counts = np.flatnonzero(np.diff(heads.indptr)), np.bincount(heads.indices, minlength=len(self.w))
+            # P Pᵀ: a product for each cone and pair of rows, or at SPARSE times the cost for each pair of its entries
             if len(rows) ** 2 * len(self.w) > SPARSE * np.sum(counts.astype(float) ** 2):
                 add_sparse(M, sp.csr_array(heads @ heads.T))
             else:
