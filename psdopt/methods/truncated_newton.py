@@ -15,7 +15,7 @@ from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method, Outcome, State
 from psdopt.contracts.problem import Evaluation, LineModel, Problem
 from psdopt.linalg.arrays import Array, inner, norm
-from psdopt.linalg.tolerances import SLIGHT, rounding
+from psdopt.linalg.tolerances import rounding
 from psdopt.methods.factor_moves import compressed
 from psdopt.methods.searches.preconditioning import PRECONDITIONERS, gram_inverse, resolved
 
@@ -44,9 +44,11 @@ class TruncatedNewtonState(State):
 class TruncatedNewton(Method[TruncatedNewtonState]):
     """Y + mu D, D from ∇²F(Y)[D] ≈ −∇F(Y) by preconditioned conjugate gradient, mu the best along the line.
 
-    The inner conjugate gradient ends in one of four cases: the residual is below `share` |g|, both in the metric of the
-    preconditioner's inverse; D is as long, in the metric of the preconditioner, as the quadratic model has held; a
-    direction has negative curvature, and is D itself if it is the first direction; or after `inner` Hessian products.
+    The inner conjugate gradient ends in one of four cases: k times the fall of the quadratic model by the k-th product
+    is at most `share` of its fall by all of them, that is, further products fall by less than the mean (S. G. Nash and
+    A. Sofer, Operations Research Letters 9, 1990); D is as long, in the metric of the preconditioner, as the quadratic
+    model has held; a direction has negative curvature, and is D itself if it is the first direction; or after `inner`
+    Hessian products.
     Where the problem has no preconditioner, it is D ↦ D (YᵀY + eta I): a column of Y that is twice as long turns the
     same D into twice as large a change of M. Where F falls without end, columns of Y that grow make it shorten steps:
     the augmented Lagrangian takes none.
@@ -57,7 +59,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
 
     Parameters
     ----------
-    inner : largest number of Hessian products per step, at least 1. share : of |g|, in (0, 1).
+    inner : largest number of Hessian products per step, at least 1. share : of the mean fall by a product, in (0, 1).
     narrow : whether to drop columns that M does not need (:func:`~psdopt.methods.factor_moves.compressed`). Where
         M needs fewer than Y has, F is flat to second order in the others, and each step shrinks them by a constant
         factor only. ``solve`` narrows where it may add columns again.
@@ -68,7 +70,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
     """
 
     inner: int = 200
-    share: float = SLIGHT
+    share: float = 0.5
     narrow: bool = False
     preconditioner: str = "auto"
 
@@ -151,7 +153,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         Z = precondition(R)
         P, rz = Z.copy(), inner(R, Z)
         own, between, squared = rz, 0.0, 0.0  # of P, of D and P, of D
-        stop = self.share**2 * abs(rz)
+        fallen = 0.0  # twice the fall of the model
         for product in range(1, self.inner + 1):
             HP = evaluation.hessian_vector(P)
             curvature = inner(P, HP)
@@ -160,12 +162,13 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
             step = rz / curvature
             D += step * P
             squared += step * (2.0 * between + step * own)
-            if not squared <= radius * radius:
+            fallen += step * rz
+            if not squared <= radius * radius or product * step * rz <= self.share * fallen:
                 break
             R -= step * HP
             Z = precondition(R)
             new = inner(R, Z)
-            if not new > stop:
+            if not new > 0.0:
                 break
             turn = new / rz
             between, own = turn * (between + step * own), new + turn * turn * own

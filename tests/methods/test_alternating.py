@@ -37,11 +37,12 @@ def states_of(method, steps, p=None):
 
 def test_a_turn_ends_once_its_steps_and_hessian_products_have_cost_so_much():
     """Every step counts, and the products that truncated Newton reports; a turn does not pay for the one before."""
-    alone = states_of(TruncatedNewton(), 4)
+    newton = TruncatedNewton(share=0.1)
+    alone = states_of(newton, 4)
     costs = np.cumsum([STEP + state.extras["products"] for state in alone[1:]])
     assert costs[0] > STEP + 1.0  # a step took several products
     for count in (costs[1], costs[1] + 0.5):
-        method = Alternating(TruncatedNewton(), ConjugateGradient(), AfterProducts(count), AfterProducts(2.0 * STEP))
+        method = Alternating(newton, ConjugateGradient(), AfterProducts(count), AfterProducts(2.0 * STEP))
         phases = [state.turns for state in states_of(method, 6)]
         last = int(np.argmax(costs >= count)) + 1
         assert phases == [0] * last + [1, 1] + [2] * (5 - last)
@@ -95,7 +96,7 @@ def hinges(n=12, units=1.5):
 
 
 def test_newton_gives_way_while_its_model_holds_only_nearby_and_turns_grow():
-    method = Alternating(ConjugateGradient(), TruncatedNewton(), Settled(0.1, 20, again=4), Confined(2))
+    method = Alternating(ConjugateGradient(), TruncatedNewton(share=0.1), Settled(0.1, 20, again=4), Confined(2))
     problem, scale = hinges()
     state = method.init(
         problem, FlatQuotient(12, 12), np.random.default_rng(1).standard_normal((12, 12)) / scale[:, None]

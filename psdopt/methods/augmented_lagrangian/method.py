@@ -9,7 +9,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from psdopt.certificates.constrained.multipliers import Multipliers, multipliers_at_zero
-from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.refutation import proven_infeasible, suspected_ray
 from psdopt.certificates.constrained.scales import relative_gap, relative_violation
 from psdopt.certificates.constrained.slack import slack_eigenpair, slack_operator
@@ -17,7 +16,6 @@ from psdopt.certificates.scales import stationarity_scale
 from psdopt.checks import integer, integer_or_none, number, positive
 from psdopt.constraints.augmented.problem import augmented, weights
 from psdopt.constraints.augmented.start import first_multipliers, stiff_penalty
-from psdopt.constraints.feasible import least_move
 from psdopt.constraints.limits import FEASIBLE
 from psdopt.constraints.problem import constrained_of
 from psdopt.contracts.abilities import Ability, Requires, missing_needs, on_factors, require_inner
@@ -28,7 +26,7 @@ from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.limits import MOST_STEPS
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, VANISHED
 from psdopt.methods.augmented_lagrangian.columns import narrowed, widened
-from psdopt.methods.augmented_lagrangian.phase_one import phase_one
+from psdopt.methods.augmented_lagrangian.phase_one import unbounded_along
 from psdopt.methods.augmented_lagrangian.state import LONG, AugmentedLagrangianState, complementarity, unit_of
 from psdopt.methods.lbfgs import LBFGS
 from psdopt.methods.on_face import OnFace, takes_face
@@ -152,7 +150,8 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if self.inside is not None:
             require_inner("inside", self.inside, problem, geometry)
             return self.inside
-        newton = TruncatedNewton(preconditioner="auto" if Ability.PRECONDITIONER in problem.abilities else "none")
+        auto = Ability.PRECONDITIONER in problem.abilities
+        newton = TruncatedNewton(share=SLIGHT, preconditioner="auto" if auto else "none")
         return LBFGS() if missing_needs(newton.requires, "problem", problem.abilities) else newton
 
     def step(self, state: AugmentedLagrangianState) -> AugmentedLagrangianState:
@@ -193,17 +192,22 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
 
     def _falls_without_end(self, state: AugmentedLagrangianState, ray: Array | None) -> None:
         """F falls along a ray faster than the penalty grows: either F is unbounded, or the penalty is too small."""
-        problem = constrained_of(state.problem)
+        if self._unbounded(state, ray):
+            return
         state.sigma *= 10.0
-        ray = proven_ray(problem, ray)
-        if ray is not None:
-            Y, refutation = phase_one(problem)
-            state.point, state.evaluation = Y, problem.at(Y)
-            state.dual, state.outcome = Multipliers(state.y, ray=refutation, direction=ray), Outcome.FINISHED
-        elif EPS * state.sigma > MINOR * state.base:  # the violation would be mere rounding
+        if EPS * state.sigma > MINOR * state.base:  # the violation would be mere rounding
             state.outcome = Outcome.STALLED
         else:
             state.inside = self._begin(state)
+
+    @staticmethod
+    def _unbounded(state: AugmentedLagrangianState, ray: Array | None) -> bool:
+        problem = constrained_of(state.problem)
+        proof = unbounded_along(problem, ray, state.y)
+        if proof is not None:
+            state.point, state.dual = proof
+            state.evaluation, state.outcome = problem.at(state.point), Outcome.FINISHED
+        return proof is not None
 
     def _reached(self, state: AugmentedLagrangianState, inside: State) -> bool:
         if inside.evaluation.size <= VANISHED * state.first_length:
@@ -248,6 +252,9 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if ray is not None and proven_infeasible(problem, [ray]) is not None:
             state.outcome = Outcome.FINISHED
             return
+        grown = MINOR * state.evaluation.size > max(state.first_length, 1.0)
+        if grown and self._unbounded(state, state.evaluation.factor):
+            return
         state.grown = False
         waiting = state.idle % LONG == LONG - 1 or state.vanished
         near = infeasibility <= self.bounds_from
@@ -263,7 +270,7 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
         if infeasibility > max(share * last, settled, gap) and not state.grown and not gone:
             state.sigma = min(state.sigma / share, MINOR / EPS * state.base)
         if self._relative(state) <= FEASIBLE / SLIGHT:
-            self._meet(state)
+            state.meet()
         state.note_progress(self._relative(state), self.patience)
         if self._resizes(state) and not state.grown and not state.vanished and near:
             narrower = narrowed(problem, state.evaluation.factor, SLIGHT * infeasibility, state.fewest)
@@ -277,19 +284,6 @@ class AugmentedLagrangian(Method[AugmentedLagrangianState]):
             if not state.idle or off > settled:  # else errors of Y alone keep S from being semidefinite
                 state.aim = max(min(state.aim, SLIGHT * off), least)
         state.inside = self._begin(state)
-
-    @staticmethod
-    def _meet(state: AugmentedLagrangianState) -> None:
-        """Near the end, one Gauss-Newton step onto the constraints, if it leaves at most a tenth of the violation."""
-        problem, Y = constrained_of(state.problem), state.evaluation.factor
-        off = problem.violation(problem.measured(Y))
-        tied = (problem.lower == problem.upper) | (off != 0.0)
-        nearer = Y + least_move(problem.measurement, Y, off, np.where(tied, problem.scale, 0.0))
-        a = problem.measured(nearer)
-        if norm(problem.scale * problem.violation(a)) > SLIGHT * norm(problem.scale * off):
-            return
-        state.evaluation = problem.at(nearer)
-        state.point, state.infeasibility = nearer, min(state.infeasibility, relative_violation(problem, a, nearer))
 
     def _bound(self, state: AugmentedLagrangianState) -> None:
         """A dual bound from y; if λ_min(S) < 0 spoils the bound, the eigenvector becomes a column."""

@@ -9,6 +9,8 @@ from itertools import islice
 
 import numpy as np
 
+from psdopt.certificates.constrained.multipliers import Multipliers
+from psdopt.certificates.constrained.recession import proven_ray
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.constraints.augmented.problem import squared_distance, weights
 from psdopt.constraints.feasible import as_large, random_directions
@@ -39,6 +41,15 @@ def phase_one(problem: ConstrainedModel) -> tuple[Array, Array]:
     y = problem.violation(problem.measured(Y)) * weights(problem, 1.0)
     met = problem.feasible_near(Y) if relative_violation(problem, problem.measured(Y), Y) > reached else None
     return Y if met is None else met, y
+
+
+def unbounded_along(problem: ConstrainedModel, candidate: Array | None, y: Array) -> tuple[Array, Multipliers] | None:
+    """A feasible factor with the proof that F falls without end from it, along a ray near the candidate; else None."""
+    ray = proven_ray(problem, candidate)
+    if ray is None:
+        return None
+    Y, refutation = phase_one(problem)
+    return Y, Multipliers(y, ray=refutation, direction=ray)
 
 
 def distance_with(problem: ConstrainedModel, columns: int, enough: float) -> float:

@@ -8,14 +8,16 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from psdopt.certificates.constrained.multipliers import Multipliers
+from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
+from psdopt.constraints.feasible import least_move
 from psdopt.constraints.limits import GAIN
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.method import Outcome, State
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
 from psdopt.linalg.limits import MOST_STEPS
-from psdopt.linalg.tolerances import VANISHED
+from psdopt.linalg.tolerances import SLIGHT, VANISHED
 
 #: Idle rounds charged for a round of the most steps without a gain, after which a dual bound is computed, too. In the
 #: course of a round columns are sought after this many steps, again and again.
@@ -76,6 +78,17 @@ class AugmentedLagrangianState(State):
         self.least = min(self.least, relative)
         if self.idle >= patience:
             self.outcome = Outcome.STALLED
+
+    def meet(self) -> None:
+        """Near the end, one Gauss-Newton step onto the constraints, if it leaves at most a tenth of the violation."""
+        problem, Y = constrained_of(self.problem), self.evaluation.factor
+        off = problem.violation(problem.measured(Y))
+        tied = (problem.lower == problem.upper) | (off != 0.0)
+        nearer = Y + least_move(problem.measurement, Y, off, np.where(tied, problem.scale, 0.0))
+        a = problem.measured(nearer)
+        if norm(problem.scale * problem.violation(a)) <= SLIGHT * norm(problem.scale * off):
+            self.evaluation = problem.at(nearer)
+            self.point, self.infeasibility = nearer, min(self.infeasibility, relative_violation(problem, a, nearer))
 
 
 def complementarity(problem: Constrained, a: Array, y: Array, new: Array, w: Array) -> float:
