@@ -22,6 +22,9 @@ from psdopt.methods.searches.preconditioning import PRECONDITIONERS, gram_invers
 #: If the best mu is below OUTSIDE, D left the region where the quadratic model holds: the next D is at most as long as
 #: the step. Otherwise the next D may be LONGER times as long as the step.
 OUTSIDE, LONGER = 0.5, 4.0
+#: The inner conjugate gradient goes on while a product gains more than this share of the mean of all so far. By the
+#: residual alone problems of condition 1e17 did not end; by this rule alone, fits of few columns did not.
+WORTH = 0.5
 #: Columns that may be dropped are together at most this long, relative to |Y|. Fewer steps are spent on columns that go
 #: to zero than with 1e-3; with 1e-1 columns are dropped that have to be added again.
 SHORT = 1e-2
@@ -44,11 +47,11 @@ class TruncatedNewtonState(State):
 class TruncatedNewton(Method[TruncatedNewtonState]):
     """Y + mu D, D from ∇²F(Y)[D] ≈ −∇F(Y) by preconditioned conjugate gradient, mu the best along the line.
 
-    The inner conjugate gradient ends in one of four cases: k times the fall of the quadratic model by the k-th product
-    is at most `share` of its fall by all of them, that is, further products fall by less than the mean (S. G. Nash and
-    A. Sofer, Operations Research Letters 9, 1990); D is as long, in the metric of the preconditioner, as the quadratic
-    model has held; a direction has negative curvature, and is D itself if it is the first direction; or after `inner`
-    Hessian products.
+    The inner conjugate gradient ends in one of four cases: the residual is below `share` |g|, both in the metric of the
+    preconditioner's inverse, and the next product promises little, as k times the fall of the quadratic model by the
+    k-th is at most WORTH of the whole fall (S. G. Nash and A. Sofer, Operations Research Letters 9, 1990); D is as
+    long, in the metric of the preconditioner, as the quadratic model has held; a direction has negative curvature, and
+    is D itself if it is the first direction; or after `inner` Hessian products.
     Where the problem has no preconditioner, it is D ↦ D (YᵀY + eta I): a column of Y that is twice as long turns the
     same D into twice as large a change of M. Where F falls without end, columns of Y that grow make it shorten steps:
     the augmented Lagrangian takes none.
@@ -59,7 +62,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
 
     Parameters
     ----------
-    inner : largest number of Hessian products per step, at least 1. share : of the mean fall by a product, in (0, 1).
+    inner : largest number of Hessian products per step, at least 1. share : of |g|, in (0, 1).
     narrow : whether to drop columns that M does not need (:func:`~psdopt.methods.factor_moves.compressed`). Where
         M needs fewer than Y has, F is flat to second order in the others, and each step shrinks them by a constant
         factor only. ``solve`` narrows where it may add columns again.
@@ -153,7 +156,7 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
         Z = precondition(R)
         P, rz = Z.copy(), inner(R, Z)
         own, between, squared = rz, 0.0, 0.0  # of P, of D and P, of D
-        fallen = 0.0  # twice the fall of the model
+        stop, fallen = self.share**2 * abs(rz), 0.0  # the latter is twice the fall of the model
         for product in range(1, self.inner + 1):
             HP = evaluation.hessian_vector(P)
             curvature = inner(P, HP)
@@ -162,13 +165,14 @@ class TruncatedNewton(Method[TruncatedNewtonState]):
             step = rz / curvature
             D += step * P
             squared += step * (2.0 * between + step * own)
-            fallen += step * rz
-            if not squared <= radius * radius or product * step * rz <= self.share * fallen:
+            gain = step * rz
+            fallen += gain
+            if not squared <= radius * radius:
                 break
             R -= step * HP
             Z = precondition(R)
             new = inner(R, Z)
-            if not new > 0.0:
+            if not new > 0.0 or (new <= stop and product * gain <= WORTH * fallen):
                 break
             turn = new / rz
             between, own = turn * (between + step * own), new + turn * turn * own

@@ -81,8 +81,10 @@ class Beginning:
                 point = geometry.from_factor(problem.check_factor(geometry.factor(point)))
             tol = self.rules.tol
             # only the final rank needs accuracy: before, certificates are computed at ten times tol, or at the
-            # geometric mean of tol and a minor error
+            # geometric mean of tol and a minor error; a rank that is far too small shows earlier
             inner_tol = max(tol / SLIGHT, math.sqrt(MINOR * tol)) if self.escape.allowed else tol
+            if self.escape.allowed and (geometry.rank or self.problem.n) < self.escape.max_rank:
+                self.escape.fine, inner_tol = inner_tol, max(inner_tol, SLIGHT**2)
             first = _first(method, problem, geometry, point)
             if dual is not None and first.outcome is Outcome.RUNNING:
                 first = method.warmed(first, dual)

@@ -12,7 +12,7 @@ from psdopt.certificates.certificate import Certificate
 from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.subset import principal_axes
-from psdopt.linalg.tolerances import EPS, SLIGHT
+from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
 from psdopt.running.result import Status
 
 #: Steps after a widening before the next certificate, unless stationarity is slight beside what it was. New columns are
@@ -30,7 +30,8 @@ class Escape:
 
     `allowed` : whether columns may be added, up to `max_rank`. `last` : iteration of the last widening; the next one
     waits for `wait` steps. `last_infeasibility`, `stationarity`, `columns` : the relative dual infeasibility, the
-    stationarity and the number of columns before the last widening.
+    stationarity and the number of columns before the last widening. `fine` : a stationarity above it is too coarse to
+    tell what columns lack, unless it is clear.
     """
 
     allowed: bool
@@ -40,6 +41,7 @@ class Escape:
     last_infeasibility: float = math.inf
     columns: int = 0
     stationarity: float = 0.0
+    fine: float = math.inf
 
     def settles(self, iteration: int, stationarity: float = math.inf) -> bool:
         """Whether the last widening is too recent for a certificate; by default for more columns."""
@@ -50,8 +52,14 @@ class Escape:
         return iteration < self.last + self.wait and not binds()
 
     def wants(self, certificate: Certificate, stationarity: float, tol: float, binds: Callable[[], bool]) -> bool:
-        """Whether the dual infeasibility is too large to come from stationarity, so that the rank limit causes it."""
+        """Whether the dual infeasibility is too large to come from stationarity, so that the rank limit causes it.
+
+        Above the stationarity `fine`, only if steps promise a minor share of what columns do: to second order F falls
+        by the square of either.
+        """
         infeasible = certificate.dual_infeasibility_relative
+        if self.allowed and stationarity > self.fine:
+            return stationarity**2 <= MINOR * infeasible**2 and binds()
         if not self.allowed or infeasible <= max(tol, certificate.stationarity_relative):
             return False
         return CLEARLY * infeasible > max(tol, stationarity) or binds()

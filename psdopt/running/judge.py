@@ -324,7 +324,8 @@ class Judge:
         if not ended and stationarity <= run.inner_tol:
             target = certificate.target(self.tol)
             factor = min(max(1.5 * certificate.relative / target, 1.5), 1.0 / SLIGHT)
-            run.inner_tol = max(run.inner_tol / factor, MINOR * target * 0.99)
+            least = run.escape.fine if stationarity > run.escape.fine else MINOR * target * 0.99
+            run.inner_tol = max(run.inner_tol / factor, least)
 
     def _rank_binds(self) -> bool:
         """Whether all columns are in use, and more than before the last widening: else the method dropped some."""

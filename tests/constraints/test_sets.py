@@ -315,3 +315,17 @@ STATED = Constrained(INSTANCES["mixed"].problem, INSTANCES["mixed"].constraints,
 @parametrize_with_checks([*cone_problems().values(), STATED])
 def test_conformance(check):
     check()
+
+
+@pytest.mark.parametrize("seed", [10, 12, 19])
+def test_a_valley_that_leads_nowhere_is_proven_unbounded_once_m_has_grown(seed) -> None:
+    """Steps that follow a bent valley ended without progress, at values of −1e12, with the ray before their eyes."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(3, 8))
+    d = rng.normal(size=n)
+    d[-1] = -abs(d[-1]) * 10.0 ** rng.integers(-2, 2)
+    i, j = np.triu_indices(n - 1)
+    few = rng.choice(i.size, size=min(i.size, int(rng.integers(1, n)) + 1), replace=False)
+    bounded = norm_bound(Entries(i[few], j[few], n), *((1.0, 0.5) if seed % 2 else (0.0, 1.0)))
+    result = solve(Constrained(QuadraticSDP(C=np.diag(d)), bounded), method=AugmentedLagrangian(), rng=0)
+    assert result.status is Status.UNBOUNDED

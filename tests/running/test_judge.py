@@ -74,6 +74,20 @@ def test_a_widened_run_settles_before_it_is_judged_again():
         assert not early or stationarity[following] <= 0.1 * stationarity[iteration]
 
 
+def test_a_rank_that_is_far_too_small_is_left_before_the_run_is_stationary():
+    """A full-rank solution, begun with 10 columns: the target of stationarity at a settled rank is 3e-5."""
+    n, rng = 60, np.random.default_rng(0)
+    G = rng.standard_normal((n, n))
+    problem = QuadraticSDP(B=1.0, C=-(G @ G.T) / n)
+    start = 0.3 * rng.standard_normal((n, 10))
+    result = solve(problem, FlatQuotient(n, 10), ConjugateGradient(), start=start, escape=True)
+    assert result.optimal
+    stationarity = result.history["stationarity"]
+    first = widenings(result)[0]
+    assert 1e-3 < stationarity[first] < 1e-2
+    assert np.all(stationarity[:first] > stationarity[first])
+
+
 def missed(monkeypatch, columns, method, misses, **options):
     """A run from an optimum of rank 3 in `columns` columns, whose k-th certificate misses by misses[k] tolerances."""
     problem, _ = planted(np.random.default_rng(2))

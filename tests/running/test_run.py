@@ -129,6 +129,17 @@ def test_columns_are_wanted_where_the_rank_is_to_blame(infeasible, stationarity,
     assert Escape(False, 5).wants(failing(infeasible), stationarity, 1e-6, binds) is False
 
 
+@pytest.mark.parametrize(("infeasible", "stationarity", "binds", "wanted"), [
+    (0.1, 2e-3, ALWAYS, True),  # a step gains (2e-2)² of what columns do
+    (0.1, 2e-3, NEVER, False),
+    (0.1, 4e-3, ALWAYS, False),  # (4e-2)² is more than a minor share
+    (0.1, 4e-5, NEVER, True),  # below `fine` as ever
+])  # fmt: skip
+def test_far_from_stationary_columns_are_wanted_where_steps_gain_a_minor_share(infeasible, stationarity, binds, wanted):
+    assert Escape(True, 5, fine=5e-5).wants(failing(infeasible), stationarity, 1e-6, binds) is wanted
+    assert not Escape(False, 5, fine=5e-5).wants(failing(infeasible), stationarity, 1e-6, binds)
+
+
 def test_infeasibility_within_the_stationarity_of_the_certificate_asks_for_nothing():
     assert not Escape(True, 5).wants(replace(failing(1.0), stationarity_relative=1.0), 0.0, 1e-6, ALWAYS)
 
