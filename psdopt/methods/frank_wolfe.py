@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -14,10 +13,9 @@ from psdopt.contracts.abilities import Ability, Requires
 from psdopt.contracts.geometry import Atom, Geometry
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.contracts.method import Method, Outcome, Residual, State, ensure_finite
-from psdopt.contracts.problem import Evaluation, PlaneModel, Problem
+from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.deprecated import former_argument
 from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
-from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS, SLIGHT
@@ -110,7 +108,7 @@ class FrankWolfe(Method[FrankWolfeState]):
     def _toward(self, state: FrankWolfeState) -> tuple[Evaluation, float]:
         """M + gamma (N − M) with the best gamma in [0, 1]."""
         plane = state.evaluation.along_atom(state.atom.vector)
-        size = minimize_smooth(_toward_atom(plane), 1.0)
+        size = plane.best_share()
         moved = plane.step(1.0 - size, size)
         used = row_dots(moved.factor.T, moved.factor.T) > 0.0
         return moved if np.all(used) else moved.mix(np.eye(len(used))[:, used]), size
@@ -178,16 +176,6 @@ def _with_oracle(
         atom=atom,
         gap=gap,
     )
-
-
-def _toward_atom(plane: PlaneModel) -> Callable[[float], tuple[float, float]]:
-    """Derivatives of t ↦ F((1 − t) M + t N)."""
-
-    def derivatives(t: float) -> tuple[float, float]:
-        g, H = plane.derivatives(1.0 - t, t)
-        return float(g[1] - g[0]), float(H[0, 0] - 2.0 * H[0, 1] + H[1, 1])
-
-    return derivatives
 
 
 def _orthonormal(evaluation: Evaluation) -> tuple[Evaluation, Array]:

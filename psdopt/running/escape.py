@@ -10,7 +10,7 @@ import numpy as np
 
 from psdopt.certificates.certificate import Certificate
 from psdopt.contracts.problem import Evaluation
-from psdopt.linalg.arrays import Array
+from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
 from psdopt.running.result import Status
@@ -57,10 +57,11 @@ class Escape:
         Above the stationarity `fine`, only if steps promise a minor share of what columns do: to second order F falls
         by the square of either.
         """
-        infeasible = certificate.dual_infeasibility_relative
+        infeasible = off(certificate)
         if self.allowed and stationarity > self.fine:
             return stationarity**2 <= MINOR * infeasible**2 and binds()
-        if not self.allowed or infeasible <= max(tol, certificate.stationarity_relative):
+        own = certificate.stationarity_relative if certificate.fixed_trace is None else 0.0
+        if not self.allowed or infeasible <= max(tol, own):
             return False
         return CLEARLY * infeasible > max(tol, stationarity) or binds()
 
@@ -72,7 +73,7 @@ class Escape:
         If the infeasibility is then not clearly smaller than before the last widening, the run needs steps rather than
         columns, and the next widening, which restarts the method, waits twice as long.
         """
-        infeasible = certificate.dual_infeasibility_relative
+        infeasible = off(certificate)
         stuck = spare and infeasible > CLEARLY * self.last_infeasibility
         self.wait = 2 * self.wait if stuck else SETTLING
         self.last_infeasibility, self.last, self.columns = infeasible, iteration, columns
@@ -81,18 +82,27 @@ class Escape:
 
 def clearly_bound(certificate: Certificate, stationarity: float, tol: float) -> bool:
     """Whether the dual infeasibility is so much larger than stationarity explains that no further step helps."""
-    free = certificate.fixed_trace is None
-    off = certificate.dual_infeasibility_relative if free else certificate.relative
-    return off > FAR_OFF * max(tol, stationarity)
+    return off(certificate) > FAR_OFF * max(tol, stationarity)
 
 
-def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 0) -> Evaluation | None:
+def off(certificate: Certificate) -> float:
+    """How far S is from proving M optimal: the relative dual infeasibility; the relative gap where the trace is fixed,
+    as only the eigenvalues of S beside ⟨S, M⟩ / tr M count there."""
+    return certificate.dual_infeasibility_relative if certificate.fixed_trace is None else certificate.relative
+
+
+def widened(
+    evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 0, trace: float | None = None
+) -> Evaluation | None:
     """Y with new columns along eigenvectors of negative eigenvalues of S; None without room or without a decrease of F.
 
     At a stationary Y the factor gradient of a zero column is zero, yet F decreases to second order along
     an eigenvector v of S with vᵀSv < 0. At most half as many columns as Y has are added at once. Each eigenvector
     gets the weight beta that is best for it alone; then F is minimised exactly along the ray of all new columns.
     `smallest` is λ_min(S) < 0 from the certificate; the eigenvalues are computed to a tenth of its size.
+
+    With a fixed `trace` t, F decreases from M towards t v vᵀ if vᵀSv < ⟨S, M⟩ / t. The new matrix is the mean of the
+    best ones towards each eigenvector, whose F is at most the mean of theirs, as F is convex.
     """
     _, W = principal_axes(evaluation.factor)
     # drop columns that are zero to rounding, to make room for new ones
@@ -102,14 +112,17 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     if room <= 0:
         return None
     count = min(room, max(1, math.ceil(Y.shape[1] / 2)), Y.shape[0])
+    level = 0.0 if trace is None else 0.5 * inner(evaluation.factor, evaluation.factor_gradient()) / trace
     pair = evaluation.problem.duality.smallest_eigenpair(
-        evaluation, evaluation.gradient, count=count, tol=0.1 * abs(smallest), seed=seed
+        evaluation, evaluation.gradient, count=count, tol=0.1 * abs(smallest - level), seed=seed
     )
     # if an eigenvalue is zero up to rounding, F does not decrease along its vector, and the best weight is noise
-    negative = pair.values < -64.0 * EPS * math.sqrt(Y.shape[0]) * pair.norm
+    negative = pair.values - level < -64.0 * EPS * math.sqrt(Y.shape[0]) * pair.norm
     if not np.any(negative):
         return None
     vectors, slopes = pair.vectors[:, negative], pair.values[negative]
+    if trace is not None:
+        return _towards(compact, math.sqrt(trace) * vectors)
     # the best weight of each by itself: curvatures differ by orders of magnitude
     pairs = zip(vectors.T, slopes, strict=True)
     weights = np.array([evaluation.along_atom(v).nearly_best_beta(float(slope)) for v, slope in pairs])
@@ -122,6 +135,19 @@ def widened(evaluation: Evaluation, max_rank: int, smallest: float, seed: int = 
     if mu == math.inf:
         mu = 1.0  # F is unbounded along this ray: the method's next line search detects and reports it
     return line.step(mu) if mu > 0.0 else None
+
+
+def _towards(evaluation: Evaluation, atoms: Array) -> Evaluation | None:
+    """The mean over the columns v of `atoms` of the best points from M to v vᵀ; None if all of them are M."""
+    shares = np.array([evaluation.along_atom(v).best_share() for v in atoms.T]) / atoms.shape[1]
+    used = shares > 0.0  # False for a nan
+    if not np.any(used):
+        return None
+    mixed = evaluation
+    for v in atoms[:, used].T:
+        mixed = mixed.append(v)
+    kept = np.full(evaluation.factor.shape[1], 1.0 - shares[used].sum())
+    return mixed.mix(np.diag(np.sqrt(np.concatenate([kept, shares[used]]))))
 
 
 def rank_binds(evaluation: Evaluation, tol: float) -> bool:

@@ -292,7 +292,7 @@ class Judge:
         if (ended or run.iteration > 0) and recovered(self.problem, self.method, run, self.tol):
             return True
         kept = blocked_by_geometry(certificate, run.geometry, stationarity, self.tol)
-        if kept or run.geometry.trace is not None or not certificate.convex:
+        if kept or not certificate.convex:
             return False
         wanted = run.escape.wants(certificate, stationarity, self.tol, (lambda: True) if ended else binds)
         return wanted and self._widen(certificate, stationarity, spare=not binds())
@@ -335,7 +335,8 @@ class Judge:
     def _widen(self, certificate: Certificate, stationarity: float, spare: bool) -> bool:
         """Add columns along eigenvectors of the least eigenvalues of S; False if the rank limit leaves no room."""
         run, columns = self.run, self.run.state.evaluation.factor.shape[1]
-        wider = widened(run.state.evaluation, run.escape.max_rank, certificate.smallest_eigenvalue)
+        least, trace = certificate.smallest_eigenvalue, run.geometry.trace
+        wider = widened(run.state.evaluation, run.escape.max_rank, least, trace=trace)
         if wider is None:
             return False
         geometry = run.geometry.with_rank(wider.factor.shape[1])

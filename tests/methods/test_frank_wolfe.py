@@ -183,12 +183,12 @@ def test_a_corrective_step_ends_at_a_small_gap_within_its_span(start):
         assert 0.0 <= state.extras["gamma"] <= 1.0
 
 
-def test_derivatives_towards_an_atom():
-    rng = np.random.default_rng(0)
+@pytest.mark.parametrize(("seed", "between"), [(0, False), (1, True), (3, True)])
+def test_the_best_point_towards_an_atom(seed, between):
+    rng = np.random.default_rng(seed)
     problem = TermSum([MeasuredTerm(QuadraticForms(rng.standard_normal((12, 4))), SquaredHinge(2.0))])
     plane = problem.at(rng.standard_normal((4, 2))).along_atom(rng.standard_normal(4))
-    derivatives, t, h = frank_wolfe._toward_atom(plane), 0.3, 1e-5
-    values = [plane.value(1.0 - s, s) for s in (t - h, t, t + h)]
-    first, second = derivatives(t)
-    assert first == pytest.approx((values[2] - values[0]) / (2 * h), rel=1e-6)
-    assert second == pytest.approx((derivatives(t + h)[0] - derivatives(t - h)[0]) / (2 * h), rel=1e-6)
+    t = plane.best_share()
+    least = min(plane.value(1.0 - s, s) for s in np.linspace(0.0, 1.0, 1001))
+    assert plane.value(1.0 - t, t) <= least * (1.0 + 1e-14)
+    assert (0.0 < t < 1.0) is between

@@ -95,7 +95,7 @@ def missed(monkeypatch, columns, method, misses, **options):
     # off by a known share: stationarity 1.4e-6 is below tol and above tol / 10, where it is not asked again
     start = (1.0 + 3e-7) * (V * np.sqrt(np.maximum(values, 0.0)))[:, -columns:]
     spoiled(monkeypatch, misses, "dual_infeasibility_relative")
-    monkeypatch.setattr(psdopt.running.judge, "widened", lambda evaluation, *args: evaluation)
+    monkeypatch.setattr(psdopt.running.judge, "widened", lambda evaluation, *args, **options: evaluation)
     given = {"tol": TOL, "escape": True, "max_iterations": 500, **options}
     return solve(problem, FlatQuotient(12, columns), method, start=start, **given)
 

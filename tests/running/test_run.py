@@ -108,6 +108,17 @@ def test_widening_along_an_unbounded_ray_still_moves():
     assert widened(here, 2, -2.0).value < here.value
 
 
+def test_widening_keeps_a_fixed_trace_and_counts_from_the_level_of_the_columns():
+    # |M + C|² but for a constant: at trace 3 the best is (1.5, 1, 0.5, 0)
+    problem = QuadraticSDP(None, 1.0, np.diag([-2.0, -1.5, -1.0, 9.0]))
+    here = problem.at(math.sqrt(3.0) * np.eye(4)[:, :2] * math.sqrt(0.5))
+    wider = widened(here, 4, float(np.linalg.eigvalsh(here.gradient @ np.eye(4))[0]), trace=3.0)
+    assert wider.value < here.value
+    assert wider.size**2 == pytest.approx(3.0, rel=1e-14)
+    best = problem.at(np.diag(np.sqrt([1.5, 1.0, 0.5, 0.0]))[:, :3])
+    assert widened(best, 4, -1.0, trace=3.0) is None  # S = −I on the range, 18 beyond it
+
+
 def failing(infeasible: float):
     """A certificate of a convex problem whose relative dual infeasibility is `infeasible`, all else in order."""
     proven = certify(QuadraticSDP(None, 1.0, -np.eye(3)), np.eye(3))

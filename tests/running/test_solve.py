@@ -9,9 +9,10 @@ import pytest
 from psdopt import AutogradProblem, QuadraticSDP, Status, TermSum, certify, solve
 from psdopt.errors import InvalidInputError
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone, Spectraplex
-from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe, ProjectedGradient
+from psdopt.linalg.simplex import project_simplex
+from psdopt.methods import BILGO, LBFGS, ConjugateGradient, FrankWolfe, ProjectedGradient, TrustRegions
 from psdopt.terms import IdentityForm, LinearTerm, MeasuredTerm, QuadraticForms, SquaredHinge
-from tests.instances import psd
+from tests.instances import psd, symmetric
 from tests.running.problems import kta, planted
 
 METHODS = [ConjugateGradient(), LBFGS()]
@@ -37,6 +38,24 @@ def test_left_to_itself_it_finds_the_rank():
     assert set(result.chosen) == {"geometry", "method"}
     assert result.matrix.compress(1e-4).rank == 4
     assert abs(result.value - best) <= 4e-7 * abs(best)
+
+
+@pytest.mark.parametrize("method", [ConjugateGradient(), TrustRegions()])
+def test_columns_are_added_at_a_fixed_trace(method):
+    """The eigenvalues of the minimiser of |M − T|² are those of T, projected onto a simplex."""
+    rng, trace = np.random.default_rng(5), 3e3
+    T = trace / 4.0 * symmetric(rng, 12)
+    values = np.linalg.eigvalsh(T)
+    best = np.sum((project_simplex(values, trace) - values) ** 2) - np.sum(values**2)
+    problem = QuadraticSDP(None, 1.0, -T)
+    few = solve(problem, FixedTrace(12, 1, trace), method, rng=0)
+    assert few.status is Status.STATIONARY
+    assert "escape=True" in few.message
+    result = solve(problem, FixedTrace(12, 1, trace), method, rng=0, escape=True)
+    assert result.optimal
+    assert result.rank >= np.count_nonzero(project_simplex(values, trace)) > 1
+    assert result.value - best <= 1e-6 * result.certificate.unit
+    assert result.matrix.trace() == pytest.approx(trace, rel=1e-12)
 
 
 def test_spurious_local_minimum_of_rank_one():

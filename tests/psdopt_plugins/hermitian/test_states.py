@@ -27,6 +27,16 @@ def noisy(q, rng):
     return strings, exact + 0.1 * rng.standard_normal(len(exact)), rng.uniform(0.5, 2.0, len(exact))
 
 
+def test_the_rank_grows_beyond_that_of_the_start(monkeypatch):
+    """Noise of few shots makes the nearest state one of many columns."""
+    monkeypatch.setattr("psdopt_plugins.hermitian.states.COLUMNS", 2)
+    strings, values, weights = noisy(4, np.random.default_rng(0))
+    state = state_tomography(strings, values + 0.2, weights=weights)
+    assert state.result.optimal
+    assert state.factor.shape[1] > 2
+    assert not state_tomography(strings, values + 0.2, weights=weights, rank=2).result.optimal
+
+
 def test_weighted_least_squares_agree_with_a_dense_solver():
     cp = pytest.importorskip("cvxpy")
     strings, values, weights = noisy(2, np.random.default_rng(0))
