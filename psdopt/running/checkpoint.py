@@ -10,19 +10,26 @@ from typing import Any
 
 import numpy as np
 
+from psdopt.constraints.problem import constrained_of
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Problem
 from psdopt.data.archives import Archive
 from psdopt.data.files import atomic_write, read_bytes
 from psdopt.devices import is_device_array
 from psdopt.errors import CheckpointError, PsdoptError
+from psdopt.linalg.arrays import Array
 from psdopt.running.serialisation import decode, encode
 from psdopt.version import __version__
 
 #: The first bytes of every checkpoint; then one line of JSON, the header, then the content, a .npz archive.
 MAGIC = b"psdopt checkpoint\n"
-CHECKPOINT_FORMAT = 3
+CHECKPOINT_FORMAT = 4
 #: Name of the array that holds the text of the object graph.
 _GRAPH = "graph"
+#: Name of the array (4, m) of what tells constraints from others: A at one matrix, bounds below and above, offsets.
+_CONSTRAINTS = "constraints"
+#: Relative difference that other processors make at most: F, A and bounds beyond it are those of another problem.
+ALIKE = 1e-8
 
 
 def save_checkpoint(path: str | Path, run: Any, problem: Problem) -> None:
@@ -34,7 +41,8 @@ def save_checkpoint(path: str | Path, run: Any, problem: Problem) -> None:
     """
     text, arrays = encode(run, _pieces(problem))
     buffer = io.BytesIO()
-    named: dict[str, Any] = {_GRAPH: np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
+    told = _constraints(problem)
+    named: dict[str, Any] = {_GRAPH: np.frombuffer(text.encode(), dtype=np.uint8), _CONSTRAINTS: told, **arrays}
     np.savez(buffer, **named)
     content = buffer.getbuffer()
     header = {
@@ -73,6 +81,7 @@ def load_checkpoint(path: str | Path, problem: Problem, *pieces: Any) -> Any:
         run = decode(text, archive.read, _pieces(problem), packages - {"builtins"}, problem.device)
         if problem.device is not None and not is_device_array(run.state.evaluation.factor):
             raise CheckpointError(f"it holds NumPy arrays, and the data are on a device ({problem.device})")
+        told, found = archive.read(_CONSTRAINTS), _constraints(problem)
         written, fresh = run.state.evaluation.value, problem.at(run.state.evaluation.factor).value
     except PsdoptError as error:
         raise CheckpointError(
@@ -85,8 +94,10 @@ def load_checkpoint(path: str | Path, problem: Problem, *pieces: Any) -> Any:
             f"{path} was written by psdopt {header['psdopt']}, whose classes differ from those of {__version__}: "
             f"{type(error).__name__}: {error}"
         ) from error
+    if not _alike(told, found):
+        raise CheckpointError(f"{path} was written for a problem with other constraints")
     scale = max(abs(fresh), abs(written), abs(problem.value_at_zero()))
-    if abs(fresh - written) > 1e-8 * scale:
+    if abs(fresh - written) > ALIKE * scale:
         raise CheckpointError(
             f"{path} was written for another objective: there F = {written:.10g}, with this problem {fresh:.10g}"
         )
@@ -114,6 +125,28 @@ def _read(path: str | Path) -> tuple[dict[str, Any], bytes]:
     if hashlib.sha256(content).hexdigest() != known["sha256"]:
         raise CheckpointError(f"{path} is damaged: its checksum is not that of its content")
     return known, content
+
+
+def _constraints(problem: Problem) -> Array:
+    """A(v vᵀ) for a random v, lower and upper bounds, offsets of cones (0 elsewhere), (4, m); m = 0 without any."""
+    if Ability.CONSTRAINTS not in problem.abilities:
+        return np.zeros((4, 0))
+    model = constrained_of(problem)
+    offset = np.zeros(model.m) if model.cones is None else model.cones.offset
+    v = problem.check_factor(np.random.default_rng(0).standard_normal((problem.n, 1)))
+    return np.stack([model.measured(v), model.lower, model.upper, offset])
+
+
+def _alike(told: Array, found: Array) -> bool:
+    """Whether rows are equal, infinite entries too, up to a minor share of their largest finite entries."""
+    if told.shape != found.shape or not np.array_equal(np.isfinite(told), np.isfinite(found)):
+        return False
+    finite = np.isfinite(told)
+    if not np.array_equal(told[~finite], found[~finite]):
+        return False
+    here, there = np.where(finite, told, 0.0), np.where(finite, found, 0.0)
+    sizes = np.max(np.abs(here), axis=1, keepdims=True, initial=0.0)
+    return bool(np.all(np.abs(here - there) <= ALIKE * sizes))
 
 
 def _pieces(problem: Problem) -> dict[str, Any]:

@@ -28,9 +28,11 @@ from psdopt.running.verdicts import (
     FINAL,
     NO_PROGRESS,
     NOT_BEGUN,
+    PROVEN,
     Conclusion,
     cut_by,
     in_short,
+    proven_again,
     time_limit,
     unbounded,
     without_minimum,
@@ -79,12 +81,19 @@ class Driver:
         self.met: Stopping | None = None
 
     def loop(self, fresh: bool, dual: Array | None = None) -> Conclusion:
-        """The verdict on the run; where it is `fresh`, its start is judged first, with the multipliers `dual`."""
+        """The verdict on the run; where it is `fresh`, its start is judged first, with the multipliers `dual`.
+
+        Raises CheckpointError where a finished run is resumed with a problem of which its proof does not hold.
+        """
         run = self.run
-        if run.ended is not None and run.ended[0] in FINAL and run.ended[2] <= self.tol:
+        ended = run.ended if run.ended is not None and run.ended[0] in FINAL and run.ended[2] <= self.tol else None
+        if ended is not None and ended[0] not in PROVEN:
             self.judge.certified = run.state if run.certificate is not None else None
-            return run.ended[:2]
+            return ended[:2]
         try:
+            with unhurried():  # F may be the same at M in another problem, as at M = 0
+                if ended is not None:
+                    return proven_again(self.judge.certify(ended=True), ended[:2], self.tol)
             with until(self.clock + self.rules.limits.longest):
                 return self._turns(fresh, dual)
         except tuple(CUTS) as cut:

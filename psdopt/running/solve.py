@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from numbers import Real
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
@@ -88,7 +89,8 @@ def solve(
     checkpoint : file to which the run is written every `checkpoint_seconds` and at its end. If writing fails later, for
         example on a full disk, the run continues with a RuntimeWarning, and the result's message mentions it.
     resume : a checkpoint from which to continue; `start` is then not used. Problem, geometry and method must be those
-        of that run. A run that had reached a verdict, at this tolerance or a finer one, is returned unchanged.
+        of that run. A run that had reached a verdict, at this tolerance or a finer one, is returned unchanged,
+        once what it had proven is proven again.
     proof : "full", or "cheap": once the residuals are small, the run does not continue in search of a proof on the
         whole cone, and is ``optimal`` only if a proof costs no more than the residuals. Use it if the problem is one of
         many.
@@ -109,6 +111,9 @@ def solve(
     generator = _generator(rng)
     number(checkpoint_seconds, "checkpoint_seconds", least=0.0)
     one_of(proof, "proof", PROOFS)
+    for name, path in (("checkpoint", checkpoint), ("resume", resume)):
+        if not (path is None or isinstance(path, (str, PathLike))):
+            raise InvalidTypeError(f"{name} must be None or the path of a file; found {brief(path)}")
     escape = (geometry is None) if escape is None else boolean(escape, "escape")
     limits = _criteria(stopping, max_iterations, max_time)
     rules = Rules(tol, limits, callback, checkpoint, checkpoint_seconds, proof=proof)

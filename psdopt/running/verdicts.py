@@ -14,6 +14,7 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
 from psdopt.contracts.method import Method
 from psdopt.contracts.problem import Problem
+from psdopt.errors import CheckpointError
 from psdopt.linalg.arrays import norm
 from psdopt.linalg.deadline import OutOfTime
 from psdopt.linalg.limits import MOST_STEPS
@@ -37,6 +38,8 @@ FINAL = frozenset(
         Status.INFEASIBLE,
     }
 )
+#: Of these, what certificates prove.
+PROVEN = frozenset({Status.OPTIMAL, Status.OPTIMAL_WITHIN, Status.INFEASIBLE})
 #: Exceptions that may cut a run at any point, and the resulting status.
 CUTS: Mapping[type[BaseException], Status] = {
     KeyboardInterrupt: Status.INTERRUPTED,
@@ -86,6 +89,17 @@ def proven_verdict(certificate: Certificate, tol: float) -> Conclusion | None:
     if certificate.unbounded:
         return Status.UNBOUNDED, Status.UNBOUNDED.value
     return None
+
+
+def proven_again(certificate: Certificate, verdict: Conclusion, tol: float) -> Conclusion:
+    """The `verdict` of an earlier run, if a new certificate of its point proves it; else CheckpointError."""
+    found = proven_verdict(certificate, tol) or settled(certificate, tol)
+    if found is None or found[0] is not verdict[0]:
+        raise CheckpointError(
+            f"the run was resumed with another problem: of its point, F = {certificate.value:.10g} here, "
+            f"{verdict[0].label!r} is not proven. Begin anew, for example with start=result.matrix"
+        )
+    return verdict
 
 
 def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, grown: bool) -> Conclusion:

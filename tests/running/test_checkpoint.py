@@ -14,11 +14,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from psdopt import LBFGS, ConjugateGradient, FlatQuotient, QuadraticSDP, Status, solve
-from psdopt.errors import CheckpointError, DataFileError, PsdoptError
+from psdopt import LBFGS, ConjugateGradient, Constrained, FlatQuotient, QuadraticSDP, Status, constraints, solve
+from psdopt.errors import CheckpointError, DataFileError, InvalidTypeError, PsdoptError
 from psdopt.running.checkpoint import MAGIC, load_checkpoint
+from psdopt.terms import Entries
 from tests.fuzz import examples, mutants
-from tests.instances import INSTANCES
+from tests.instances import INSTANCES, symmetric
 from tests.running.problems import kta, planted
 
 #: Quadratic problems, and terms that keep features along a line.
@@ -79,6 +80,45 @@ def test_resume_with_another_problem_is_refused(tmp_path):
         solve(INSTANCES["triplets"](np.random.default_rng(0)).problem, FlatQuotient(7, 4), resume=path)
 
 
+@pytest.mark.parametrize("steps", [2, None])
+@pytest.mark.parametrize("diagonal", [1.0, np.linspace(1.0, 2.0, 6)])
+def test_resume_under_other_constraints_is_refused(tmp_path, steps, diagonal):
+    """F is the same at every M, and A(M) meets some of them: the run was called optimal for any of these."""
+    n, path = 6, tmp_path / "run"
+    F, all_n = QuadraticSDP(None, 0.5, symmetric(np.random.default_rng(0), n)), np.arange(n)
+    solve(Constrained(F, constraints.diagonal(n, diagonal)), max_iterations=steps, checkpoint=path)
+    others = [
+        constraints.diagonal(n, 2.0 * diagonal),
+        constraints.diagonal(n, upper=diagonal),
+        constraints.trace(n, float(np.sum(diagonal * np.ones(n)))),
+        constraints.entries(all_n[::-1], all_n[::-1], n, diagonal),
+        constraints.norm_bound(Entries(all_n, all_n, n), diagonal * np.ones(n), 1.0),
+        [constraints.diagonal(n, diagonal), constraints.entries([0], [1], n, 0.5)],
+    ]
+    for other in others:
+        with pytest.raises(CheckpointError, match="was written for a problem with other constraints"):
+            load_checkpoint(path, Constrained(F, other))
+    again = solve(Constrained(F, constraints.diagonal(n, diagonal)), resume=path)
+    assert again.optimal
+
+
+def test_a_proof_from_a_file_is_made_again(tmp_path):
+    """At M = 0 all F with F(0) = 0 are alike: only the gradient tells them apart."""
+    path, pieces = tmp_path / "run", (FlatQuotient(4, 2), ConjugateGradient())
+    solved = solve(QuadraticSDP(None, 1.0, np.eye(4)), *pieces, checkpoint=path)
+    assert (solved.status, solved.rank) == (Status.OPTIMAL, 0)
+    assert solve(QuadraticSDP(None, 1.0, np.eye(4)), *pieces, resume=path).optimal
+    with pytest.raises(CheckpointError, match=r"resumed with another problem: .* F = 0 here, 'optimal' is not proven"):
+        solve(QuadraticSDP(None, 1.0, -np.eye(4)), *pieces, resume=path)
+
+
+@pytest.mark.parametrize("name", ["checkpoint", "resume"])
+@pytest.mark.parametrize("path", [3, b"run", True])
+def test_a_path_is_text(name, path):
+    with pytest.raises(InvalidTypeError, match=f"{name} must be None or the path of a file; found"):
+        solve(MAKES["kta"](), **{name: path})
+
+
 def test_unreadable_checkpoints(tmp_path):
     problem, path = written(tmp_path)
     whole = path.read_bytes()
@@ -93,9 +133,9 @@ def test_unreadable_checkpoints(tmp_path):
         path.write_bytes(bad)
         with pytest.raises(CheckpointError, match="is damaged: its checksum is not that of its content"):
             solve(problem, FlatQuotient(8, 4), resume=path)
-    path.write_bytes(whole.replace(b'"format": 3', b'"format": 9', 1))
+    path.write_bytes(whole.replace(b'"format": 4', b'"format": 9', 1))
     with pytest.raises(
-        CheckpointError, match=r"not a psdopt checkpoint of format 3; found format 9, written by psdopt"
+        CheckpointError, match=r"not a psdopt checkpoint of format 4; found format 9, written by psdopt"
     ):
         solve(problem, FlatQuotient(8, 4), resume=path)
 
@@ -120,7 +160,7 @@ def test_a_pickle_is_never_loaded(tmp_path):
 
 def resealed(content, problem):
     """A header with the checksum of `content` before it."""
-    header = {"format": 3, "psdopt": "0", "problem": type(problem).__name__, "n": problem.n,
+    header = {"format": 4, "psdopt": "0", "problem": type(problem).__name__, "n": problem.n,
               "sha256": hashlib.sha256(content).hexdigest()}  # fmt: skip
     return MAGIC + json.dumps(header).encode() + b"\n" + content
 
