@@ -38,9 +38,10 @@ def validated(
     the estimator accepts this, X is returned as :class:`psdopt.linalg.RowBlocks`; the first pass checks for NaN.
     Labels, one number per row, are always in memory. If the estimator has a `preprocessor`, X may be indices (m,).
 
-    Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length and,
-    where X is a NumPy or SciPy array in memory, for entries so large that distances or XᵀX would be infinite; for text
-    in a column of a data frame, which it names, among targets that must be numbers, and for labels of several kinds.
+    Raises InvalidTypeError if the estimator needs all rows at once, InvalidInputError for labels of another length; for
+    entries so large that distances or XᵀX would be infinite, where X is a NumPy or SciPy array in memory, and targets
+    whose squares would; for text in a column of a data frame, which it names, among targets that must be numbers, and
+    for labels of several kinds.
     """
     unmasked(X, "X")
     unmasked(y, "y")
@@ -66,6 +67,8 @@ def validated(
         if sp.isspmatrix(rows):  # whose sums along an axis are matrices
             rows = getattr(sp, f"{rows.getformat()}_array")(rows)
         squares_finite(cast(Any, rows).data if sp.issparse(rows) else rows, rows.shape, "X")
+        if labels and options.get("y_numeric"):
+            squares_finite(labels[0], labels[0].shape, "y")
         return (rows, *labels) if labels else rows
     if not blocks:
         raise InvalidTypeError(
@@ -148,7 +151,7 @@ def _labels(y: Any, m: int, options: dict[str, Any]) -> Array:
         labels = labels.astype(np.float64)
     if labels.dtype.kind == "f" and not np.all(np.isfinite(labels)):
         raise InvalidInputError(f"y must be finite; found {int(np.sum(~np.isfinite(labels)))} NaN or infinite entries")
-    return labels
+    return squares_finite(labels, labels.shape, "y") if options.get("y_numeric") else labels
 
 
 def projected(X: Any, components: Array) -> Array:

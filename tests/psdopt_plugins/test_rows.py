@@ -161,6 +161,13 @@ def test_entries_whose_squares_overflow_are_named(estimator, make):
         estimator().fit(make(X * 1e160), np.arange(20) % 2)
 
 
+@pytest.mark.parametrize("method", ["fit", "partial_fit"])
+def test_targets_whose_squares_overflow_are_named(method):
+    X = np.random.default_rng(0).standard_normal((20, 4))
+    with pytest.raises(InvalidInputError, match=r"y must have entries of at most 7\.5e\+152, .* found 1\.9e\+161"):
+        getattr(PSDRegressor(), method)(X, 1e160 * np.arange(20.0))
+
+
 def test_rows_in_memory_go_through_scikit_learn_and_are_refused_where_squares_overflow_only(wine):
     X, y = wine
     rows, labels = validated(KTA(), X.tolist(), y)
