@@ -133,13 +133,14 @@ def pair_at_fixed_trace(
     """The lowest eigenpairs of S, to the accuracy that the gap requires, and the unit of values for them."""
     value, tr = float(evaluation.value), norm(evaluation.factor) ** 2
     rise = abs(reference_value(problem, trace) - value)
+    count = 4 if problem.hermitian else 2  # eigenvalues come in pairs
 
     def pair_for(unit: float, start: Array | None) -> tuple[ExtremePair, float]:
         """The pairs, to the accuracy that `unit` requires, and the new unit that follows from their vectors."""
         room = tol * unit / trace
         threshold = product / tr - 0.5 * room if tr > 0.0 else -math.inf
         found = checked_eigenpair(
-            problem, evaluation, S, tol=0.25 * room, threshold=threshold, start=start, seed=seed, count=2
+            problem, evaluation, S, tol=0.25 * room, threshold=threshold, start=start, seed=seed, count=count
         )
         return found, own_unit(problem, value, trace, unit_at_fixed_trace(problem, evaluation, trace, found.vectors))
 

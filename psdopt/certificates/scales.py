@@ -13,6 +13,7 @@ from psdopt.contracts.abilities import Ability
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.devices import on_host
 from psdopt.linalg.arrays import Array, finite_value, inner, norm
+from psdopt.linalg.complex_arrays import turned
 from psdopt.linalg.limits import SMALL_ORDER
 from psdopt.linalg.tolerances import EPS, ROUNDINGS
 
@@ -79,16 +80,21 @@ def unit_at_fixed_trace(problem: Problem, evaluation: Evaluation, trace: float, 
     """Least rise of F from M to one of some matrices of the set far from M; 0 if F rises to none of them.
 
     These are the centre (t / n) I, and M/4 + (3/4) t v vᵀ for the unit columns v of `vectors`, along which F rises
-    least. Far: |N − M| >= |M| / 2.
+    least. Far: |N − M| >= |M| / 2, of the averages with J N Jᵀ and J M Jᵀ where M stands for a Hermitian matrix: J v is
+    as far from M as v, and F is the same there.
     """
     Y, value = evaluation.factor, float(evaluation.value)
+    share = 0.5 if problem.hermitian else 1.0  # of t², |t v vᵀ|²
+    if problem.hermitian:
+        W = on_host(Y)
+        Y = np.hstack([W, turned(W)]) / math.sqrt(2.0)
     size = norm(Y.T @ Y)
     found = []
     if math.sqrt(max(size**2 - trace**2 / problem.n, 0.0)) >= FAR * size:
         found.append(reference_value(problem, trace))
     for v in vectors.T:
         Yv = Y.T @ v
-        apart = math.sqrt(max(size**2 + trace**2 - 2.0 * trace * float(Yv @ Yv), 0.0))
+        apart = math.sqrt(max(size**2 + share * trace**2 - 2.0 * trace * float(Yv @ Yv), 0.0))
         if 0.75 * apart >= FAR * size:
             found.append(finite_value(partial(_in_plane, problem, evaluation, v, 0.25, 0.75 * trace)))
     noise = CANCELLED * EPS * abs(value)

@@ -11,6 +11,7 @@ from scipy.sparse.linalg import LinearOperator
 from psdopt.checks import brief, unmasked
 from psdopt.devices import require_host
 from psdopt.errors import InvalidInputError, InvalidTypeError
+from psdopt.linalg.arrays import Array
 from psdopt.linalg.operators import block_operator
 
 
@@ -57,3 +58,9 @@ def _applied(factors: Sequence[Any], V: Any) -> Any:
     for each in factors:  # each takes the first digit and puts its own last, before the columns
         V = np.einsum("ij,jkl->kil", each, V.reshape(each.shape[1], -1, columns), optimize=True)
     return np.ascontiguousarray(V).reshape(-1, columns)
+
+
+def turned(W: Array) -> Array:
+    """J W for W = [A; B]: [−B; A]."""
+    A, B = np.split(W, 2)
+    return np.concatenate([-B, A])

@@ -6,10 +6,12 @@ import autograd.numpy as anp
 import numpy as np
 import pytest
 
-from psdopt import Ability, AutogradProblem, QuadraticSDP, stationarity_scale
+from psdopt import Ability, AutogradProblem, QuadraticSDP, TermSum, stationarity_scale
 from psdopt.certificates import scales
 from psdopt.linalg.arrays import norm
+from psdopt.linalg.complex_arrays import turned
 from psdopt.linalg.limits import SMALL_ORDER
+from psdopt.terms import LinearTerm, hermitian_form
 
 
 def barrier(floor=0.0):
@@ -105,6 +107,20 @@ def test_at_a_fixed_trace_the_unit_is_the_least_rise_far_away(trace, spread, exa
         expected = min(rises(problem, Y, trace, V), default=0.0)
         found = scales.unit_at_fixed_trace(problem, problem.at(Y), trace, V)
         assert found == pytest.approx(expected, rel=1e-7, abs=1e-12)
+
+
+@pytest.mark.parametrize("share", [0.0, 1e-6, 0.1])
+def test_the_unit_of_a_pure_state_is_no_rounding(share):
+    """J w stands for the same H as w, so that M/4 + ¾ (J w)(J w)ᵀ is not far from w wᵀ: F is the same there."""
+    w = np.random.default_rng(0).standard_normal(8)
+    w /= np.linalg.norm(w)
+    Z = w[:4] + 1j * w[4:]
+    problem = TermSum([LinearTerm(hermitian_form(-np.outer(Z, Z.conj())))])
+    evaluation = problem.at(np.column_stack([math.sqrt(1.0 - share) * w, math.sqrt(share) * turned(w)]))
+    assert evaluation.value == pytest.approx(-1.0)
+    beyond = np.linalg.svd(np.column_stack([w, turned(w)]))[0][:, 2:3]
+    for V, rise in ((np.column_stack([w, turned(w)]), 0.75), (np.column_stack([turned(w), beyond]), 0.75)):
+        assert scales.unit_at_fixed_trace(problem, evaluation, 1.0, V) == pytest.approx(rise)  # to I/8: −1/4
 
 
 def test_a_fall_is_no_rise():

@@ -13,10 +13,11 @@ from psdopt.contracts.gradient import dense_gradient
 from psdopt.contracts.images import Images
 from psdopt.contracts.problem import Evaluation, Problem
 from psdopt.linalg.arrays import Array, norm
+from psdopt.linalg.complex_arrays import turned
 from psdopt.linalg.krylov import norm_estimate
 from psdopt.linalg.limits import ITERATED_ORDER
 from psdopt.linalg.tolerances import ROOT_EPS
-from psdopt.running.derivatives.hermitian import hermitian_axes, part, turned, whole
+from psdopt.running.derivatives.hermitian import hermitian_axes, part, whole
 from psdopt.terms.base import combine
 
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from psdopt.contracts.matrix import LowRankPSD
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.complex_arrays import turned
 from psdopt.linalg.tolerances import EPS
 
 
@@ -31,9 +32,3 @@ def part(X: Array) -> Array:
     """W for the nearest matrix :func:`whole` (W) to X."""
     k = X.shape[1] // 2
     return np.asarray((X[:, :k] - turned(X[:, k:])) / np.sqrt(2.0))
-
-
-def turned(W: Array) -> Array:
-    """J W for W = [A; B]: [−B; A]."""
-    A, B = np.split(W, 2)
-    return np.concatenate([-B, A])

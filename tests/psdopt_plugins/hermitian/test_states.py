@@ -37,6 +37,15 @@ def test_the_rank_grows_beyond_that_of_the_start(monkeypatch):
     assert not state_tomography(strings, values + 0.2, weights=weights, rank=2).result.optimal
 
 
+def test_a_pure_state_is_proven_in_one_column(monkeypatch):
+    """Eigenvalues of S come in pairs; the second vector stands for the same state, and is no rise of F."""
+    monkeypatch.setattr("psdopt_plugins.hermitian.states.COLUMNS", 1)
+    state = state_from_counts(["Z", "X", "Y"], [[8, 62], [40, 30], [61, 9]])
+    assert state.result.optimal
+    assert state.factor.shape[1] == 1
+    assert state.result.certificate.unit > 0.1
+
+
 def test_weighted_least_squares_agree_with_a_dense_solver():
     cp = pytest.importorskip("cvxpy")
     strings, values, weights = noisy(2, np.random.default_rng(0))

@@ -20,7 +20,8 @@ from psdopt import (
     solve,
 )
 from psdopt.errors import NotDifferentiableError
-from psdopt.running.derivatives.hermitian import hermitian_axes, part, turned, whole
+from psdopt.linalg.complex_arrays import turned
+from psdopt.running.derivatives.hermitian import hermitian_axes, part, whole
 from psdopt.terms import IdentityForm, LinearTerm, MatrixForm, ProductTerm, embedded, hermitian_form
 from psdopt_plugins.hermitian import (
     PauliStrings,
