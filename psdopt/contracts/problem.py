@@ -110,15 +110,6 @@ class PlaneModel(ABC):
         """beta >= 0 with nine tenths of the decrease of F(M + beta v vᵀ), for a new column; `slope` is ⟨S v, v⟩."""
         return self.minimize(alpha=(1.0, 1.0))[1]
 
-    def best_share(self) -> float:
-        """t in [0, 1] of the least F((1 − t) M + t v vᵀ), between M and the atom, if F is convex."""
-
-        def derivatives(t: float) -> tuple[float, float]:
-            g, H = self.derivatives(1.0 - t, t)
-            return float(g[1] - g[0]), float(H[0, 0] - 2.0 * H[0, 1] + H[1, 1])
-
-        return minimize_smooth(derivatives, 1.0)
-
     @abstractmethod
     def step(self, alpha: float, beta: float) -> Evaluation:
         """Evaluation at alpha M + beta v vᵀ: factor [√alpha Y, √beta v], no application."""

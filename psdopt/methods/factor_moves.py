@@ -1,4 +1,4 @@
-"""Moves of a factor that change its width: a block of atoms at once, and compression."""
+"""Moves of a factor that change its width: towards an atom, a block of atoms at once, and compression."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 import scipy.linalg
 
-from psdopt.contracts.problem import Evaluation
+from psdopt.contracts.problem import Evaluation, PlaneModel
 from psdopt.linalg.arrays import Array
+from psdopt.linalg.polynomials import minimize_smooth
 from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS, SLIGHT, VANISHED
 
@@ -67,3 +68,13 @@ def _flat(evaluation: Evaluation, vectors: Array, values: Array) -> int:
     S = W.T @ (0.5 * (evaluation.factor.T @ evaluation.factor_gradient())) @ W
     failed = int(scipy.linalg.lapack.dpotrf(0.5 * (S + S.T), lower=1)[1])  # order of the first minor not positive
     return failed - 1 if failed > 0 else len(S)
+
+
+def share_toward(plane: PlaneModel) -> float:
+    """t in [0, 1] of the least F((1 − t) M + t v vᵀ), between M and the atom of the plane, if F is convex."""
+
+    def derivatives(t: float) -> tuple[float, float]:
+        g, H = plane.derivatives(1.0 - t, t)
+        return float(g[1] - g[0]), float(H[0, 0] - 2.0 * H[0, 1] + H[1, 1])
+
+    return minimize_smooth(derivatives, 1.0)

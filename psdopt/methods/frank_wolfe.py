@@ -19,6 +19,7 @@ from psdopt.linalg.arrays import Array, inner, is_finite, norm, row_dots
 from psdopt.linalg.simplex import project_simplex
 from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS, SLIGHT
+from psdopt.methods.factor_moves import share_toward
 from psdopt.methods.projected_gradient import Momentum, accelerated_step
 
 VARIANTS = ("fully-corrective", "vanilla")
@@ -108,7 +109,7 @@ class FrankWolfe(Method[FrankWolfeState]):
     def _toward(self, state: FrankWolfeState) -> tuple[Evaluation, float]:
         """M + gamma (N − M) with the best gamma in [0, 1]."""
         plane = state.evaluation.along_atom(state.atom.vector)
-        size = plane.best_share()
+        size = share_toward(plane)
         moved = plane.step(1.0 - size, size)
         used = row_dots(moved.factor.T, moved.factor.T) > 0.0
         return moved if np.all(used) else moved.mix(np.eye(len(used))[:, used]), size

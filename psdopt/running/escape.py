@@ -13,6 +13,7 @@ from psdopt.contracts.problem import Evaluation
 from psdopt.linalg.arrays import Array, inner
 from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT
+from psdopt.methods.factor_moves import share_toward
 from psdopt.running.result import Status
 
 #: Steps after a widening before the next certificate, unless stationarity is slight beside what it was. New columns are
@@ -139,7 +140,7 @@ def widened(
 
 def _towards(evaluation: Evaluation, atoms: Array) -> Evaluation | None:
     """The mean over the columns v of `atoms` of the best points from M to v vᵀ; None if all of them are M."""
-    shares = np.array([evaluation.along_atom(v).best_share() for v in atoms.T]) / atoms.shape[1]
+    shares = np.array([share_toward(evaluation.along_atom(v)) for v in atoms.T]) / atoms.shape[1]
     used = shares > 0.0  # False for a nan
     if not np.any(used):
         return None

@@ -9,6 +9,7 @@ import pytest
 import psdopt
 from psdopt import LowRankPSD, QuadraticSDP, Spectraplex, TermSum
 from psdopt.methods import frank_wolfe
+from psdopt.methods.factor_moves import share_toward
 from psdopt.methods.frank_wolfe import VARIANTS, FrankWolfe
 from psdopt.terms import MeasuredTerm, QuadraticForms, SquaredHinge
 from tests.methods.planted import planted
@@ -188,7 +189,7 @@ def test_the_best_point_towards_an_atom(seed, between):
     rng = np.random.default_rng(seed)
     problem = TermSum([MeasuredTerm(QuadraticForms(rng.standard_normal((12, 4))), SquaredHinge(2.0))])
     plane = problem.at(rng.standard_normal((4, 2))).along_atom(rng.standard_normal(4))
-    t = plane.best_share()
+    t = share_toward(plane)
     least = min(plane.value(1.0 - s, s) for s in np.linspace(0.0, 1.0, 1001))
     assert plane.value(1.0 - t, t) <= least * (1.0 + 1e-14)
     assert (0.0 < t < 1.0) is between
