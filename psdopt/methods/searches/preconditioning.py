@@ -95,27 +95,18 @@ def gram_scaled(Y: Array, G: Array, damping: float = MINOR) -> Array:
     The damping bounds the result if Y is over-parametrised (rank-deficient). O(n r² + r³). Tong, Ma,
     Chi (2021); damping after Zhang, Fattahi, Zhang (2022).
     """
-    gram = _damped_gram(Y, damping)
-    return G if gram is None else as_array(np.linalg.solve(gram, G.T).T)
+    return gram_inverse(Y, damping)(G)
 
 
 def gram_inverse(Y: Array, damping: float = MINOR) -> Callable[[Array], Array]:
     """G ↦ :func:`gram_scaled` (Y, G) for many G: O(n r² + r³) once, n r² for each."""
-    gram = _damped_gram(Y, damping)
-    if gram is None:
-        return lambda G: G
-    inverse = np.linalg.inv(gram)
-    return lambda G: as_array(G @ inverse)
-
-
-def _damped_gram(Y: Array, damping: float) -> Array | None:
-    """YᵀY + eta I; None for Y = 0."""
     r = Y.shape[1]
     gram: Any = Y.T @ Y
     if isinstance(gram, Deferred):
         gram = gram.value
     eta = damping * float(gram.trace()) / r
     if eta <= 0.0:
-        return None
+        return lambda G: G
     gram.flat[:: r + 1] += eta
-    return as_array(gram)
+    inverse = np.linalg.inv(gram)
+    return lambda G: as_array(G @ inverse)
