@@ -248,7 +248,8 @@ def probable_bound(chain: list[tuple[Array, Array, Array]], quantile: float, nor
     Z = np.eye(chain[0][2].shape[1])
     for theta, last, first in chain:
         distance = gaps[:, None] + np.maximum(theta - bottom, 0.0)  # never rounded to 0
-        Z = ((last / -distance[:, None, :]) @ first) @ Z
+        outer = (last.T[:, :, None] * first[:, None, :]).reshape(len(theta), -1)
+        Z = ((-1.0 / distance) @ outer).reshape(len(gaps), len(last), -1) @ Z
     sizes = np.abs(Z[:, 0, 0]) if Z[0].size == 1 else np.linalg.norm(Z, 2, axis=(1, 2))
     fails = np.flatnonzero(~(sizes < quantile))
     lowest = int(fails[-1]) + 1 if fails.size else 0

@@ -105,7 +105,8 @@ class Judge:
         """
         run = self.run
         run.judged = run.iteration
-        certificate = self.certify()
+        coarse = not ended and stationarity > run.escape.fine  # only a rank that is far too small is looked for
+        certificate = self.certify(tol=stationarity if coarse else None)
         proven = proven_verdict(certificate, self.tol)
         if proven is not None:
             return proven
