@@ -11,6 +11,7 @@ import numpy as np
 
 from psdopt.certificates.certificate import Certificate
 from psdopt.certificates.certify import certify
+from psdopt.certificates.constrained.costless import costless
 from psdopt.certificates.constrained.multipliers import Multipliers
 from psdopt.certificates.constrained.scales import seems_solved
 from psdopt.certificates.scales import reference_value
@@ -199,10 +200,10 @@ class Judge:
             if nearer(nearest, certificate, CLEARLY) and state.geometry == run.state.geometry:
                 run.state, run.certificate, self.certified = state, nearest, state
                 certificate = nearest
-        if not certificate.proves(self.tol) and self._zero_by_multipliers(certificate) and run.certificate:
+        if not certificate.proves(self.tol) and self._limit_taken(certificate) and run.certificate:
             certificate = run.certificate
         if status is Status.NO_PROGRESS and self._zero_allowed and self._above_zero(certificate):
-            self._zero_taken(run.state.dual, anyway=True)
+            self._taken(np.zeros_like(run.state.evaluation.factor), run.state.dual, anyway=True)
             certificate = run.certificate or certificate
         if not math.isfinite(certificate.value):
             return Status.NON_FINITE, f"{Status.NON_FINITE.value} ({message})"
@@ -240,7 +241,7 @@ class Judge:
         if not self._zero_allowed:
             return False
         run.zero_tried = True
-        return self._zero_taken()
+        return self._taken(np.zeros_like(run.state.evaluation.factor))
 
     @property
     def _zero_allowed(self) -> bool:
@@ -252,40 +253,36 @@ class Judge:
         known = constrained_of(self.problem) if Ability.CONSTRAINTS in self.problem.abilities else None
         return certificate.above_zero if known is None else known.allows_zero and certificate.exceeds_zero
 
-    def _zero_taken(self, dual: Array | None = None, anyway: bool = False) -> bool:
-        """Whether M = 0 is certified optimal, with the variables `dual` if there are any; the run moves there then, or
-        `anyway`."""
-        run, state = self.run, self.run.state
-        zero = np.zeros_like(state.evaluation.factor)
-        certificate = certify(self.problem, zero, tol=self.tol, seed=run.iteration, dual=dual)
+    def _taken(self, Y: Array, dual: Array | None = None, anyway: bool = False) -> bool:
+        """Whether M = Y Yᵀ is certified optimal, with the variables `dual` if there are any; the run moves there then,
+        or `anyway`."""
+        run = self.run
+        certificate = certify(self.problem, Y, tol=self.tol, seed=run.iteration, dual=dual)
         if not (anyway or certificate.proves(self.tol)):
             return False
-        run.state = State(
-            self.problem,
-            run.geometry,
-            run.geometry.from_factor(zero),
-            self.problem.at(zero),
-            gradient_norm=0.0,
-            step=state.step,
-        )
+        point, at = run.geometry.from_factor(Y), self.problem.at(Y)
+        run.state = State(self.problem, run.geometry, point, at, gradient_norm=0.0, step=run.state.step)
         run.certificate, self.certified = certificate, run.state
         run.history.note("certificate", certificate.relative)
         return True
 
-    def _zero_by_multipliers(self, certificate: Certificate) -> bool:
-        """Whether the multipliers of the run prove M = 0 optimal under constraints; if so, the run moves there.
+    def _limit_taken(self, certificate: Certificate) -> bool:
+        """Whether a limit of iterates whose unit falls to zero with their gap is proven optimal under constraints; if
+        so, the run moves there.
 
-        If M = 0 is optimal, M and the range of F shrink towards zero, and no gap is small relative to that range.
+        The limits are M = 0, with the multipliers of the run, and the feasible M that cost nothing, with y = 0.
         """
         problem, run = self.problem, self.run
         if Ability.CONSTRAINTS not in problem.abilities or certificate.infeasible or certificate.gap is None:
             return False
-        at_zero = reference_value(problem, 0.0)
-        if not math.isfinite(at_zero) or not at_zero - certificate.value <= certificate.gap + tie(
-            at_zero, run.values[0]
-        ):
+        at_zero, here = reference_value(problem, 0.0), run.state.evaluation
+        above = at_zero - certificate.value <= certificate.gap + tie(at_zero, run.values[0])
+        if math.isfinite(at_zero) and above and self._taken(np.zeros_like(here.factor), run.state.dual):
+            return True
+        if certificate.dual_value is None:
             return False
-        return self._zero_taken(run.state.dual)
+        Y = costless(constrained_of(problem).shown, here, certificate.dual_value, self.tol)
+        return Y is not None and self._taken(Y)
 
     def _moved(self, certificate: Certificate, stationarity: float, ended: bool, binds: Binds) -> bool:
         """Whether the run continues from a better point: after a step that refutes optimality, or with more columns."""

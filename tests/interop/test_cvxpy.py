@@ -260,3 +260,15 @@ def test_what_psdopt_refuses_is_an_error_of_the_solver(options, words):
     problem = cp.Problem(cp.Minimize(cp.trace(X)), [X[0, 0] == 1, X[0, 1] >= 0.5])
     with pytest.raises(cp.SolverError, match=words):
         problem.solve(solver=PSDOPT(**options))
+
+
+@pytest.mark.parametrize("constant", [0.0, 1.0, 1e6])
+@pytest.mark.parametrize("kind", ["symmetric", "hermitian"])
+def test_a_smallest_value_of_zero_at_a_zero_block_is_optimal(kind, constant):
+    X = cp.Variable((3, 3), **{kind: True})
+    value = cp.trace(np.diag([1.0, 2.0, 3.0]) @ X)
+    value = cp.real(value) if kind == "hermitian" else value
+    problem = cp.Problem(cp.Minimize(value + constant), [X >> 0, np.eye(3) - X >> 0])
+    problem.solve(solver=PSDOPT())
+    assert (problem.status, problem.value) == (cp.OPTIMAL, constant)
+    np.testing.assert_array_equal(X.value, np.zeros((3, 3)))
