@@ -12,7 +12,7 @@ from psdopt.contracts.images import Images
 from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.cone_steps import inverse_of, triangular_inverse
-from psdopt.linalg.tolerances import EPS
+from psdopt.linalg.tolerances import EPS, ROOT_EPS
 from psdopt.terms.base import Forces, Term
 from psdopt.terms.models import Curve, Surface
 
@@ -54,7 +54,7 @@ class LogDet(Term):
     def features(self, U: Images) -> Block:
         Y = U.factor[self.rows]
         A = Y @ Y.T
-        return Block(A, _definite_factor(A) if Y.shape[1] >= self.order else None)
+        return Block(A, _definite_factor(A, Y) if Y.shape[1] >= self.order else None)
 
     def value(self, features: Block) -> float:
         return math.inf if features.L is None else -self.weight * _log_det(features.L)
@@ -177,8 +177,12 @@ def _log_det(L: Array) -> float:
     return 2.0 * math.fsum(np.log(np.diagonal(L)))
 
 
-def _definite_factor(A: Array) -> Array | None:
-    """The lower Cholesky factor of A; None if A, scaled to a unit diagonal, is singular up to rounding."""
+def _definite_factor(A: Array, Y: Array) -> Array | None:
+    """The lower Cholesky factor of A = Y Yᵀ; None if A, scaled to a unit diagonal, is singular up to rounding.
+
+    Where a pivot of it has lost half of all digits, the factor is that of a QR decomposition of Yᵀ, whose rounding is
+    relative to each row of Y: log det then has errors of eps κ(Y), not eps κ(Y)².
+    """
     d = np.diagonal(A)
     if not (np.all(d > 0.0) and np.all(np.isfinite(d))):
         return None
@@ -186,6 +190,10 @@ def _definite_factor(A: Array) -> Array | None:
     H = A / scale / scale[:, None]
     try:
         np.linalg.cholesky(H - len(A) * EPS * np.eye(len(A)))
-        return np.asarray(scale[:, None] * np.linalg.cholesky(H))
+        L = np.linalg.cholesky(H)
     except np.linalg.LinAlgError:
         return None
+    if not np.diagonal(L).min() ** 2 > ROOT_EPS:
+        R = np.linalg.qr((Y / scale[:, None]).T, mode="r")
+        L = (np.where(np.diagonal(R) < 0.0, -1.0, 1.0)[:, None] * R).T
+    return np.asarray(scale[:, None] * L)

@@ -1,5 +1,8 @@
 """−ν log det of a block as a term: formulas on lines and planes, the boundary, scales, bad input, the kit."""
 
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 
@@ -108,3 +111,19 @@ def test_without_constraints_the_minimiser_is_a_multiple_of_the_inverse(size):
 def test_bad_input_is_refused_by_name(arguments, error, words):
     with pytest.raises(error, match=words):
         LogDet(*arguments)
+
+
+@pytest.mark.parametrize("spread", [1e4, 1e5])
+def test_the_value_keeps_the_digits_of_the_factor_where_M_has_lost_them(spread: float) -> None:
+    """Rows that differ little from their mean: the condition of M is the square of that of Y."""
+    for seed in range(6):
+        Y = np.random.default_rng(seed).standard_normal((5, 5)) + spread
+        Y *= 10.0 ** np.random.default_rng(seed).uniform(-6.0, 6.0, (5, 1))
+        rows, det = [[Fraction(float(a)) for a in row] for row in Y], Fraction(1)
+        for k in range(5):
+            det *= rows[k][k]
+            for i in range(k + 1, 5):
+                share = rows[i][k] / rows[k][k]
+                rows[i] = [a - share * b for a, b in zip(rows[i], rows[k], strict=True)]
+        expected = -2.0 * (math.log(abs(det.numerator)) - math.log(det.denominator))
+        assert TermSum([LogDet(5)]).at(Y).value == pytest.approx(expected, rel=0.0, abs=3e-12 * spread)

@@ -7,6 +7,7 @@ import math
 import numpy as np
 
 from psdopt.certificates.constrained.definite_slack import least_entries, stacks_semidefinite
+from psdopt.certificates.constrained.directed_log_det import directed_log_det
 from psdopt.constraints.conic import barrier_value
 from psdopt.constraints.model import ConstrainedModel
 from psdopt.constraints.stacks import Stack
@@ -38,6 +39,10 @@ def log_det_bound(problem: ConstrainedModel, y: Array) -> float:
     terms = [np.array([conic.constant, -problem.support(y)])]
     for stack in curved:
         logs = _least_log_dets(stack, entries, diagonal[stack.rows])
+        if stack.rows.size == stack.order == conic.n and not conic.C.data.any():
+            own = directed_log_det(problem, y)
+            logs = np.array([own]) if logs is None and own > -math.inf else logs
+            logs = None if logs is None else np.maximum(logs, own)
         if logs is None:
             return -math.inf
         terms.append(barrier_value(weights[stack.rows[:, 0]], stack.order, logs))
