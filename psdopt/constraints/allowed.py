@@ -16,6 +16,9 @@ from psdopt.errors import InvalidInputError
 from psdopt.linalg.arrays import Array
 from psdopt.linalg.compensated import two_products
 
+#: What a form of norm 0 is said to be.
+ZERO = "that is zero or whose squared entries underflow"
+
 
 class Allowed(ConstraintSet):
     """lower <= a <= upper for values a (m,), and a − b in second-order `cones`; values in cones have infinite bounds.
@@ -51,13 +54,13 @@ class Allowed(ConstraintSet):
         empty = norms == 0.0
         for t in np.flatnonzero(empty & ((self.lower > 0.0) | (self.upper < 0.0))):
             bounds = f"[{self.lower[t]:g}, {self.upper[t]:g}]"
-            raise InvalidInputError(f"constraint {t} has a form that is zero, and bounds {bounds} without 0")
+            raise InvalidInputError(f"constraint {t} has a form {ZERO}, and bounds {bounds} without 0")
         if self.cones is None:
             return
         for rows in self.cones.groups:
             least = self.cones.offset[rows[:, 0]]
             for t in rows[empty[rows[:, 0]] & (least > 0.0), 0]:
-                text = f"constraint {t} has a form that is zero, and a cone where it is at least"
+                text = f"constraint {t} has a form {ZERO}, and a cone where it is at least"
                 raise InvalidInputError(f"{text} {self.cones.offset[t]:g}")
 
     def recession(self) -> Allowed:

@@ -24,6 +24,7 @@ from psdopt.linalg.extreme import smallest_eigenpair
 from psdopt.linalg.limits import PROBES, SMALL_ORDER
 from psdopt.linalg.subset import principal_axes
 from psdopt.linalg.tolerances import EPS
+from psdopt.running.result import Result
 
 #: The trace of a default start is at most this times n times the least trace at which F can be as low.
 ROOM = 16.0
@@ -62,6 +63,8 @@ def plain_start(
         if start.n != problem.n:
             raise InvalidInputError(f"start must be of order {problem.n}; found {start.n}")
         start = geometry.from_matrix(start)
+    elif isinstance(start, Result):
+        raise InvalidTypeError("start must be a matrix or a point; found a Result, of which result.matrix is one")
     elif isinstance(start, str) or sp.issparse(start):
         found = brief(start) if isinstance(start, str) else "a sparse array"
         raise InvalidTypeError(f"start must be an array or a point of {geometry!r}; found {found}")

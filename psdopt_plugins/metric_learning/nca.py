@@ -137,6 +137,12 @@ class NCA(MahalanobisTransformer):
         i, j = np.repeat(samples, candidates.shape[1] - 1), candidates[:, 1:].ravel()
         distances = pair_dots(i, j, Z, Z)
         mean = float(np.minimum(distances, START_DISTANCE * np.median(distances)).mean())  # whatever one outlier says
+        largest, tiny = float(np.max(np.abs(Z), initial=0.0)), float(np.finfo(np.float64).tiny)
+        if 0.0 < mean < tiny or 0.0 < largest < math.sqrt(tiny):
+            raise InvalidInputError(
+                "X must not be so small that squared distances of neighbours underflow; found deviations from the "
+                f"mean of at most {largest:.2g}. Scale the data"
+            )
         L = L * math.sqrt(START_DISTANCE / mean) if mean > 0.0 else L
         lam = self.lam / norm(L) ** 2
         self.n_rounds_ = self.n_iter_ = 0

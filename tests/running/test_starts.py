@@ -4,7 +4,18 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from psdopt import AutogradProblem, EntryFit, LowRankPSD, Problem, QuadraticSDP, Status, TermSum, solve
+from psdopt import (
+    AutogradProblem,
+    Constrained,
+    EntryFit,
+    LowRankPSD,
+    Problem,
+    QuadraticSDP,
+    Status,
+    TermSum,
+    constraints,
+    solve,
+)
 from psdopt.contracts.geometry import Geometry
 from psdopt.errors import InvalidInputError, InvalidTypeError
 from psdopt.geometries import FixedTrace, FlatQuotient, Polar, PositiveDefinite, PSDCone
@@ -173,3 +184,14 @@ def test_a_result_without_a_value_is_saved_and_loaded(tmp_path):
 def test_a_start_that_is_no_point_gets_one_sentence(start, found):
     with pytest.raises((InvalidInputError, InvalidTypeError), match=found):
         solve(problem(), FlatQuotient(N, 2), ConjugateGradient(), start=start)
+
+
+def test_a_result_in_the_place_of_its_matrix_is_refused_with_the_way_out() -> None:
+    linear = QuadraticSDP(C=np.eye(2))
+    for each in (problem(), Constrained(linear, constraints.trace(2, 1.0))):
+        result = solve(each)
+        with pytest.raises(
+            InvalidTypeError, match=r"start must be a matrix .*; found a Result, of which result\.matrix"
+        ):
+            solve(each, start=result)
+        assert solve(each, start=result.matrix).value == pytest.approx(result.value, rel=1e-6)

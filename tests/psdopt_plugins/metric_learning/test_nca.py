@@ -160,3 +160,10 @@ def test_memory_holds_no_array_over_pairs_of_samples():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 0.35 * 8 * m * m
+
+
+@pytest.mark.parametrize("size", [1e-160, 1e-170])
+def test_samples_whose_squared_distances_underflow_are_refused_by_name(size):
+    y = np.arange(24) % 2
+    with pytest.raises(InvalidInputError, match=r"X must not be so small that .* underflow; found .* Scale the data"):
+        NCA().fit(size * X[:24], y)
