@@ -22,7 +22,7 @@ from psdopt.linalg.arrays import Array
 #: How much work goes into a proof: into the best bound there is, or only into bounds that cost little.
 PROOFS = ("full", "cheap")
 #: The same for one certificate; "needed" leaves out bounds that would not prove `tol`, for runs that go on without one.
-EFFORTS = (*PROOFS, "needed")
+EFFORTS = (*PROOFS, "needed", "coarse")
 
 
 def certify(
@@ -50,9 +50,10 @@ def certify(
     search failed earlier in the run (:class:`psdopt.certificates.dense_proof.DenseProof`).
     `proof` : "full", or "cheap" to use only the eigenpair, the multipliers and the problem's own bound, without the
     curvature of F or a search for a matrix near M at which the gradient is semidefinite; or "needed", as "full" but
-    without bounds too weak to prove `tol`. With "full" a bound is sought at every M, however far from an optimum, and
-    the same whatever `tol` is. `begun` : a certificate of this very `matrix` and `tol` with "needed"; "full" then adds
-    what that one left out. Where convexity is only the caller's word, the certificate first tries to refute it
+    without bounds too weak to prove `tol`; or "coarse", the residuals and the least eigenvalues alone, for runs. With
+    "full" a bound is sought at every M, however far from an optimum, and the same whatever `tol` is. `begun` : a
+    certificate of this very `matrix` and `tol` with "needed"; "full" then adds what that one left out. Where convexity
+    is only the caller's word, the certificate first tries to refute it, unless it is "coarse"
     (:mod:`psdopt.certificates.convexity`). Cost: one evaluation and one extreme eigenpair of S; where F is curved or M
     not optimal, a spectrum or some factorisations of order n, see :mod:`psdopt.certificates.curved_bound` and
     :mod:`psdopt.certificates.dense_proof`.
@@ -85,7 +86,7 @@ def certify(
         _slack=partial(slack_matrix, problem, evaluation.factor, dual),
         _found=found if proof == "needed" and not found.proven else None,
     )
-    return doubted(problem, certificate, evaluation.factor, tol, proof == "full")
+    return certificate if proof == "coarse" else doubted(problem, certificate, evaluation.factor, tol, proof == "full")
 
 
 def _evaluation(problem: Problem, matrix: LowRankPSD | Evaluation | Array) -> Evaluation:

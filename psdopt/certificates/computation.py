@@ -58,7 +58,7 @@ class Computation:
         dual: Any,
         proof: str = "full",
     ) -> None:
-        self.full, self.proof = proof != "cheap", proof
+        self.full, self.proof = proof not in ("cheap", "coarse"), proof
         self.problem, self.evaluation, self.tol, self.trace, self.dual = problem, evaluation, tol, trace, dual
         self.plain = type(problem.duality).subgradient is Duality.subgradient
         formed = self.plain and (problem.n <= DENSE_LIMIT or is_remote(evaluation.gradient))

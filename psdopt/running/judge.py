@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
+from typing import Any
 
 import numpy as np
 
@@ -106,8 +107,10 @@ class Judge:
         """
         run = self.run
         run.judged = run.iteration
-        coarse = not ended and stationarity > run.escape.fine  # only a rank that is far too small is looked for
-        certificate = self.certify(tol=stationarity if coarse else None)
+        if not ended and stationarity > run.escape.fine:
+            self._look_for_columns(stationarity)
+            return None
+        certificate = self.certify()
         proven = proven_verdict(certificate, self.tol)
         if proven is not None:
             return proven
@@ -149,20 +152,9 @@ class Judge:
         begun = now()
         known = run.certificate if self.certified is run.state else None
         start = None if run.certificate is None else run.certificate.eigenvector
-        # a new seed each time: the probabilistic bound on λ_min assumes an S that does not depend on the seed
-        run.certificate = certify(
-            self.problem,
-            run.state.evaluation,
-            tol=tol,
-            trace=run.geometry.trace,
-            start=start,
-            seed=run.iteration,
-            dual=run.state.dual,
-            geometry=run.geometry,
-            tried=math.inf if ended else run.patience.worth_trying,
-            proof="needed" if self.proof == "full" and not ended else self.proof,
-            begun=known,
-        )
+        tried = math.inf if ended else run.patience.worth_trying
+        proof = "needed" if self.proof == "full" and not ended else self.proof
+        run.certificate = self._of_state(tol=tol, start=start, tried=tried, proof=proof, begun=known)
         run.patience.note(run.certificate, tol)
         self.certified, self.ended = run.state, run.state if ended or self.proof == "cheap" else None
         run.history.note("certificate", run.certificate.relative)
@@ -170,6 +162,12 @@ class Judge:
         if run.nearest is None or nearer(run.certificate, run.nearest[1]):
             run.nearest = run.state, replace(run.certificate, _found=None)  # which holds images of the factor
         return run.certificate
+
+    def _of_state(self, **options: Any) -> Certificate:
+        # a new seed each time: the probabilistic bound on λ_min assumes an S that does not depend on the seed
+        run, at = self.run, self.run.state
+        given: dict[str, Any] = {"seed": run.iteration, "dual": at.dual, "geometry": run.geometry, **options}
+        return certify(self.problem, at.evaluation, trace=run.geometry.trace, **given)
 
     def proven_gap(self, awaited: float, near: bool, elapsed: float) -> float:
         """The proven gap of the current point over its unit, inf if none is known.
@@ -254,8 +252,7 @@ class Judge:
         return certificate.above_zero if known is None else known.allows_zero and certificate.exceeds_zero
 
     def _taken(self, Y: Array, dual: Array | None = None, anyway: bool = False) -> bool:
-        """Whether M = Y Yᵀ is certified optimal, with the variables `dual` if there are any; the run moves there then,
-        or `anyway`."""
+        """Whether M = Y Yᵀ is certified optimal, with the variables `dual`; the run moves there then, or `anyway`."""
         run = self.run
         certificate = certify(self.problem, Y, tol=self.tol, seed=run.iteration, dual=dual)
         if not (anyway or certificate.proves(self.tol)):
@@ -322,8 +319,16 @@ class Judge:
         if not ended and stationarity <= run.inner_tol:
             target = certificate.target(self.tol)
             factor = min(max(1.5 * certificate.relative / target, 1.5), 1.0 / SLIGHT)
-            least = run.escape.fine if stationarity > run.escape.fine else MINOR * target * 0.99
-            run.inner_tol = max(run.inner_tol / factor, least)
+            run.inner_tol = max(run.inner_tol / factor, MINOR * target * 0.99)
+
+    def _look_for_columns(self, stationarity: float) -> None:
+        """More columns where the rank is far too small, by the least eigenvalues of S alone; else a lower target."""
+        run, found = self.run, self._of_state(tol=stationarity, proof="coarse")
+        run.history.note("certificate", found.relative)
+        if found.convex and run.escape.wants(found, stationarity, self.tol, self._rank_binds):
+            self._widen(found, stationarity, spare=False)
+        else:
+            run.inner_tol = max(SLIGHT * run.inner_tol, run.escape.fine)
 
     def _rank_binds(self) -> bool:
         """Whether all columns are in use, and more than before the last widening: else the method dropped some."""
