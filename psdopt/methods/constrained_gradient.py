@@ -12,6 +12,7 @@ from psdopt.certificates.constrained.multipliers import Multipliers, multipliers
 from psdopt.certificates.constrained.refutation import proven_infeasible, suspected_ray
 from psdopt.certificates.constrained.scales import relative_violation
 from psdopt.certificates.scales import stationarity_scale
+from psdopt.checks import integer
 from psdopt.constraints.problem import Constrained, constrained_of
 from psdopt.contracts.abilities import Ability, Requires, name_of
 from psdopt.contracts.geometry import Geometry
@@ -65,17 +66,18 @@ class ConstrainedGradient(Method[ConstrainedGradientState]):
     starts_at_zero: ClassVar[bool] = True
     residual: ClassVar[Residual] = Residual.CERTIFICATE
 
+    def __post_init__(self) -> None:
+        integer(self.inner, "inner")
+
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> ConstrainedGradientState:
         problem = _of_equations(problem)
         evaluation = ensure_finite(evaluation or problem.at(geometry.factor(start)))
         state = ConstrainedGradientState(problem, geometry, start, evaluation, gradient_norm=math.inf)
-        state.dual = multipliers_at_zero(problem)
         if problem.only_zero or problem.contradiction is not None:
-            zero = problem.at(np.zeros((problem.n, 1)))
-            state.evaluation, state.point, state.outcome = zero, geometry.from_factor(zero.factor), Outcome.FINISHED
-            return state
+            return ended_at_zero(state, problem)
+        state.dual = multipliers_at_zero(problem)
         G = dense_gradient(evaluation)
         state.y, state.now = np.zeros(problem.m), (evaluation.matrix.to_dense(), G)
         state.before, state.curvature = state.now, first_lipschitz(evaluation, G)
@@ -114,31 +116,41 @@ class ConstrainedGradient(Method[ConstrainedGradientState]):
             before=(found, there) if turned else state.now,
             t=1.0 if turned else t,
             curvature=L,
-            dual=Multipliers(y),
+            extras={"curvature": L},
+            outcome=Outcome.RUNNING if np.any(found != M) else Outcome.STALLED,
         )
-        return self._judged(new, residual, there - at_N - L * D, bool(np.any(found != M)))
-
-    def _judged(
-        self, state: ConstrainedGradientState, residual: Array, error: Array, moved: bool
-    ) -> ConstrainedGradientState:
-        """`state` with its residual: infeasibility, and the gap where S less `error` is ⪰ 0 and takes M to 0."""
-        problem, evaluation = _of_equations(state.problem), state.evaluation
-        Y, y = evaluation.factor, state.y
-        off = residual / problem.scale
+        off, trace = residual / problem.scale, norm(Y) ** 2
+        error = there - at_N - L * D  # S less this is ⪰ 0 and takes M to 0
+        gap = abs(inner(error, found)) + abs(float(y @ off)) + norm(error) * trace
+        unit = problem.duality.value_unit(evaluation.value, trace) or 1.0
         infeasibility = relative_violation(problem, off + problem.lower, Y)
-        value, trace = evaluation.value, norm(Y) ** 2
-        gap = abs(inner(error, state.now[0])) + abs(float(y @ off)) + norm(error) * trace
-        unit = problem.duality.value_unit(value, trace) or 1.0
-        relative = max(infeasibility, gap / unit, rounding(1.0, 1)) if math.isfinite(infeasibility) else 1.0
-        ray = suspected_ray(problem, y, norm(state.now[1]), infeasibility)
-        state.dual = Multipliers(y, ray=ray)
-        state.gradient_norm = 2.0 * relative * (stationarity_scale(problem, value, evaluation.size) or 1.0)
-        state.extras = {"infeasibility": infeasibility, "curvature": state.curvature}
-        if ray is not None and proven_infeasible(problem, [ray]) is not None:
-            state.outcome = Outcome.FINISHED
-        elif not moved:
-            state.outcome = Outcome.STALLED
-        return state
+        return judged(new, infeasibility, gap / unit, norm(there))
+
+
+def judged(
+    state: ConstrainedGradientState, infeasibility: float, error: float, size: float, slack: Array | None = None
+) -> ConstrainedGradientState:
+    """`state` with its residual and its multipliers, and ended where these prove that no M is feasible.
+
+    `infeasibility`, `error` : the violation and the gap, each over its unit; `size` : of ∇F; `slack` : a factor of S.
+    """
+    problem = _of_equations(state.problem)
+    relative = max(infeasibility, error, rounding(1.0, 1)) if math.isfinite(infeasibility) else 1.0
+    scale = stationarity_scale(problem, state.evaluation.value, state.evaluation.size) or 1.0
+    ray = suspected_ray(problem, state.y, size, infeasibility)
+    state.gradient_norm, state.dual = 2.0 * relative * scale, Multipliers(state.y, ray=ray, slack=slack)
+    state.extras = {"infeasibility": infeasibility, **state.extras}
+    if ray is not None and proven_infeasible(problem, [ray]) is not None:
+        state.outcome = Outcome.FINISHED
+    return state
+
+
+def ended_at_zero(state: ConstrainedGradientState, problem: Constrained) -> ConstrainedGradientState:
+    """`state` at M = 0, where no other M is feasible or none is."""
+    zero = problem.at(np.zeros((problem.n, 1)))
+    state.evaluation, state.point = zero, state.geometry.from_factor(zero.factor)
+    state.dual, state.outcome = multipliers_at_zero(problem), Outcome.FINISHED
+    return state
 
 
 def _of_equations(problem: Problem) -> Constrained:

@@ -4,47 +4,38 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
-from psdopt.certificates.constrained.multipliers import Multipliers, multipliers_at_zero
-from psdopt.certificates.constrained.refutation import proven_infeasible, suspected_ray
 from psdopt.certificates.constrained.scales import relative_violation
-from psdopt.certificates.scales import stationarity_scale
-from psdopt.checks import integer
 from psdopt.constraints.explicit import Nearest
 from psdopt.constraints.measurements import SparseForms
 from psdopt.constraints.problem import Constrained, constrained_of
-from psdopt.contracts.abilities import Ability, Requires, name_of
+from psdopt.contracts.abilities import Ability
 from psdopt.contracts.geometry import Geometry
-from psdopt.contracts.method import Method, Outcome, Residual, State
+from psdopt.contracts.method import Outcome
 from psdopt.contracts.problem import Evaluation, Problem
-from psdopt.errors import IncompatibleError
 from psdopt.linalg.arrays import Array, inner, norm
 from psdopt.linalg.simplex import shift_to
 from psdopt.linalg.tolerances import EPS, MINOR, SLIGHT, rounding
-from psdopt.methods.constrained_gradient import ConstrainedGradient, ConstrainedGradientState
+from psdopt.methods.constrained_gradient import ConstrainedGradient, ConstrainedGradientState, ended_at_zero, judged
 from psdopt.methods.nearest import Known, decomposed, newton_direction, searched
 
 
 @dataclass
-class DualNewtonState(State):
-    """Multipliers y, the eigendecomposition of −(C + A*(y)), and the dual function there; `dual` for certificates.
+class DualNewtonState(ConstrainedGradientState):
+    """Multipliers y, and what is `known` there: the eigendecomposition of −(C + A*(y)), and the dual function.
 
     `residual` : A(M(y)) − b, each over |A_t|, minus the gradient of the dual function in these units.
     """
 
-    y: Array = field(default_factory=lambda: np.zeros(0))
-    values: Array = field(default_factory=lambda: np.zeros(0))
-    vectors: Array = field(default_factory=lambda: np.zeros((0, 0)))
-    theta: float = math.inf
+    known: Known = field(default_factory=lambda: (np.zeros(0), np.zeros((0, 0)), math.inf))
     residual: Array = field(default_factory=lambda: np.zeros(0))
-    dual: Multipliers | None = None
 
 
 @dataclass(frozen=True)
-class DualNewton(Method[DualNewtonState | ConstrainedGradientState]):
+class DualNewton(ConstrainedGradient):
     """min (rho/2) |M|² + ⟨C, M⟩ over M ⪰ 0 with A(M) = b, by its dual: min |Π(−C − A*(y))|²/(2 rho) + bᵀy.
 
     Π is the projection to the cone, M = Π(−C − A*(y))/rho. The dual is convex and once differentiable, with gradient
@@ -69,31 +60,19 @@ class DualNewton(Method[DualNewtonState | ConstrainedGradientState]):
     the numbers of positive and of other eigenvalues.
     """
 
-    inner: int = 100
-
-    requires: ClassVar[Requires] = ConstrainedGradient.requires
-    ranks_by_value: ClassVar[bool] = False
-    starts_at_zero: ClassVar[bool] = True
-    residual: ClassVar[Residual] = Residual.CERTIFICATE
-
-    def __post_init__(self) -> None:
-        integer(self.inner, "inner")
-
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
-    ) -> DualNewtonState | ConstrainedGradientState:
+    ) -> ConstrainedGradientState:
         if Ability.NEAREST not in problem.abilities:
-            return ConstrainedGradient(self.inner).init(problem, geometry, start, evaluation)
+            return super().init(problem, geometry, start, evaluation)
         parts = problem, *_ = _parts_of(problem)
         y, known = _begun(parts)
         first = self._at(parts, geometry, y, math.nan, known)
-        if problem.only_zero:
-            zero = problem.at(np.zeros((problem.n, 1)))
-            first.evaluation, first.point, first.outcome = zero, geometry.from_factor(zero.factor), Outcome.FINISHED
-            first.dual = multipliers_at_zero(problem)
-        return first
+        return ended_at_zero(first, problem) if problem.only_zero else first
 
-    def _at(self, parts: DistanceParts, geometry: Geometry, y: Array, step: float, known: Known) -> DualNewtonState:
+    def _at(
+        self, parts: DistanceParts, geometry: Geometry, y: Array, step: float, known: Known
+    ) -> ConstrainedGradientState:
         values, V, theta = known
         problem, nearest, _ = parts
         rho = nearest.rho
@@ -108,7 +87,6 @@ class DualNewton(Method[DualNewtonState | ConstrainedGradientState]):
         else:
             infeasibility, evaluation = relative_violation(problem, measured, Y), problem.at(Y)
             value = bound - float(y @ (measured - problem.lower))  # F(M(y)), as S M(y) = 0
-        scale = stationarity_scale(problem, value, evaluation.size)
         gap = abs(value - bound)
         # the gap is also to be small beside half the squared distance from M to −C / rho, however close that is
         half = value - nearest.constant + nearest.size**2 / (2.0 * rho)
@@ -116,44 +94,27 @@ class DualNewton(Method[DualNewtonState | ConstrainedGradientState]):
         unit = min(unit, max(half, EPS * nearest.size**2 / rho) or unit)
         # the gap falls like the square of the error of y, which is also to be small beside its tolerance
         wrong = MINOR * norm(residual) / (norm(problem.scale * problem.lower) or 1.0)
-        relative = max(infeasibility, gap / unit, wrong, rounding(1.0, 1)) if math.isfinite(infeasibility) else 1.0
-        ray = suspected_ray(problem, y, nearest.size, infeasibility)
-        ended = ray is not None and proven_infeasible(problem, [ray]) is not None
-        return DualNewtonState(
-            problem,
-            geometry,
-            geometry.from_factor(Y),
-            evaluation,
-            gradient_norm=2.0 * relative * (scale or 1.0),
-            step=step,
-            extras={"infeasibility": infeasibility, "dual_bound": bound},
-            outcome=Outcome.FINISHED if ended else Outcome.RUNNING,
-            y=y,
-            values=values,
-            vectors=V,
-            theta=theta,
-            residual=residual,
-            dual=Multipliers(y, ray=ray, slack=V[:, :k] * np.sqrt(-values[:k])),
-        )
+        point = geometry.from_factor(Y)
+        new = DualNewtonState(problem, geometry, point, evaluation, step=step, y=y, known=known, residual=residual)
+        new.extras = {"dual_bound": bound}
+        slack = V[:, :k] * np.sqrt(-values[:k])
+        return judged(new, infeasibility, max(gap / unit, wrong), nearest.size, slack)
 
-    def warmed(
-        self, state: DualNewtonState | ConstrainedGradientState, multipliers: Array
-    ) -> DualNewtonState | ConstrainedGradientState:
+    def warmed(self, state: ConstrainedGradientState, multipliers: Array) -> ConstrainedGradientState:
         """The state at y = `multipliers`, if the dual function is lower there than at the first y."""
-        if isinstance(state, ConstrainedGradientState):
-            return ConstrainedGradient(self.inner).warmed(state, multipliers)
+        if not isinstance(state, DualNewtonState):
+            return super().warmed(state, multipliers)
         parts = _parts_of(state.problem)
         known = decomposed(parts, multipliers)
-        return self._at(parts, state.geometry, multipliers, math.nan, known) if known[2] < state.theta else state
+        return self._at(parts, state.geometry, multipliers, math.nan, known) if known[2] < state.known[2] else state
 
-    def step(self, state: DualNewtonState | ConstrainedGradientState) -> DualNewtonState | ConstrainedGradientState:
-        if isinstance(state, ConstrainedGradientState):
-            return ConstrainedGradient(self.inner).step(state)
+    def step(self, state: ConstrainedGradientState) -> ConstrainedGradientState:
+        if not isinstance(state, DualNewtonState):
+            return super().step(state)
         parts = problem, *_ = _parts_of(state.problem)
-        scale, residual = problem.scale, state.residual
-        at = parts, state.values, state.vectors, residual
-        d = newton_direction(*at, self.inner) if norm(residual) > 0.0 else residual
-        found = searched(parts, state.y, scale * d, state.theta, -inner(residual, d))
+        (values, V, theta), residual = state.known, state.residual
+        d = newton_direction(parts, values, V, residual, self.inner) if norm(residual) > 0.0 else residual
+        found = searched(parts, state.y, problem.scale * d, theta, -inner(residual, d))
         if found is None:
             return replace(state, step=0.0, outcome=Outcome.STALLED)
         t, y, known = found
@@ -191,10 +152,8 @@ def _begun(parts: DistanceParts) -> tuple[Array, Known]:
 
 
 def _parts_of(problem: Problem) -> DistanceParts:
-    """The parts of `problem`; IncompatibleError for any other problem."""
+    """The parts of `problem`, which has the ability ``nearest``."""
     known = constrained_of(problem)
-    if known.nearest is None or known.forms is None:
-        raise IncompatibleError(
-            f"DualNewton needs Constrained(F, equations) with F = (rho/2) |M|² + <C, M>; found {name_of(problem)}"
-        )
+    assert known.nearest is not None
+    assert known.forms is not None
     return known, known.nearest, known.forms

@@ -122,4 +122,4 @@ def test_endings():
     loose = Constrained(EntryFit(None, [0], [1], [0.5], n=3), constraints.trace(3, upper=1.0))
     for problem in (linear, loose):
         assert not compatible(problem, PSDCone(3), DualNewton())
-    assert isinstance(DualNewton().init(wrong, PSDCone(3), np.zeros((3, 1))), ConstrainedGradientState)
+    assert type(DualNewton().init(wrong, PSDCone(3), np.zeros((3, 1)))) is ConstrainedGradientState

@@ -86,14 +86,14 @@ def test_what_is_known_at_multipliers() -> None:
     state = at_multipliers(problem, y, 0.25)
     M, values, half = primal(C, A, y)
     np.testing.assert_allclose(state.evaluation.matrix.to_dense(), M, atol=1e-12)
-    np.testing.assert_allclose(state.values, values, atol=1e-12)
-    assert state.theta == pytest.approx(half + y @ b, rel=1e-12)
-    assert state.extras["dual_bound"] == pytest.approx(-state.theta, rel=1e-12)
+    np.testing.assert_allclose(state.known[0], values, atol=1e-12)
+    assert state.known[2] == pytest.approx(half + y @ b, rel=1e-12)
+    assert state.extras["dual_bound"] == pytest.approx(-state.known[2], rel=1e-12)
     off = relative_violation(problem, problem.measured(state.evaluation.factor), state.evaluation.factor)
     assert state.extras["infeasibility"] == off
     value = 1.7 * np.sum(M * M) + np.sum(C * M)
     unit = problem.duality.value_unit(value, float(np.trace(M)))
-    relative = max(off, abs(value + state.theta) / unit)
+    relative = max(off, abs(value + state.known[2]) / unit)
     scale = stationarity_scale(problem, state.evaluation.value, state.evaluation.size)
     assert state.gradient_norm == pytest.approx(2.0 * relative * scale, rel=1e-9)
     assert (state.step, state.outcome, state.dual.ray) == (0.25, Outcome.RUNNING, None)
@@ -119,7 +119,7 @@ def test_directions_solve_the_damped_newton_system_in_units_of_the_constraints(s
         r = np.array([1.0, -2.0, 0.5, 1.5])
         r *= share * np.linalg.norm(scale * b) / np.linalg.norm(r)
         damping = 1e-3 * share / 3.4
-        d = newton_direction(_parts_of(moved), state.values, state.vectors, r, method.inner)
+        d = newton_direction(_parts_of(moved), *state.known[:2], r, method.inner)
         left = np.linalg.norm(H @ d + damping * d - r)
         assert left <= (min(0.1, share) + 1e-5) * np.linalg.norm(r)
         if share < 1e-3:
@@ -138,11 +138,11 @@ def test_a_step_descends_by_armijo_along_the_direction() -> None:
         scale = 1.0 / problem.norms
         residual = scale * (problem.measured(state.evaluation.factor) - b)
         np.testing.assert_allclose(state.residual, residual, rtol=1e-12, atol=1e-15)
-        d = scale * newton_direction(_parts_of(problem), state.values, state.vectors, residual, method.inner)
+        d = scale * newton_direction(_parts_of(problem), *state.known[:2], residual, method.inner)
         np.testing.assert_allclose(after.y, state.y + after.step * d, atol=1e-10)
         gradient = b - problem.measured(state.evaluation.factor)
-        rounding = 8.0 * np.finfo(float).eps * abs(state.theta)
-        assert after.theta <= state.theta + 1e-4 * after.step * (gradient @ d) + rounding
+        rounding = 8.0 * np.finfo(float).eps * abs(state.known[2])
+        assert after.known[2] <= state.known[2] + 1e-4 * after.step * (gradient @ d) + rounding
         assert np.log2(after.step) == round(np.log2(after.step)) <= 0.0
         state = after
     M = primal(C, A, state.y)[0]
@@ -270,8 +270,8 @@ def test_a_run_begins_at_the_best_multiple_of_the_identity_for_no_further_decomp
     assert decompositions == ["eigh"]
     y, parts = first.y, _parts_of(problem)
     values, _, theta = decomposed(parts, y)
-    np.testing.assert_allclose(first.values, values, atol=1e-10 * np.abs(values).max())
-    assert first.theta == pytest.approx(theta, rel=1e-12)
+    np.testing.assert_allclose(first.known[0], values, atol=1e-10 * np.abs(values).max())
+    assert first.known[2] == pytest.approx(theta, rel=1e-12)
     assert np.ptp(y) <= 1e-12 * np.abs(y).max() > 0.0
     assert all(decomposed(parts, share * y)[2] > theta for share in (0.0, 0.9, 1.1))
     result = solve(problem, PSDCone(n), DualNewton())
