@@ -21,7 +21,8 @@ from psdopt.linalg.arrays import Array
 
 #: How much work goes into a proof: into the best bound there is, or only into bounds that cost little.
 PROOFS = ("full", "cheap")
-#: The same for one certificate; "needed" leaves out bounds that would not prove `tol`, for runs that go on without one.
+#: The same for one certificate; "needed" leaves out bounds that would not prove `tol`, for runs that go on without one,
+#: "coarse" all but those at hand, for runs that look for columns.
 EFFORTS = (*PROOFS, "needed", "coarse")
 
 

@@ -63,12 +63,12 @@ class DualNewton(ConstrainedGradient):
     def init(
         self, problem: Problem, geometry: Geometry, start: Any, evaluation: Evaluation | None = None
     ) -> ConstrainedGradientState:
-        if Ability.NEAREST not in problem.abilities:
+        parts = _parts_of(problem)
+        if parts is None:
             return super().init(problem, geometry, start, evaluation)
-        parts = problem, *_ = _parts_of(problem)
         y, known = _begun(parts)
         first = self._at(parts, geometry, y, math.nan, known)
-        return ended_at_zero(first, problem) if problem.only_zero else first
+        return ended_at_zero(first, parts[0]) if parts[0].only_zero else first
 
     def _at(
         self, parts: DistanceParts, geometry: Geometry, y: Array, step: float, known: Known
@@ -102,19 +102,19 @@ class DualNewton(ConstrainedGradient):
 
     def warmed(self, state: ConstrainedGradientState, multipliers: Array) -> ConstrainedGradientState:
         """The state at y = `multipliers`, if the dual function is lower there than at the first y."""
-        if not isinstance(state, DualNewtonState):
-            return super().warmed(state, multipliers)
         parts = _parts_of(state.problem)
+        if parts is None or not isinstance(state, DualNewtonState):
+            return super().warmed(state, multipliers)
         known = decomposed(parts, multipliers)
         return self._at(parts, state.geometry, multipliers, math.nan, known) if known[2] < state.known[2] else state
 
     def step(self, state: ConstrainedGradientState) -> ConstrainedGradientState:
-        if not isinstance(state, DualNewtonState):
+        parts = _parts_of(state.problem)
+        if parts is None or not isinstance(state, DualNewtonState):
             return super().step(state)
-        parts = problem, *_ = _parts_of(state.problem)
         (values, V, theta), residual = state.known, state.residual
         d = newton_direction(parts, values, V, residual, self.inner) if norm(residual) > 0.0 else residual
-        found = searched(parts, state.y, problem.scale * d, theta, -inner(residual, d))
+        found = searched(parts, state.y, parts[0].scale * d, theta, -inner(residual, d))
         if found is None:
             return replace(state, step=0.0, outcome=Outcome.STALLED)
         t, y, known = found
@@ -151,9 +151,9 @@ def _begun(parts: DistanceParts) -> tuple[Array, Known]:
     return y, (values, V, theta)
 
 
-def _parts_of(problem: Problem) -> DistanceParts:
-    """The parts of `problem`, which has the ability ``nearest``."""
-    known = constrained_of(problem)
-    assert known.nearest is not None
-    assert known.forms is not None
+def _parts_of(problem: Problem) -> DistanceParts | None:
+    """The parts of `problem`; None without the ability ``nearest``."""
+    known = constrained_of(problem) if Ability.NEAREST in problem.abilities else None
+    if known is None or known.nearest is None or known.forms is None:
+        return None
     return known, known.nearest, known.forms

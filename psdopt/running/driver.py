@@ -92,8 +92,8 @@ class Driver:
             return ended[:2]
         try:
             with unhurried():  # F may be the same at M in another problem, as at M = 0
-                if ended is not None:
-                    return proven_again(self.judge.certify(ended=True), ended[:2], self.tol)
+                if ended is not None and proven_again(self.judge.certify(ended=True), ended[:2], self.tol):
+                    return ended[:2]
             with until(self.clock + self.rules.limits.longest):
                 return self._turns(fresh, dual)
         except tuple(CUTS) as cut:

@@ -144,9 +144,7 @@ def _towards(evaluation: Evaluation, atoms: Array) -> Evaluation | None:
     used = shares > 0.0  # False for a nan
     if not np.any(used):
         return None
-    mixed = evaluation
-    for v in atoms[:, used].T:
-        mixed = mixed.append(v)
+    mixed = evaluation.append(atoms[:, used])
     kept = np.full(evaluation.factor.shape[1], 1.0 - shares[used].sum())
     return mixed.mix(np.diag(np.sqrt(np.concatenate([kept, shares[used]]))))
 

@@ -91,19 +91,23 @@ def proven_verdict(certificate: Certificate, tol: float) -> Conclusion | None:
     return None
 
 
-def proven_again(certificate: Certificate, verdict: Conclusion, tol: float) -> Conclusion:
-    """The `verdict` of an earlier run, if a new certificate of its point proves it, or more; else CheckpointError.
+def proven_again(certificate: Certificate, verdict: Conclusion, tol: float) -> bool:
+    """Whether a new certificate of its point proves the `verdict` of an earlier run, or more.
 
-    To twice `tol`: on another processor a proof that was just good enough may fail by its rounding.
+    CheckpointError where it does not to twice `tol` either: on another processor a proof that was just good enough may
+    fail by its rounding, and the run then goes on.
     """
-    found = proven_verdict(certificate, 2.0 * tol) or settled(certificate, 2.0 * tol) or NO_PROGRESS
-    holds = found[0] is verdict[0] or (found[0], verdict[0]) == (Status.OPTIMAL, Status.OPTIMAL_WITHIN)
-    if not holds:
+
+    def proves(tol: float) -> bool:
+        found = proven_verdict(certificate, tol) or settled(certificate, tol) or NO_PROGRESS
+        return found[0] is verdict[0] or (found[0], verdict[0]) == (Status.OPTIMAL, Status.OPTIMAL_WITHIN)
+
+    if not proves(2.0 * tol):
         raise CheckpointError(
             f"the run was resumed with another problem: of its point, F = {certificate.value:.10g} here, "
             f"{verdict[0].label!r} is not proven. Begin anew, for example with start=result.matrix"
         )
-    return verdict
+    return proves(tol)
 
 
 def unbounded(certificate: Certificate, run: Run, problem: Problem, tol: float, grown: bool) -> Conclusion:

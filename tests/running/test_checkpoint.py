@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from psdopt import LBFGS, ConjugateGradient, Constrained, FlatQuotient, QuadraticSDP, Status, constraints, solve
 from psdopt.errors import CheckpointError, DataFileError, InvalidTypeError, PsdoptError
-from psdopt.running.checkpoint import MAGIC, load_checkpoint
+from psdopt.running.checkpoint import MAGIC, load_checkpoint, save_checkpoint
 from psdopt.terms import Entries
 from tests.fuzz import examples, mutants
 from tests.instances import INSTANCES, symmetric
@@ -110,6 +110,26 @@ def test_a_proof_from_a_file_is_made_again(tmp_path):
     assert solve(QuadraticSDP(None, 1.0, np.eye(4)), *pieces, resume=path).optimal
     with pytest.raises(CheckpointError, match=r"resumed with another problem: .* F = 0 here, 'optimal' is not proven"):
         solve(QuadraticSDP(None, 1.0, -np.eye(4)), *pieces, resume=path)
+
+
+def test_a_proof_that_misses_by_little_lets_the_run_go_on(tmp_path):
+    """The file holds a proof to a tolerance that its point, whose gap is g, meets to 1.5 times only."""
+    problem, _ = planted(np.random.default_rng(3))
+    pieces, path = (FlatQuotient(12, 12), ConjugateGradient()), tmp_path / "run"
+    first = solve(problem, *pieces, rng=0, tol=1e-4, checkpoint=path)
+    assert first.optimal
+    run = load_checkpoint(path, problem, *pieces)
+    tol = first.certificate.relative / 1.5
+    run.ended = (*run.ended[:2], tol)
+    save_checkpoint(path, run, problem)
+    again = solve(problem, *pieces, tol=tol, resume=path)
+    assert again.iterations > first.iterations
+    assert again.optimal
+    assert again.certificate.proves(tol)
+    run.ended = (*run.ended[:2], tol / 100.0)
+    save_checkpoint(path, run, problem)
+    with pytest.raises(CheckpointError, match="'optimal' is not proven"):
+        solve(problem, *pieces, tol=tol / 100.0, resume=path)
 
 
 @pytest.mark.parametrize("name", ["checkpoint", "resume"])
